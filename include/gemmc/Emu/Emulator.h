@@ -1,0 +1,95 @@
+/// Runs PTX text on the CPU: CTAs, clusters, warps with divergence, shared and global memory, cp.async, mbarriers, TMA,
+/// wgmma, mma, ldmatrix. Meaning is written from the PTX manual; nothing here knows layouts, tiles or lowering.
+/// Whatever is not modelled ends as `incomplete` with its line, never as success.
+#pragma once
+#include "gemmc/PTX/IR.h"
+#include "gemmc/PTX/LaunchInfo.h"
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+
+namespace gemmc::emu {
+
+/// Global memory of the emulated device: separate allocations in a 64-bit address space with unmapped gaps between, so
+/// that every access outside an allocation is found. Allocation and host copies are not thread-safe; kernels access it
+/// from many threads.
+class Memory {
+public:
+  /// Returns the device address: a multiple of `align` plus `misalign` bytes.
+  uint64_t allocate(uint64_t bytes, uint64_t align = 256, uint64_t misalign = 0);
+  void free(uint64_t address);
+  /// The bytes behind [address, address + bytes), or nullptr when not wholly inside one allocation.
+  std::byte *find(uint64_t address, uint64_t bytes);
+
+private:
+  struct Block {
+    uint64_t size;
+    std::unique_ptr<std::byte[]> data;
+  };
+  std::map<uint64_t, Block> blocks;
+  uint64_t next = 0x7f0000000000;
+};
+
+/// Arguments of cuTensorMapEncodeTiled with values.
+struct TensorMapValues {
+  Elem type = Elem::f16;
+  uint64_t address = 0;
+  std::vector<uint64_t> dims;      ///< Innermost first, 1..5.
+  std::vector<uint64_t> strides;   ///< Bytes, dims 1..
+  std::vector<uint32_t> box;
+  ptx::TmaSwizzle swizzle = ptx::TmaSwizzle::none;
+};
+/// The emulator's own 128-byte encoding. Enforces every rule of cuTensorMapEncodeTiled; the text says which was broken.
+struct EncodedMap {
+  std::array<std::byte, 128> bytes{};
+  std::string error; ///< Empty = fine.
+};
+EncodedMap encodeTensorMap(const TensorMapValues &values);
+
+enum class Verdict : uint8_t { clean, error, incomplete };
+
+/// Something the run found, with its witness.
+struct Finding {
+  Verdict verdict = Verdict::error;
+  std::string code;    ///< Rule ID (MB-5, TM-9...), `mem` for bad addresses, `deadlock`, `unmodelled`, `limit`.
+  std::string message;
+  uint32_t line = 0;   ///< Line in the PTX text.
+  std::array<uint32_t, 3> cta{};
+  uint32_t thread = 0; ///< Linear thread in the CTA.
+};
+
+struct LaunchParams {
+  std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  uint32_t dynamicShared = 0;
+  std::vector<std::byte> params; ///< The parameter block, laid out as the entry declares it.
+};
+
+struct Options {
+  unsigned threads = 0;            ///< Host threads over clusters; 0 = all cores.
+  std::vector<uint64_t> clusters;  ///< Linear cluster indices to run; empty = the whole grid.
+  uint64_t maxSteps = uint64_t(1) << 40; ///< Warp instructions for one cluster; reaching it is `incomplete`.
+};
+
+struct Stats {
+  uint64_t warpInstructions = 0;
+  uint64_t sharedBankConflicts = 0;  ///< Extra wavefronts of shared loads and stores (ldmatrix included).
+};
+
+struct Result {
+  Verdict verdict = Verdict::clean;
+  std::vector<Finding> findings; ///< At most 100.
+  Stats stats;
+};
+
+/// A kernel made ready to run: decoded once, launched often; usable from several threads.
+class Kernel {
+public:
+  /// Nullptr when the entry is missing. Unmodelled instructions are reported when they are executed.
+  static std::shared_ptr<const Kernel> load(const ptx::Module &module, llvm::StringRef entry);
+  virtual ~Kernel() = default;
+  virtual Result launch(const LaunchParams &params, Memory &memory, const Options &options) const = 0;
+};
+
+} // namespace gemmc::emu

@@ -1,0 +1,163 @@
+/// PTX as data: a module of variables and kernels, a kernel of labels and instructions.
+///
+/// The same structures serve the compiler (which builds them), the parser (which reads any PTX made of known
+/// instructions, templates included), the printer, the verifier, the clean-up passes and the emulator. An instruction
+/// is an opcode (one row of `Ops.def`), one choice for each modifier slot of that row, and operands in the order of the
+/// row's form. Nested scopes of a source are flattened by the parser (registers and labels renamed where needed).
+#pragma once
+#include "gemmc/Support/Diag.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gemmc::ptx {
+
+/// Fundamental and packed types (PTX ISA 5.2).
+enum class Type : uint8_t {
+  none, pred, b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64,
+  f16, f16x2, bf16, bf16x2, tf32, f32, f64, e4m3x2, e5m2x2
+};
+unsigned bitsOf(Type type); ///< pred: 1.
+llvm::StringRef nameOf(Type type);
+std::optional<Type> parseType(llvm::StringRef name);
+
+enum class Space : uint8_t { reg, param, shared, global, constant, local };
+
+enum class Op : uint16_t {
+#define PTX_OP(Name, ...) Name,
+#include "gemmc/PTX/Ops.def"
+#undef PTX_OP
+};
+constexpr unsigned numOps = 0
+#define PTX_OP(Name, ...) +1
+#include "gemmc/PTX/Ops.def"
+#undef PTX_OP
+    ;
+
+/// A virtual register of one kernel; operands name it by its index in `Function::regs`.
+struct Reg {
+  std::string name; ///< With the leading `%` if the source has one.
+  Type type;
+};
+using RegId = uint32_t;
+
+/// One operand. A hole stands for an operand that a template's user fills in.
+struct Operand {
+  enum Kind : uint8_t {
+    None,
+    Reg,     ///< `reg`; `negated` for `!p`.
+    Imm,     ///< `imm`: the value, or the bit pattern of a `0f...`/`0d...` literal (then `floatBits` is 32 or 64).
+    Symbol,  ///< The address of variable or parameter `name`, plus `imm`.
+    Special, ///< `name`: `%tid.x`, `%cluster_ctarank`, `WARP_SZ`...
+    Label,   ///< `name`.
+    Vector,  ///< `elems`: `{a, b}`.
+    Address, ///< `[base + imm]` or `[base + imm, {coords}]`: base is `reg`, else `name`, else an absolute `imm`;
+             ///< `elems` holds the coordinates of a tensor access.
+    Sink,    ///< `_`.
+    Hole     ///< `<name>` in a template.
+  };
+  Kind kind = None;
+  bool negated = false;
+  bool hasReg = false;   ///< Address: the base is `reg`.
+  uint8_t floatBits = 0; ///< Imm: 0 = integer.
+  RegId reg = 0;
+  int64_t imm = 0;
+  std::string name;
+  std::vector<Operand> elems;
+
+  static Operand makeReg(RegId reg, bool negated = false);
+  static Operand makeImm(int64_t value);
+  static Operand makeF32(float value);
+  static Operand makeSymbol(llvm::StringRef name, int64_t offset = 0);
+  static Operand makeSpecial(llvm::StringRef name);
+  static Operand makeLabel(llvm::StringRef name);
+  static Operand makeVector(std::vector<Operand> elems);
+  static Operand makeAddress(const Operand &base, int64_t offset = 0, std::vector<Operand> coords = {});
+  static Operand makeSink();
+  static Operand makeHole(llvm::StringRef name);
+  bool isReg() const { return kind == Reg; }
+  bool isImm() const { return kind == Imm; }
+  friend bool operator==(const Operand &, const Operand &) = default;
+};
+
+/// One instruction. `mods[i]` is the choice for slot i of the row's form: 0 = absent, j = the j-th alternative.
+struct Inst {
+  Op op{};
+  llvm::SmallVector<uint8_t, 8> mods;
+  llvm::SmallVector<Operand, 4> ops; ///< One for each operand of the form; a left-out optional operand is None.
+  bool guarded = false;              ///< `@p` / `@!p`.
+  bool guardNegated = false;
+  RegId guard = 0;
+  uint32_t line = 0;   ///< Line of the PTX text it was read from; 0 when built.
+  uint32_t origin = 0; ///< Index into `Function::origins`: what in the spec caused it; 0 = unknown.
+  std::string comment; ///< Printed behind the instruction.
+
+  llvm::StringRef mod(unsigned slot) const; ///< Spelling of slot's choice, without the dot; empty when absent.
+  bool has(llvm::StringRef modifier) const; ///< Whether any slot holds `modifier`.
+  /// The last modifier that is a type (`add.s32` -> s32; `cvt.f16.f32` -> f32); none when there is no such.
+  Type type() const;
+  std::string mnemonic() const; ///< `cp.async.cg.shared.global`
+};
+
+/// A line of a kernel's body.
+struct Stmt {
+  enum Kind : uint8_t { Instruction, Label, Comment, Blank };
+  Kind kind = Blank;
+  Inst inst;
+  std::string text; ///< Label: its name. Comment: the text without `//`.
+};
+
+/// A module- or kernel-level variable or a kernel parameter.
+struct Variable {
+  Space space = Space::global;
+  Type type = Type::b8;
+  unsigned align = 0;           ///< Bytes; 0 = natural.
+  std::string name;
+  std::vector<uint64_t> extent; ///< Array extents; empty = scalar; a first extent 0 = `[]` (dynamic shared memory).
+  bool isExtern = false, isVisible = false;
+  std::vector<uint64_t> init; ///< Element values (bit patterns).
+  uint64_t bytes() const;
+};
+
+/// A kernel (`.entry`). Directives are 0 when absent.
+struct Function {
+  std::string name;
+  bool visible = true;
+  std::vector<Variable> params;
+  std::array<unsigned, 3> reqntid{}, maxntid{}, reqnctapercluster{};
+  unsigned minnctapersm = 0, maxnreg = 0, maxclusterrank = 0;
+  bool explicitcluster = false;
+  std::vector<std::string> pragmas;
+  std::vector<Reg> regs;
+  std::vector<Variable> vars; ///< Shared, local... declared in the body.
+  std::vector<Stmt> body;
+  std::vector<llvm::SMRange> origins{llvm::SMRange()};
+
+  RegId addReg(Type type, llvm::StringRef name); ///< Makes the name unique by a number when it is taken.
+};
+
+struct Module {
+  unsigned versionMajor = 8, versionMinor = 3;
+  std::string target = "sm_80";
+  unsigned addressSize = 64;
+  std::vector<std::string> header; ///< Comment lines at the head, without `//`: holds the launch information.
+  std::vector<Variable> vars;
+  std::vector<Function> functions;
+  Function *find(llvm::StringRef name);
+  const Function *find(llvm::StringRef name) const;
+};
+
+/// Reads PTX. `text` must be a source held by `diags`. With `templates`, holes `<name>` are allowed.
+/// Unknown instructions, modifiers and directives are located errors that name the nearest known one.
+std::optional<Module> parse(llvm::StringRef text, Diags &diags);
+/// print(parse(print(m))) == print(m), byte for byte.
+std::string print(const Module &module);
+/// Checks each instruction against its row: target and PTX version, operand kinds and register widths, and what a form
+/// cannot say (`verify<Name>`). Problems carry the line of the text when the module was parsed.
+bool verify(const Module &module, Diags &diags, llvm::StringRef source = "");
+
+} // namespace gemmc::ptx

@@ -1,0 +1,62 @@
+/// The plan: a complete spec, checked against the target, and what follows from it. The compiler decides nothing after
+/// this; the same plan always gives the same kernel.
+///
+/// Two views live here. `spec` is the user's: m, n, a, b as written. The rest is the kernel's: when `swapOperands` is on
+/// the kernel computes D^T = B^T A^T, so its A is the user's b and its block tile is the user's with m and n exchanged.
+#pragma once
+#include "gemmc/Spec/Spec.h"
+#include "gemmc/Support/Expr.h"
+#include <vector>
+
+namespace gemmc {
+
+/// An operand of the kernel: a matrix of rows x cols.
+struct PlanOperand {
+  std::string buffer;   ///< The user's name: a, b, c, d.
+  Elem type = Elem::f16;
+  Order order = Order::row;
+  Expr ld;              ///< Elements: a constant, or the variable `lda`, `ldb`, `ldc`, `ldd` of the user's operand.
+  unsigned align = 16;  ///< Bytes that every row (column) start is a multiple of: gcd of base alignment and ld bytes.
+  llvm::SMRange range;  ///< Of the spec.
+};
+
+struct Plan {
+  Spec spec;            ///< Complete: every field decided, reasons recorded.
+  bool swapped = false;
+
+  // The kernel's view.
+  Expr m, n, k;         ///< Constants, or the variables m, n, k of the *user's* problem (swapped: m is user's `n`).
+  PlanOperand a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n, as the kernel sees them (layouts flipped when swapped).
+  int64_t blockM = 0, blockN = 0, blockK = 0;
+  int64_t warpM = 0, warpN = 0;    ///< mma: tile of one warp; wgmma: tile of one consumer warpgroup (M a multiple of 64).
+  int64_t clusterM = 1, clusterN = 1;
+  unsigned threads = 0;            ///< Of a CTA, producer warps included.
+  unsigned consumerWarpgroups = 0; ///< wgmma: warpgroups that multiply.
+  unsigned producerRegs = 0, consumerRegs = 0; ///< setmaxnreg values; 0 = not used.
+  int64_t sharedBytes = 0;         ///< Estimate that was checked against the target's limit.
+  /// Bytes one copy instruction moves: 16, 8, 4 (cp.async) or the element size (ld). TMA: 16.
+  unsigned copyBytesA = 16, copyBytesB = 16;
+  /// Conditions on the launch variables under which this plan is right (alignment of dynamic leading dimensions and
+  /// pointers for TMA and 16-byte copies, k > 0...). When one fails at launch, the caller plans again with
+  /// `align`/`ld` lowered or `instruction: mma`, `copy: ld`.
+  std::vector<Expr> requirements;
+};
+
+/// Limits of a target (CUDA C Programming Guide, compute capabilities).
+struct TargetLimits {
+  int64_t sharedPerBlock; ///< Opt-in bytes: 166912 (sm_80), 101376 (sm_86, sm_89), 232448 (sm_90a).
+  int64_t sharedPerSM;
+  unsigned sms;           ///< Typical, for the planner's wave estimate: 108, 84, 142, 132.
+  unsigned maxThreads = 1024;
+  unsigned registersPerSM = 65536;
+};
+TargetLimits limitsOf(Target target);
+
+/// Decides every open field and checks the whole; nullopt after a reported error (budget errors give the arithmetic).
+std::optional<Plan> makePlan(const Spec &spec, Diags &diags);
+
+/// The plan that is right whenever `plan`'s requirements are not: element-wise copies, mma.sync, any alignment, K = 0.
+/// Keeps types, layouts and sizes.
+std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags);
+
+} // namespace gemmc

@@ -1,0 +1,108 @@
+/// The spec: what a user asks for, field by field, each with the place it was written.
+///
+/// One table (`Fields.def`) names every field with its path, kind, allowed values and documentation; the reader,
+/// `--set`, the printer, the JSON schema and the reference page (docs/spec.md) all come from it. A field that is not
+/// given is `auto`; the planner (room Plan) decides it and records why.
+#pragma once
+#include "gemmc/Support/Diag.h"
+#include "gemmc/Support/Types.h"
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace gemmc {
+
+enum class Target : uint8_t { sm_80, sm_86, sm_89, sm_90a };
+enum class Instruction : uint8_t { wmma, mma, wgmma };
+enum class CopyKind : uint8_t { ld, cp_async, tma };
+/// pipelined: all warps copy and multiply. cooperative: a producer warp, consumer warpgroups share a block tile.
+/// pingpong: a producer warp, two consumer warpgroups take block tiles in turn.
+enum class Schedule : uint8_t { pipelined, cooperative, pingpong };
+enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_ };
+enum class RasterOrder : uint8_t { along_m, along_n };
+enum class Persistence : uint8_t { off, on };
+enum class StoreKind : uint8_t { direct, staged };
+
+/// A value with its place and origin.
+template <typename T> struct Field {
+  T value{};
+  bool given = false;   ///< Written by the user (file or --set); false = auto.
+  llvm::SMRange range;  ///< The value's text; invalid when it was not given.
+  std::string reason;   ///< Why the planner chose it; empty when given.
+  const T &operator*() const { return value; }
+  void decide(T chosen, std::string why) {
+    if (!given) {
+      value = std::move(chosen);
+      reason = std::move(why);
+    }
+  }
+};
+
+/// An extent or leading dimension: a number, or `dynamic` (given at launch).
+struct Size {
+  std::optional<int64_t> fixed; ///< nullopt = dynamic.
+  bool dynamic() const { return !fixed; }
+  friend bool operator==(const Size &, const Size &) = default;
+};
+/// alpha or beta: a finite number, or `dynamic`.
+struct Scale {
+  std::optional<double> fixed;
+  bool dynamic() const { return !fixed; }
+  friend bool operator==(const Scale &, const Scale &) = default;
+};
+
+struct OperandSpec {
+  Field<Elem> type;
+  Field<Order> layout;
+  Field<Size> ld;          ///< Elements; >= the extent along the contiguous direction.
+  Field<unsigned> align;   ///< Bytes the base pointer is a multiple of (element size .. 128).
+};
+
+struct Spec {
+  Field<std::string> name; ///< Of the kernel: [a-z_][a-z0-9_]{0,62}.
+  Field<Target> target;
+  Field<Size> m, n, k;
+  OperandSpec a, b, c, d;  ///< a: m x k, b: k x n, c and d: m x n.
+  Field<Elem> accumulator;
+  Field<Scale> alpha, beta;
+  Field<std::array<int64_t, 3>> block;   ///< Block tile [m, n, k] of one CTA.
+  Field<std::array<int64_t, 3>> warp;    ///< Warp tile [m, n, k] (mma, wmma) or warpgroup tile (wgmma).
+  Field<std::array<int64_t, 3>> cluster; ///< CTAs of a cluster along [m, n, 1].
+  Field<Instruction> instruction;
+  Field<CopyKind> copy;
+  Field<int64_t> stages;
+  Field<Schedule> schedule;
+  Field<Swizzle> swizzle;
+  Field<RasterOrder> rasterOrder;
+  Field<int64_t> rasterGroup;   ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
+  Field<Persistence> persistent;
+  Field<StoreKind> store;       ///< How the epilogue writes D.
+  Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
+};
+
+/// One `--set path=value`.
+struct Override {
+  std::string path, value;
+};
+
+/// Reads a spec from YAML `text` (a source held by `diags`) and applies the overrides. All problems are reported; nullopt
+/// when one of them is an error. `baseName` (from the file name) becomes the kernel's name when none is given.
+std::optional<Spec> readSpec(llvm::StringRef text, llvm::ArrayRef<Override> overrides, Diags &diags,
+                             llvm::StringRef baseName = "gemm");
+/// The complete YAML of a spec, a reason behind each decided field as a comment. readSpec(printSpec(s)) gives the same
+/// values, all of them `given`.
+std::string printSpec(const Spec &spec, bool reasons);
+/// The JSON schema and the reference page, from the table.
+std::string specJsonSchema();
+std::string specReference();
+
+llvm::StringRef nameOf(Target);
+llvm::StringRef nameOf(Instruction);
+llvm::StringRef nameOf(CopyKind);
+llvm::StringRef nameOf(Schedule);
+llvm::StringRef nameOf(Swizzle);
+llvm::StringRef nameOf(RasterOrder);
+llvm::StringRef nameOf(StoreKind);
+
+} // namespace gemmc

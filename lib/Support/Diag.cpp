@@ -1,0 +1,135 @@
+#include "gemmc/Support/Diag.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <algorithm>
+
+namespace gemmc {
+namespace {
+struct Row {
+  const char *name;
+  Severity severity;
+  const char *text;
+};
+constexpr Row rows[] = {
+#define GEMMC_DIAG(Name, Sev, Text) {#Name, Severity::Sev, Text},
+#include "gemmc/Support/Diags.def"
+#undef GEMMC_DIAG
+};
+const Row &rowOf(Diag id) { return rows[static_cast<unsigned>(id)]; }
+
+llvm::SourceMgr::DiagKind kindOf(Severity severity) {
+  switch (severity) {
+  case Severity::error:
+    return llvm::SourceMgr::DK_Error;
+  case Severity::warning:
+    return llvm::SourceMgr::DK_Warning;
+  case Severity::note:
+    return llvm::SourceMgr::DK_Note;
+  }
+  llvm_unreachable("unknown severity");
+}
+
+llvm::StringRef nameOf(Severity severity) {
+  return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
+}
+} // namespace
+
+llvm::StringRef nameOf(Diag id) { return rowOf(id).name; }
+Severity severityOf(Diag id) { return rowOf(id).severity; }
+llvm::StringRef textOf(Diag id) { return rowOf(id).text; }
+unsigned numDiags() { return std::size(rows); }
+
+Problem &Problem::fix(llvm::SMRange where, const llvm::Twine &text) {
+  if (where.isValid())
+    fixes.emplace_back(where, text);
+  return *this;
+}
+
+llvm::StringRef Diags::addSource(llvm::StringRef name, llvm::StringRef text) {
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(text, name);
+  llvm::StringRef copy = buffer->getBuffer();
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  return copy;
+}
+
+Problem &Diags::add(Problem problem) {
+  errors += problem.severity == Severity::error;
+  problems.push_back(std::move(problem));
+  return problems.back();
+}
+
+std::vector<const Problem *> Diags::sorted() const {
+  std::vector<const Problem *> order;
+  for (const Problem &problem : problems)
+    order.push_back(&problem);
+  auto key = [&](const Problem *problem) -> std::pair<unsigned, const char *> {
+    if (!problem->range.isValid())
+      return {0, nullptr};
+    return {sources.FindBufferContainingLoc(problem->range.Start), problem->range.Start.getPointer()};
+  };
+  std::stable_sort(order.begin(), order.end(), [&](auto *a, auto *b) { return key(a) < key(b); });
+  return order;
+}
+
+static void printOne(const llvm::SourceMgr &sources, const Problem &problem, llvm::raw_ostream &os, bool color) {
+  llvm::SmallVector<llvm::SMRange, 1> ranges;
+  if (problem.range.isValid())
+    ranges.push_back(problem.range);
+  auto fixes = problem.fixes;
+  sources.PrintMessage(os, problem.range.Start, kindOf(problem.severity), problem.message, ranges, fixes, color);
+  for (const Problem &note : problem.notes)
+    printOne(sources, note, os, color);
+}
+
+void Diags::print(llvm::raw_ostream &os, bool color) const {
+  for (const Problem *problem : sorted())
+    printOne(sources, *problem, os, color);
+}
+
+std::string Diags::place(llvm::SMLoc loc) const {
+  unsigned buffer = loc.isValid() ? sources.FindBufferContainingLoc(loc) : 0;
+  if (!buffer)
+    return "";
+  auto [line, column] = sources.getLineAndColumn(loc, buffer);
+  return llvm::formatv("{0}:{1}:{2}", sources.getMemoryBuffer(buffer)->getBufferIdentifier(), line, column).str();
+}
+
+static llvm::json::Object toJson(const llvm::SourceMgr &sources, const Problem &problem) {
+  llvm::json::Object object{{"name", nameOf(problem.id)},
+                            {"severity", nameOf(problem.severity)},
+                            {"message", llvm::json::fixUTF8(problem.message)}};
+  auto locate = [&](llvm::SMRange range, llvm::json::Object &into) {
+    unsigned buffer = range.isValid() ? sources.FindBufferContainingLoc(range.Start) : 0;
+    if (!buffer)
+      return;
+    auto [line, column] = sources.getLineAndColumn(range.Start, buffer);
+    into["file"] = llvm::json::fixUTF8(sources.getMemoryBuffer(buffer)->getBufferIdentifier());
+    into["line"] = line;
+    into["column"] = column;
+    into["length"] = int64_t(range.End.getPointer() - range.Start.getPointer());
+  };
+  locate(problem.range, object);
+  llvm::json::Array notes, fixes;
+  for (const Problem &note : problem.notes)
+    notes.push_back(toJson(sources, note));
+  for (const llvm::SMFixIt &fix : problem.fixes) {
+    llvm::json::Object entry{{"text", llvm::json::fixUTF8(fix.getText())}};
+    locate(fix.getRange(), entry);
+    fixes.push_back(std::move(entry));
+  }
+  if (!notes.empty())
+    object["notes"] = std::move(notes);
+  if (!fixes.empty())
+    object["fixes"] = std::move(fixes);
+  return object;
+}
+
+void Diags::printJson(llvm::raw_ostream &os) const {
+  llvm::json::Array array;
+  for (const Problem *problem : sorted())
+    array.push_back(toJson(sources, *problem));
+  os << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(array)));
+}
+
+} // namespace gemmc

@@ -1,0 +1,25 @@
+#include "gemmc/Support/Types.h"
+#include <iterator>
+
+namespace gemmc {
+namespace {
+struct Row {
+  const char *name;
+  unsigned bits;
+};
+/// Indexed by `Elem`.
+constexpr Row rows[] = {{"f16", 16}, {"bf16", 16}, {"f32", 32}, {"f64", 64}, {"tf32", 32},
+                        {"e4m3", 8}, {"e5m2", 8},  {"s8", 8},   {"u8", 8},   {"s32", 32}};
+} // namespace
+
+unsigned bitsOf(Elem type) { return rows[static_cast<unsigned>(type)].bits; }
+
+llvm::StringRef nameOf(Elem type) { return rows[static_cast<unsigned>(type)].name; }
+
+std::optional<Elem> parseElem(llvm::StringRef name) {
+  for (unsigned i = 0; i < std::size(rows); ++i)
+    if (name == rows[i].name)
+      return static_cast<Elem>(i);
+  return std::nullopt;
+}
+} // namespace gemmc

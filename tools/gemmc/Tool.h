@@ -1,0 +1,24 @@
+/// What every subcommand shares. A subcommand is one file: its options, `static Command x(sub, run);`, and a function
+/// that calls a room and prints. Exit codes: 0 done, 1 the answer is "no" (a verification failed), 2 bad input or use,
+/// 3 not possible here (no GPU, no ptxas), 70 an internal error.
+#pragma once
+#include "gemmc/Support/Diag.h"
+#include "llvm/Support/CommandLine.h"
+
+namespace gemmc::tool {
+
+/// Registers `run` for a subcommand.
+struct Command {
+  Command(llvm::cl::SubCommand &sub, int (*run)());
+};
+
+enum ExitCode { Ok = 0, No = 1, BadInput = 2, NotHere = 3, Internal = 70 };
+
+/// The text of `path` ("-" = standard input) as a source of `diags`; reports and gives nullopt when unreadable.
+std::optional<llvm::StringRef> readFile(llvm::StringRef path, Diags &diags);
+/// Writes whole or not at all (temporary file and rename); "-" and "" are standard output.
+bool writeFile(llvm::StringRef path, llvm::StringRef text, Diags &diags);
+/// Prints to standard error (JSON when --json-diagnostics is given); BadInput when there is an error, else `otherwise`.
+int finish(const Diags &diags, int otherwise = Ok);
+
+} // namespace gemmc::tool
