@@ -69,9 +69,7 @@ std::optional<int64_t> apply(Kind kind, int64_t a, int64_t b) {
 }
 
 /// Whether the value is always 0 or 1.
-bool isTruth(const Expr &e) {
-  return e.kind() >= Expr::Eq || e.isConst(0) || e.isConst(1);
-}
+bool isTruth(const Expr &e) { return e.kind() >= Expr::Eq || e.isConst(0) || e.isConst(1); }
 
 /// `a op b` when it is one of its operands or a constant whatever the variables are.
 std::optional<Expr> simplify(Kind kind, const Expr &a, const Expr &b) {

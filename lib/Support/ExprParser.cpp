@@ -51,9 +51,7 @@ private:
     return {llvm::SMLoc::getFromPointer(piece.begin()), llvm::SMLoc::getFromPointer(piece.end())};
   }
   /// What a message calls the next token.
-  std::string described() const {
-    return token().empty() ? std::string("the end") : ("`" + token() + "`").str();
-  }
+  std::string described() const { return token().empty() ? std::string("the end") : ("`" + token() + "`").str(); }
 
   llvm::StringRef rest;
   Diags &diags;

@@ -24,7 +24,8 @@ std::string problemOf(llvm::StringRef text) {
 }
 
 using Wide = __int128;
-const llvm::StringMap<int64_t> values{{"m", 127}, {"n", -3}, {"k", 0}, {"lda", 4096}, {"big", INT64_MAX}, {"low", INT64_MIN}};
+const llvm::StringMap<int64_t> values{{"m", 127},    {"n", -3},          {"k", 0},
+                                      {"lda", 4096}, {"big", INT64_MAX}, {"low", INT64_MIN}};
 
 /// An expression next to its description, which was never folded.
 struct Tree {
@@ -67,21 +68,35 @@ std::optional<Wide> Tree::naive() const {
   if (divides && *b <= 0)
     return std::nullopt;
   switch (kind) {
-  case Expr::Add: return fits(*a + *b);
-  case Expr::Sub: return fits(*a - *b);
-  case Expr::Mul: return fits(*a * *b);
-  case Expr::Div: return *a < 0 ? -(-*a / *b) : *a / *b;
-  case Expr::Mod: return *a < 0 ? -(-*a % *b) : *a % *b;
-  case Expr::CeilDiv: return *a > 0 ? (*a + *b - 1) / *b : -(-*a / *b);
-  case Expr::Min: return *a < *b ? *a : *b;
-  case Expr::Max: return *a < *b ? *b : *a;
-  case Expr::Eq: return *a == *b;
-  case Expr::Ne: return *a != *b;
-  case Expr::Lt: return *a < *b;
-  case Expr::Le: return *a <= *b;
+  case Expr::Add:
+    return fits(*a + *b);
+  case Expr::Sub:
+    return fits(*a - *b);
+  case Expr::Mul:
+    return fits(*a * *b);
+  case Expr::Div:
+    return *a < 0 ? -(-*a / *b) : *a / *b;
+  case Expr::Mod:
+    return *a < 0 ? -(-*a % *b) : *a % *b;
+  case Expr::CeilDiv:
+    return *a > 0 ? (*a + *b - 1) / *b : -(-*a / *b);
+  case Expr::Min:
+    return *a < *b ? *a : *b;
+  case Expr::Max:
+    return *a < *b ? *b : *a;
+  case Expr::Eq:
+    return *a == *b;
+  case Expr::Ne:
+    return *a != *b;
+  case Expr::Lt:
+    return *a < *b;
+  case Expr::Le:
+    return *a <= *b;
   case Expr::And:
-  case Expr::Or: return *b != 0;
-  default: return std::nullopt;
+  case Expr::Or:
+    return *b != 0;
+  default:
+    return std::nullopt;
   }
 }
 
