@@ -25,9 +25,9 @@ llvm::SMRange elementRange(llvm::SMRange list, unsigned index, int64_t value) {
     if (number.getAsInteger(10, seen))
       return list;
     if (i == index)
-      return seen == value ? llvm::SMRange(llvm::SMLoc::getFromPointer(number.begin()),
-                                           llvm::SMLoc::getFromPointer(number.end()))
-                           : list;
+      return seen == value
+                 ? llvm::SMRange(llvm::SMLoc::getFromPointer(number.begin()), llvm::SMLoc::getFromPointer(number.end()))
+                 : list;
   }
 }
 
@@ -255,8 +255,8 @@ private:
       return;
     int64_t fits = stagesThatFit(draft, shape);
     llvm::SMRange place = spec.stages.given ? spec.stages.range : tilePlace();
-    Problem &problem = report(Diag::plan_shared, place, shape.stages, sharedBytes(draft, shape),
-                              nameOf(*spec.target), draft.limits.sharedPerBlock);
+    Problem &problem = report(Diag::plan_shared, place, shape.stages, sharedBytes(draft, shape), nameOf(*spec.target),
+                              draft.limits.sharedPerBlock);
     if (spec.stages.given && fits >= 2)
       problem.fix(place, llvm::Twine(fits));
     std::string rest = *spec.swizzle == Swizzle::padded && !draft.wgmma() ? " with 16 bytes a row of padding" : "";

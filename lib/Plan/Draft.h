@@ -42,10 +42,10 @@ unsigned promisedAlign(const OperandSpec &operand);
 /// How the kernel cuts its work, in the kernel's view: one candidate, or the choice.
 struct Shape {
   Schedule schedule = Schedule::pipelined;
-  int64_t m = 0, n = 0, k = 0;     ///< Block tile.
-  int64_t warpM = 0, warpN = 0;    ///< Warp (mma) or warpgroup (wgmma) tile.
+  int64_t m = 0, n = 0, k = 0;  ///< Block tile.
+  int64_t warpM = 0, warpN = 0; ///< Warp (mma) or warpgroup (wgmma) tile.
   int64_t clusterM = 1, clusterN = 1, clusterK = 1;
-  int64_t stages = 0;              ///< 0 until it is known how many fit.
+  int64_t stages = 0; ///< 0 until it is known how many fit.
 
   int64_t warps() const { return (m / warpM) * (n / warpN); }
 };
@@ -78,10 +78,10 @@ Estimate estimate(const Draft &draft, const Shape &shape);
 void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
 // The steps, in the order of makePlan.
-void decideProblem(Draft &draft);  ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
-void decideFamily(Draft &draft);   ///< Instruction, copy, swizzle and what follows for the operands.
-void decideShape(Draft &draft);    ///< Schedule, tiles, cluster, stages: the best legal candidate.
-void decideRest(Draft &draft);     ///< Raster, persistence, store.
+void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
+void decideFamily(Draft &draft);  ///< Instruction, copy, swizzle and what follows for the operands.
+void decideShape(Draft &draft);   ///< Schedule, tiles, cluster, stages: the best legal candidate.
+void decideRest(Draft &draft);    ///< Raster, persistence, store.
 void addRequirements(Draft &draft);
 
 /// The name a shape's direction has for the user: with swapped operands the kernel's m is the problem's n.

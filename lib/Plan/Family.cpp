@@ -1,5 +1,5 @@
-// How the product is computed: wgmma fed by TMA where the target and the operands allow it, else mma.sync fed by cp.async
-// or, for rows on odd addresses, by plain loads.
+// How the product is computed: wgmma fed by TMA where the target and the operands allow it, else mma.sync fed by
+// cp.async or, for rows on odd addresses, by plain loads.
 #include "Draft.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -7,7 +7,7 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
-constexpr int64_t maxCoordinate = 2147483647; // TMA coordinates are signed 32-bit numbers
+constexpr int64_t maxCoordinate = 2147483647;        // TMA coordinates are signed 32-bit numbers
 constexpr int64_t maxPitch = (int64_t(1) << 40) - 1; // bytes between rows of a tensor map
 
 /// What the mma kernels would copy with.
@@ -21,7 +21,8 @@ struct Wish {
   std::string text;
   llvm::SMRange range;
 };
-/// Why TMA cannot read the operands, each as one diagnostic at the guilty field, else at the field that `asked` for TMA.
+/// Why TMA cannot read the operands, each as one diagnostic at the guilty field, else at the field that `asked` for
+/// TMA.
 void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
   const Spec &s = draft.spec();
   auto at = [&](const auto &field) { return field.given || !asked ? field.range : asked->range; };
@@ -46,7 +47,8 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
       continue;
     int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type);
     // A derived ld is wrong because the extent is.
-    llvm::SMRange pitch = operand.ld.given ? operand.ld.range : at(*operand.layout == Order::row ? s.*info.cols : s.*info.rows);
+    llvm::SMRange pitch =
+        operand.ld.given ? operand.ld.range : at(*operand.layout == Order::row ? s.*info.cols : s.*info.rows);
     if (ld > maxPitch / bytes)
       report(Diag::plan_tma_stride, pitch, info.name, ld, bytes);
     else if (ld * bytes % 16 != 0)
@@ -126,17 +128,20 @@ void chooseCopy(Draft &draft) {
   if (*s.instruction == Instruction::wgmma) {
     s.copy.decide(CopyKind::tma, "one thread copies a whole tile, swizzled on its way and zero beyond the edges");
     if (*s.copy != CopyKind::tma)
-      draft.diags.report(Diag::plan_copy_family, s.copy.range, nameOf(*s.copy), "wgmma", "tma").fix(s.copy.range, "tma");
+      draft.diags.report(Diag::plan_copy_family, s.copy.range, nameOf(*s.copy), "wgmma", "tma")
+          .fix(s.copy.range, "tma");
     return;
   }
   unsigned a = promisedAlign(s.a), b = promisedAlign(s.b);
   if (s.k.value == Size{0} || s.alpha.value == Scale{0.0})
     s.copy.decide(CopyKind::ld, "nothing is read: k or alpha is 0");
   else if (a < 4 || b < 4)
-    s.copy.decide(CopyKind::ld, formatv("rows of a start at multiples of {0} bytes, of b at {1}; cp.async needs 4", a, b));
+    s.copy.decide(CopyKind::ld,
+                  formatv("rows of a start at multiples of {0} bytes, of b at {1}; cp.async needs 4", a, b));
   else
-    s.copy.decide(CopyKind::cp_async, formatv("asynchronous copies of {0} bytes for a, {1} for b: what row starts allow",
-                                              std::min(a, 16u), std::min(b, 16u)));
+    s.copy.decide(CopyKind::cp_async,
+                  formatv("asynchronous copies of {0} bytes for a, {1} for b: what row starts allow", std::min(a, 16u),
+                          std::min(b, 16u)));
   if (*s.copy == CopyKind::tma)
     draft.diags.report(Diag::plan_copy_family, s.copy.range, "tma", nameOf(*s.instruction), "cp_async, ld")
         .fix(s.copy.range, mmaCopy(draft));
@@ -146,8 +151,7 @@ void chooseCopy(Draft &draft) {
     const OperandSpec &operand = s.*info.operand;
     std::string ld = operand.ld.value.dynamic() ? "dynamic" : std::to_string(*operand.ld.value.fixed);
     if (promisedAlign(operand) < 4)
-      draft.diags
-          .report(Diag::plan_cp_async_align, s.copy.range, info.name, promisedAlign(operand), *operand.align, ld)
+      draft.diags.report(Diag::plan_cp_async_align, s.copy.range, info.name, promisedAlign(operand), *operand.align, ld)
           .fix(s.copy.range, "ld");
   }
 }

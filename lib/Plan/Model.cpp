@@ -11,9 +11,9 @@
 namespace gemmc::plan {
 namespace {
 struct Rates {
-  double products;     ///< Multiply-adds an SM does in a clock.
-  double sharedBytes;  ///< From shared memory to the tensor cores.
-  double l2Bytes;      ///< From the L2 to one SM while all of them read.
+  double products;    ///< Multiply-adds an SM does in a clock.
+  double sharedBytes; ///< From shared memory to the tensor cores.
+  double l2Bytes;     ///< From the L2 to one SM while all of them read.
 };
 Rates ratesOf(const Draft &draft) {
   if (draft.wgmma())

@@ -85,7 +85,8 @@ void decideLd(Draft &draft, const OperandInfo &info) {
   if (extent.dynamic())
     operand.ld.decide(Size{}, formatv("given at launch, as the length of a {0} is", row ? "row" : "column"));
   else
-    operand.ld.decide(Size{std::max<int64_t>(1, *extent.fixed)}, formatv("{0}s lie end to end", row ? "row" : "column"));
+    operand.ld.decide(Size{std::max<int64_t>(1, *extent.fixed)},
+                      formatv("{0}s lie end to end", row ? "row" : "column"));
   int64_t least = std::max<int64_t>(1, extent.fixed.value_or(0));
   if (!operand.ld.value.dynamic() && *operand.ld.value.fixed < least)
     draft.diags

@@ -23,9 +23,10 @@ void decideRaster(Draft &draft) {
 void decidePersistence(Draft &draft) {
   Spec &s = draft.spec();
   if (draft.wgmma() && *s.schedule != Schedule::pipelined)
-    s.persistent.decide(Persistence::on, formatv("one CTA for each of the {0} SMs: the producer loads the next tile while "
-                                                 "this one is stored",
-                                                 draft.limits.sms));
+    s.persistent.decide(Persistence::on,
+                        formatv("one CTA for each of the {0} SMs: the producer loads the next tile while "
+                                "this one is stored",
+                                draft.limits.sms));
   else
     s.persistent.decide(Persistence::off, "a CTA for each tile: several CTAs of an SM overlap by themselves");
   if (*s.schedule == Schedule::pingpong && *s.persistent == Persistence::off)

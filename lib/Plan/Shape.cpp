@@ -37,8 +37,12 @@ Tiles blockCandidates(const Draft &draft) {
         tiles.push_back({warp[0] * m, warp[1] * n});
     return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
   }
+  // mma wants the large tile where an SM has the shared memory of several stages of it.
+  bool roomy = draft.limits.sharedPerBlock > 128 * 1024;
+  if (!draft.wgmma() && roomy)
+    return {{128, 256}, {128, 128}, {256, 128}, {128, 64}, {64, 128}, {64, 64}};
   if (!draft.wgmma())
-    return {{128, 128}, {128, 256}, {256, 128}, {128, 64}, {64, 128}, {64, 64}};
+    return {{128, 128}, {128, 64}, {64, 128}, {64, 64}};
   Tiles tiles{{128, 256}, {128, 192}, {128, 176}, {128, 128}, {256, 128}, {64, 256}, {64, 128}, {64, 64}};
   // A narrow product: no tile is wider than it needs.
   if (std::optional<int64_t> n = draft.extentN(); n && *n < 256)
@@ -172,8 +176,9 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
 std::string blockReason(const Draft &draft, const Choice &choice) {
   const Estimate &e = choice.estimate;
   bool assumed = !draft.extentM() || !draft.extentN() || !draft.extentK();
-  std::string text = formatv("{0} tile{1} in {2} wave{3} over {4} SMs{5}", e.tiles, e.tiles == 1 ? "" : "s", e.waves,
-                             e.waves == 1 ? "" : "s", draft.limits.sms, assumed ? " (dynamic sizes taken as 4096)" : "");
+  std::string text =
+      formatv("{0} tile{1} in {2} wave{3} over {4} SMs{5}", e.tiles, e.tiles == 1 ? "" : "s", e.waves,
+              e.waves == 1 ? "" : "s", draft.limits.sms, assumed ? " (dynamic sizes taken as 4096)" : "");
   if (choice.second && choice.secondClocks > 0)
     text += formatv("; next best {0}x{1}, an estimated {2}% slower", choice.second->m, choice.second->n,
                     std::max<int64_t>(0, std::llround(100 * (choice.secondClocks / e.clocks - 1))));

@@ -45,13 +45,16 @@ TEST(PlanDefaults, DynamicProblemAsksForAlignmentAtLaunch) {
     EXPECT_TRUE(std::count(requirements.begin(), requirements.end(), needed)) << needed;
 }
 TEST(PlanDefaults, Print) {
-  for (Size size : {fixed(0), fixed(1), fixed(64), fixed(127), fixed(128), fixed(512), fixed(1024), fixed(2048), fixed(3072), fixed(4096), fixed(8192), dynamic()})
+  for (Size size : {fixed(0), fixed(1), fixed(64), fixed(127), fixed(128), fixed(512), fixed(1024), fixed(2048),
+                    fixed(3072), fixed(4096), fixed(8192), dynamic()})
     for (Target target : {Target::sm_80, Target::sm_86, Target::sm_90a}) {
       Spec spec = problem(size, size, size);
       spec.target = given(target);
       Plan p = planOf(spec);
-      printf("%s %s: %s %s %s %ldx%ldx%ld warp %ldx%ld stages %ld cluster %ldx%ld threads %u shared %ld\n  %s\n", nameOf(target).str().c_str(),
-             size.fixed ? std::to_string(*size.fixed).c_str() : "dyn", nameOf(*p.spec.instruction).str().c_str(), nameOf(*p.spec.copy).str().c_str(),nameOf(*p.spec.schedule).str().c_str(), p.blockM, p.blockN,
-             p.blockK, p.warpM, p.warpN, *p.spec.stages, p.clusterM, p.clusterN, p.threads, p.sharedBytes, p.spec.block.reason.c_str());
+      printf("%s %s: %s %s %s %ldx%ldx%ld warp %ldx%ld stages %ld cluster %ldx%ld threads %u shared %ld\n  %s\n",
+             nameOf(target).str().c_str(), size.fixed ? std::to_string(*size.fixed).c_str() : "dyn",
+             nameOf(*p.spec.instruction).str().c_str(), nameOf(*p.spec.copy).str().c_str(),
+             nameOf(*p.spec.schedule).str().c_str(), p.blockM, p.blockN, p.blockK, p.warpM, p.warpN, *p.spec.stages,
+             p.clusterM, p.clusterN, p.threads, p.sharedBytes, p.spec.block.reason.c_str());
     }
 }
