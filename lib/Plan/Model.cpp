@@ -35,11 +35,8 @@ constexpr int64_t assumedSize = 4096; // of a dynamic extent
 int64_t residentCtas(const Draft &draft, const Shape &shape) {
   if (draft.wgmma())
     return 1; // one CTA takes the shared memory that there is
-  int64_t threads = threadsOf(draft, shape);
-  int64_t registers = std::min<int64_t>(255, accumulatorRegisters(draft, shape) * 8 / 5 + 40);
-  int64_t byRegisters = draft.limits.registersPerSM / (threads * registers);
   int64_t byShared = draft.limits.sharedPerSM / (sharedBytes(draft, shape) + 1024);
-  return std::clamp<int64_t>(std::min(byRegisters, byShared), 1, 4);
+  return std::clamp<int64_t>(std::min(ctasByRegisters(draft, shape), byShared), 1, 4);
 }
 
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy.

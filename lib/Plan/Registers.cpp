@@ -38,6 +38,12 @@ unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
   }
 }
 
+// mma: fragments of two k steps take about as much again as half the accumulators, addresses the rest.
+int64_t ctasByRegisters(const Draft &draft, const Shape &shape) {
+  int64_t each = std::min<int64_t>(255, accumulatorRegisters(draft, shape) * 8 / 5 + 40);
+  return draft.limits.registersPerSM / (threadsOf(draft, shape) * each);
+}
+
 // setmaxnreg moves registers from the producer to the consumers; the sum over the warpgroups stays what the launch
 // gives: 3 x 168 = 40 + 2 x 232, 4 x 128 = 32 + 3 x 160. Two warpgroups have 255 registers a thread anyway.
 std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &shape) {

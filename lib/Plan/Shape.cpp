@@ -94,7 +94,8 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), draft.wgmma() ? 8 : 4);
   // Three stages that leave room for a second CTA on the SM beat four that do not.
   auto resident = [&](int64_t count) { return draft.limits.sharedPerSM / (count * stageBytes(draft, shape) + 1024); };
-  if (!draft.wgmma() && stages == 4 && resident(4) < 2 && resident(3) >= 2)
+  bool two = !draft.wgmma() && ctasByRegisters(draft, shape) >= 2;
+  if (two && stages == 4 && resident(4) < 2 && resident(3) >= 2)
     stages = 3;
   if (std::optional<int64_t> k = draft.extentK())
     stages = std::min(stages, std::max<int64_t>(2, *k / shape.k + (*k % shape.k != 0)));
