@@ -28,12 +28,13 @@ inline std::string describe(const Plan &plan) {
   llvm::raw_string_ostream os(text);
   forEachField(plan.spec, [&](const auto &field) { put(os, *field), os << ' '; });
   for (const PlanOperand *o : {&plan.a, &plan.b, &plan.c, &plan.d})
-    os << '\n' << o->buffer << ' ' << nameOf(o->type) << ' ' << nameOf(o->order) << ' ' << o->ld.str() << ' ' << o->align;
+    os << '\n'
+       << o->buffer << ' ' << nameOf(o->type) << ' ' << nameOf(o->order) << ' ' << o->ld.str() << ' ' << o->align;
   os << '\n' << plan.swapped << ' ' << plan.m.str() << ' ' << plan.n.str() << ' ' << plan.k.str();
-  for (int64_t value : {plan.blockM, plan.blockN, plan.blockK, plan.warpM, plan.warpN, plan.clusterM, plan.clusterN,
-                        int64_t(plan.rasterOrder), int64_t(plan.threads), int64_t(plan.consumerWarpgroups),
-                        int64_t(plan.producerRegs), int64_t(plan.consumerRegs), plan.sharedBytes,
-                        int64_t(plan.copyBytesA), int64_t(plan.copyBytesB)})
+  for (int64_t value :
+       {plan.blockM, plan.blockN, plan.blockK, plan.warpM, plan.warpN, plan.clusterM, plan.clusterN,
+        int64_t(plan.rasterOrder), int64_t(plan.threads), int64_t(plan.consumerWarpgroups), int64_t(plan.producerRegs),
+        int64_t(plan.consumerRegs), plan.sharedBytes, int64_t(plan.copyBytesA), int64_t(plan.copyBytesB)})
     os << ' ' << value;
   for (const Expr &requirement : plan.requirements)
     os << '\n' << requirement.str();

@@ -1,4 +1,5 @@
-// Random specs, most of them wrong somewhere: each is either refused with a reason or gives a plan that keeps all rules.
+// Random specs, most of them wrong somewhere: each is either refused with a reason or gives a plan that keeps all
+// rules.
 #include "Describe.h"
 #include "Specs.h"
 #include <random>
