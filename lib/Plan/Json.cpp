@@ -11,13 +11,13 @@ json::Value valueOf(llvm::StringRef yaml) {
     return std::move(*value);
   else if (!value)
     llvm::consumeError(value.takeError());
-  return yaml;
+  return yaml.str(); // a json::Value only refers to a StringRef
 }
 
 json::Array fieldsOf(const Spec &spec) {
   json::Array fields;
   for (FieldText &text : fieldTexts(spec)) {
-    json::Object field{{"path", text.path}, {"value", valueOf(text.value)}, {"given", text.given}};
+    json::Object field{{"path", text.path.str()}, {"value", valueOf(text.value)}, {"given", text.given}};
     if (!text.reason.empty())
       field["reason"] = std::move(text.reason);
     fields.push_back(std::move(field));
