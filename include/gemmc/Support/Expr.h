@@ -2,9 +2,9 @@
 ///
 /// The tile IR writes indices with them (`kt * 64`), the launch information writes grids and requirements with them
 /// (`ceildiv(m, 128) * ceildiv(n, 256)`, `lda % 8 == 0 && k > 0`). Values are 64-bit signed; comparisons and `!`,
-/// `&&`, `||` give 0 or 1. `/` and `%` round toward zero as in C, `ceildiv` rounds up; `&&` and `||` look at their right side
-/// only when the left one leaves the question open. Immutable and cheap to copy. Building an expression folds constants
-/// and the neutral elements (x + 0, x * 1, x * 0, x / 1), so that static sizes vanish by themselves.
+/// `&&`, `||` give 0 or 1. `/` and `%` round toward zero as in C, `ceildiv` rounds up; `&&` and `||` look at their
+/// right side only when the left one leaves the question open. Immutable and cheap to copy. Building an expression
+/// folds constants and the neutral elements (x + 0, x * 1, x * 0, x / 1), so that static sizes vanish by themselves.
 #pragma once
 #include "gemmc/Support/Diag.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
