@@ -17,6 +17,10 @@ constexpr unsigned alignedHead = 36;  ///< Longer mnemonics do not push the oper
 constexpr unsigned alignedNote = 88;  ///< The same for trailing comments.
 
 void append(std::string &out, StringRef text) { out.append(text.data(), text.size()); }
+void append(std::string &out, const Twine &text) {
+  SmallString<64> buffer;
+  append(out, text.toStringRef(buffer));
+}
 
 void appendNumber(std::string &out, int64_t value) {
   char buffer[24];
@@ -117,9 +121,8 @@ private:
 
 void Printer::module(const Module &module) {
   appendComments(out, module.header, 0);
-  out += ".version " + std::to_string(module.versionMajor) + "." + std::to_string(module.versionMinor) + "\n";
-  out += ".target " + module.target + "\n";
-  out += ".address_size " + std::to_string(module.addressSize) + "\n";
+  append(out, ".version " + Twine(module.versionMajor) + "." + Twine(module.versionMinor) + "\n.target " +
+                  module.target + "\n.address_size " + Twine(module.addressSize) + "\n");
   if (!module.vars.empty())
     out += '\n';
   for (const Variable &one : module.vars) {
@@ -142,20 +145,20 @@ void Printer::variable(const Variable &one, unsigned column) {
   out += '.';
   append(out, spaceName(one.space));
   if (one.align && !one.ptrSpace)
-    out += " .align " + std::to_string(one.align);
+    append(out, " .align " + Twine(one.align));
   out += " .";
   append(out, nameOf(one.type));
   if (one.ptrSpace) {
     out += " .ptr";
     if (*one.ptrSpace != Space::reg)
-      append(out, (" ." + spaceName(*one.ptrSpace)).str());
+      append(out, " ." + spaceName(*one.ptrSpace));
     if (one.ptrAlign)
-      out += " .align " + std::to_string(one.ptrAlign);
+      append(out, " .align " + Twine(one.ptrAlign));
   }
   out += ' ';
   out += one.name;
   for (size_t i = 0; i < one.extent.size(); ++i)
-    out += one.extent[i] || i ? "[" + std::to_string(one.extent[i]) + "]" : "[]";
+    append(out, one.extent[i] || i ? "[" + Twine(one.extent[i]) + "]" : Twine("[]"));
   if (one.init.empty())
     return;
   out += " = ";
@@ -212,11 +215,11 @@ void Printer::function(const Function &one) {
 void Printer::directives(const Function &one) {
   auto triple = [&](StringRef name, const std::array<unsigned, 3> &v) {
     if (v[0])
-      out += ("." + name + " " + Twine(v[0]) + ", " + Twine(v[1]) + ", " + Twine(v[2]) + "\n").str();
+      append(out, "." + name + " " + Twine(v[0]) + ", " + Twine(v[1]) + ", " + Twine(v[2]) + "\n");
   };
   auto number = [&](StringRef name, unsigned v) {
     if (v)
-      out += ("." + name + " " + Twine(v) + "\n").str();
+      append(out, "." + name + " " + Twine(v) + "\n");
   };
   triple("maxntid", one.maxntid);
   triple("reqntid", one.reqntid);
@@ -227,7 +230,7 @@ void Printer::directives(const Function &one) {
   number("minnctapersm", one.minnctapersm);
   number("maxnreg", one.maxnreg);
   for (StringRef pragma : one.pragmas)
-    out += (".pragma \"" + pragma + "\";\n").str();
+    append(out, ".pragma \"" + pragma + "\";\n");
 }
 
 BitVector Printer::usedRegs(const Function &one) const {
@@ -277,7 +280,7 @@ void Printer::registers(const Function &one) {
     } else {
       out += ", ";
     }
-    out += text.str();
+    append(out, text);
   };
   for (auto &[key, stem] : stems) {
     auto [type, name] = key;
@@ -296,7 +299,13 @@ void Printer::registers(const Function &one) {
 }
 
 void Printer::body(const Function &one) {
+  // Blank lines at both ends would vanish when the text is read again, and so would a second one in a row.
+  auto isBlank = [](const Stmt &stmt) { return stmt.kind == Stmt::Blank; };
   ArrayRef<Stmt> rest = one.body;
+  while (!rest.empty() && isBlank(rest.back()))
+    rest = rest.drop_back();
+  while (!rest.empty() && isBlank(rest.front()))
+    rest = rest.drop_front();
   while (!rest.empty()) {
     size_t count = 0;
     while (count < rest.size() && rest[count].kind != Stmt::Label && rest[count].kind != Stmt::Blank)
@@ -306,11 +315,12 @@ void Printer::body(const Function &one) {
     if (rest.empty())
       break;
     if (rest.front().kind == Stmt::Label)
-      out += rest.front().text + ":";
-    // Blank lines at the end would vanish when the text is read again.
-    if (rest.front().kind == Stmt::Label || !all_of(rest, [](const Stmt &s) { return s.kind == Stmt::Blank; }))
-      out += '\n';
-    rest = rest.drop_front();
+      append(out, rest.front().text + ":");
+    out += '\n';
+    bool blank = isBlank(rest.front());
+    do
+      rest = rest.drop_front();
+    while (blank && isBlank(rest.front()));
   }
 }
 
@@ -516,7 +526,7 @@ void Printer::operand(const Operand &op) {
     out += '_';
     break;
   case Operand::Hole:
-    out += "<" + op.name + ">";
+    append(out, "<" + op.name + ">");
     break;
   }
 }
