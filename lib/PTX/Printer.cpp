@@ -315,7 +315,7 @@ void Printer::body(const Function &one) {
     if (rest.empty())
       break;
     if (rest.front().kind == Stmt::Label)
-      append(out, rest.front().text + ":");
+      append(out, Twine(rest.front().text) + ":");
     out += '\n';
     bool blank = isBlank(rest.front());
     do
@@ -526,7 +526,7 @@ void Printer::operand(const Operand &op) {
     out += '_';
     break;
   case Operand::Hole:
-    append(out, "<" + op.name + ">");
+    append(out, "<" + Twine(op.name) + ">");
     break;
   }
 }

@@ -147,6 +147,7 @@ struct Function {
   RegId addReg(Type type, llvm::StringRef name); ///< Makes the name unique by a number when it is taken.
   /// A label name that no statement of this function has: `L_stem`, `L_stem_1`...
   std::string freshLabel(llvm::StringRef stem);
+  std::string uniqueLabel(llvm::StringRef name); ///< `name` itself, or with a number.
 
   /// Names in use, so that making one unique needs no search; rebuilt when `regs` or `body` changed size elsewhere.
   struct Names {
