@@ -74,23 +74,22 @@ class Draw:
     def wgmma_tile(self):
         self.swizzle = self.pick("128B", "128B", "128B", "64B", "32B", "none")
         depth = SPAN[self.swizzle]
-        # Accumulators a thread: what a warpgroup's 64 x n tiles take of the registers that its schedule leaves.
+        # A line of a tile is whole swizzled rows, also where the tile is narrower.
+        whole = lambda extent: -(-extent // depth) * depth
+        self.staged = not self.swapped and self.chance(0.25)
         while True:
             m = self.pick(64, 128, 128) if self.family != "cooperative" else self.pick(64, 128, 192, 256)
             n = self.pick(8, 16, 24, 40, 64, 72, 96, 104, 128, 136, 176, 192, 256)
             k = depth * self.pick(1, 1, 2) if depth < 64 else self.pick(64, 64, 64, 128)
-            groups = 1 if self.family == "pingpong" else m // 64
-            if self.family == "cooperative" and groups == 4:
-                groups = 2
-            if m * n // groups <= {"cooperative": 128 * 128, "pingpong": 128 * 192, "pipelined": 64 * 256}[self.family]:
+            # Sums of a warpgroup: what the schedule leaves registers for.
+            groups = {"cooperative": {256: 2}.get(m, m // 64), "pingpong": 1, "pipelined": m // 64}[self.family]
+            limit = {"cooperative": 128 * 128, "pingpong": 128 * 192, "pipelined": 64 * 256}[self.family]
+            stage = 2 * k * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))
+            store = m * 64 * BYTES[self.d_type] * (2 if self.family == "pingpong" else 1) if self.staged else 0
+            most = (WGMMA_SHARED - store) // stage
+            if m * n // groups <= limit and most >= 2:
                 break
-        self.block = m, n, k
-        # A line of a tile is whole swizzled rows, also where the tile is narrower.
-        whole = lambda extent: -(-extent // depth) * depth
-        stage = 2 * k * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))
-        self.staged = not self.swapped and self.chance(0.25)
-        room = WGMMA_SHARED - (m * 64 * BYTES[self.d_type] * (2 if self.family == "pingpong" else 1) if self.staged else 0)
-        self.stages = self.random.randint(2, min(8, room // stage))
+        self.block, self.stages = (m, n, k), self.random.randint(2, min(8, most))
         self.cluster = 1, 1
         if self.family != "pipelined" and self.chance(0.4):
             self.cluster = self.pick((2, 1), (1, 2), (2, 2), (4, 1), (4, 2))
