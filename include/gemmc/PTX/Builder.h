@@ -7,8 +7,7 @@
 ///
 /// Mnemonics are looked up once and cached. A mnemonic or operand that fits no row is our own fault: assert.
 #pragma once
-#include "gemmc/PTX/IR.h"
-#include "llvm/ADT/StringMap.h"
+#include "gemmc/PTX/Ops.h"
 
 namespace gemmc::ptx {
 
@@ -22,6 +21,7 @@ struct Val {
   Val(unsigned value) : op(Operand::makeImm(value)) {}
   Val(uint64_t value) : op(Operand::makeImm(static_cast<int64_t>(value))) {}
   Val(llvm::ArrayRef<Val> elems); ///< Vector `{...}`.
+  bool twin = false; ///< Made by `pair`: a vector that stands for two operands.
   Val(const std::vector<Val> &elems) : Val(llvm::ArrayRef<Val>(elems)) {}
   bool isImm() const { return op.isImm(); }
   bool isImm(int64_t value) const { return op.isImm() && !op.floatBits && op.imm == value; }
@@ -36,8 +36,9 @@ public:
   explicit Builder(Function &function) : function(function) {}
   Function &fn() { return function; }
 
+  /// A new register; its name gets a leading `%` unless it has one, and a number when it is taken.
   Val reg(Type type, llvm::StringRef name);
-  std::vector<Val> regs(Type type, llvm::StringRef stem, unsigned count); ///< stem0, stem1, ...
+  std::vector<Val> regs(Type type, llvm::StringRef stem, unsigned count); ///< stem0, stem1, ... (stem_1_0... if taken)
   Val special(llvm::StringRef name) { return Operand::makeSpecial(name); }
   Val symbol(llvm::StringRef name, int64_t offset = 0) { return Operand::makeSymbol(name, offset); }
   Val sink() { return Operand::makeSink(); }
@@ -49,6 +50,7 @@ public:
     Val list[] = {Val(std::forward<Args>(args))..., Val()};
     return emit(mnemonic, llvm::ArrayRef<Val>(list, sizeof...(Args)));
   }
+  /// The returned reference is good until the next statement.
   Inst &emit(llvm::StringRef mnemonic, llvm::ArrayRef<Val> args);
 
   /// Guards the next emitted instruction with `p` (or `!p`).
@@ -66,11 +68,14 @@ public:
   void expand(llvm::StringRef name, llvm::ArrayRef<std::pair<llvm::StringRef, Val>> holes);
 
 private:
+  const llvm::SmallVector<Match, 2> &lookup(llvm::StringRef mnemonic);
+  Stmt &append(Stmt::Kind kind);
+
   Function &function;
-  Val pendingGuard;
-  bool pendingNegated = false;
+  llvm::StringMap<llvm::SmallVector<Match, 2>> known; ///< Mnemonics used so far.
+  bool pending = false, pendingNegated = false;
+  RegId pendingGuard = 0;
   uint32_t origin = 0;
-  unsigned nextLabel = 0;
 };
 
 /// The templates: embedded in the binary, or read from a directory when one is set (`--templates DIR`).

@@ -6,7 +6,9 @@
 /// row's form. Nested scopes of a source are flattened by the parser (registers and labels renamed where needed).
 #pragma once
 #include "gemmc/Support/Diag.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include <array>
 #include <cstdint>
@@ -19,7 +21,8 @@ namespace gemmc::ptx {
 /// Fundamental and packed types (PTX ISA 5.2).
 enum class Type : uint8_t {
   none, pred, b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64,
-  f16, f16x2, bf16, bf16x2, tf32, f32, f64, e4m3x2, e5m2x2
+  f16, f16x2, bf16, bf16x2, tf32, f32, f64, e4m3x2, e5m2x2,
+  e4m3, e5m2, s4, u4, b1 // elements of matrix fragments: in mnemonics only
 };
 unsigned bitsOf(Type type); ///< pred: 1.
 llvm::StringRef nameOf(Type type);
@@ -120,6 +123,9 @@ struct Variable {
   std::vector<uint64_t> extent; ///< Array extents; empty = scalar; a first extent 0 = `[]` (dynamic shared memory).
   bool isExtern = false, isVisible = false;
   std::vector<uint64_t> init; ///< Element values (bit patterns).
+  unsigned ptrAlign = 0;      ///< Parameter: `.ptr` with this alignment of the pointee; 0 = not said.
+  std::optional<Space> ptrSpace; ///< Parameter: `.ptr` and the space it points to (reg = generic).
+  std::vector<std::string> comments; ///< Lines above it, without `//`.
   uint64_t bytes() const;
 };
 
@@ -136,8 +142,18 @@ struct Function {
   std::vector<Variable> vars; ///< Shared, local... declared in the body.
   std::vector<Stmt> body;
   std::vector<llvm::SMRange> origins{llvm::SMRange()};
+  std::vector<std::string> comments; ///< Lines above the kernel, without `//`.
 
   RegId addReg(Type type, llvm::StringRef name); ///< Makes the name unique by a number when it is taken.
+  /// A label name that no statement of this function has: `L_stem`, `L_stem_1`...
+  std::string freshLabel(llvm::StringRef stem);
+
+  /// Names in use, so that making one unique needs no search; rebuilt when `regs` or `body` changed size elsewhere.
+  struct Names {
+    llvm::StringMap<unsigned> regs, labels; ///< Name -> the number to try next behind it.
+    size_t seenRegs = 0;
+    bool seenLabels = false;
+  } names;
 };
 
 struct Module {
@@ -151,7 +167,7 @@ struct Module {
   const Function *find(llvm::StringRef name) const;
 };
 
-/// Reads PTX. `text` must be a source held by `diags`. With `templates`, holes `<name>` are allowed.
+/// Reads PTX. `text` must be a source held by `diags`.
 /// Unknown instructions, modifiers and directives are located errors that name the nearest known one.
 std::optional<Module> parse(llvm::StringRef text, Diags &diags);
 /// print(parse(print(m))) == print(m), byte for byte.

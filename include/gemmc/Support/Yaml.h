@@ -1,26 +1,31 @@
 /// A strict YAML subset as a plain tree with source ranges: block and flow maps, lists and scalars, nothing else.
 ///
-/// LLVM's YAML parser reads the text behind limits that keep hostile input cheap (rules: no anchors, aliases, tags,
-/// merge keys, directives, second documents, duplicate keys, NUL bytes or invalid UTF-8; at most 1 MiB, depth 16, 10,000
-/// nodes, 4 KiB a scalar). Every violation is a located diagnostic.
+/// Limits keep hostile input cheap: at most 1 MiB, 16 KiB a line, depth 16, 10,000 nodes, 4 KiB a scalar. Not read are
+/// anchors, aliases, tags, merge keys, directives, second documents, block text (`|`), scalars over several lines,
+/// duplicate keys, control characters and invalid UTF-8. Every violation is a located diagnostic with a way out.
 #pragma once
 #include "gemmc/Support/Diag.h"
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace gemmc {
 
+struct YamlEntry;
+
 struct YamlNode {
   enum Kind : uint8_t { Null, Scalar, List, Map };
   Kind kind = Null;
-  llvm::SMRange range;      ///< The node's text, quotes included.
-  std::string text;         ///< Scalar: the value without quotes and escapes.
-  bool quoted = false;      ///< Scalar: was written in quotes (then it is never a number or a keyword).
-  std::vector<YamlNode> items; ///< List.
-  std::vector<std::pair<YamlNode, YamlNode>> entries; ///< Map, in the order of the text; keys are scalars.
+  llvm::SMRange range;            ///< The node's text, quotes included.
+  std::string text;               ///< Scalar: the value without quotes and escapes.
+  bool quoted = false;            ///< Scalar: was written in quotes (then it is never a number or a keyword).
+  std::vector<YamlNode> items;    ///< List.
+  std::vector<YamlEntry> entries; ///< Map, in the order of the text; keys are scalars.
 
   const YamlNode *find(llvm::StringRef key) const;
+};
+
+struct YamlEntry {
+  YamlNode key, value;
 };
 
 /// Parses `text`, which must be a source held by `diags`. Nullopt after a reported error.
