@@ -181,7 +181,8 @@ void Checker::operand(unsigned index) {
   if (form.isAddress)
     return address(form, operand);
   if (form.rule == TypeRule::Label) {
-    if (operand.kind != Operand::Label)
+    bool hole = operand.kind == Operand::Hole && holes && holes->lookup(operand.name) == Type::none;
+    if (operand.kind != Operand::Label && !hole)
       fail(Diag::ptx_operand_kind, form.name, shown(), "a label");
     return;
   }
