@@ -6,11 +6,16 @@ function(gemmc_room name)
     set(sources ${PROJECT_SOURCE_DIR}/cmake/Empty.cpp)
   endif()
   add_library(gemmc${name} STATIC ${sources})
+  add_library(gemmc::${name} ALIAS gemmc${name})
+  set_target_properties(gemmc${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(gemmc${name} PUBLIC cxx_std_20)
+  # LLVM's headers: an installed gemmc gets them from cmake/gemmcConfig.cmake.in instead, where LLVM is then.
   target_include_directories(gemmc${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
-  target_include_directories(gemmc${name} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS})
+  target_include_directories(gemmc${name} SYSTEM PUBLIC "$<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}>")
   list(TRANSFORM ROOM_DEPENDS PREPEND gemmc)
   target_link_libraries(gemmc${name} PUBLIC ${ROOM_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY GEMMC_ROOMS gemmc${name})
 endfunction()
 
 gemmc_room(Support)
@@ -26,3 +31,10 @@ gemmc_room(Emu DEPENDS PTX)
 gemmc_room(Runtime DEPENDS PTX)
 gemmc_room(Driver DEPENDS Spec Plan Tile Passes Lower PTX)
 gemmc_room(Run DEPENDS Driver Runtime Emu)
+
+# What a user of the library links: all rooms.
+add_library(gemmcAll INTERFACE)
+add_library(gemmc::gemmc ALIAS gemmcAll)
+set_target_properties(gemmcAll PROPERTIES EXPORT_NAME gemmc)
+target_link_libraries(gemmcAll INTERFACE gemmcRun)
+set_property(GLOBAL APPEND PROPERTY GEMMC_ROOMS gemmcAll)

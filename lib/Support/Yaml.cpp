@@ -297,7 +297,7 @@ private:
     auto [first, isNew] = known.try_emplace(key.text, key.range);
     if (!isNew)
       report(Diag::yaml_duplicate_key, begin, stop, key.text).note(Diag::yaml_first_given, first->second);
-    return problems < maxProblems || fail(Diag::yaml_many_problems, begin, stop, maxProblems);
+    return problems < maxProblems || fail(Diag::too_many_problems, begin, stop, maxProblems);
   }
 
   /// A flow list or map, or a scalar.

@@ -30,6 +30,7 @@ struct Plan {
   int64_t blockM = 0, blockN = 0, blockK = 0;
   int64_t warpM = 0, warpN = 0;    ///< mma: tile of one warp; wgmma: tile of one consumer warpgroup (M a multiple of 64).
   int64_t clusterM = 1, clusterN = 1;
+  RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's.
   unsigned threads = 0;            ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0; ///< wgmma: warpgroups that multiply.
   unsigned producerRegs = 0, consumerRegs = 0; ///< setmaxnreg values; 0 = not used.

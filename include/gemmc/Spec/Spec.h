@@ -81,17 +81,19 @@ struct Spec {
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
 
-/// One `--set path=value`.
+/// One `--set path=value`; messages about it are located in a source of that name.
 struct Override {
   std::string path, value;
 };
+/// Splits the argument of `--set`; reports and gives nullopt when it has no `=` or no path.
+std::optional<Override> parseOverride(llvm::StringRef text, Diags &diags);
 
 /// Reads a spec from YAML `text` (a source held by `diags`) and applies the overrides. All problems are reported; nullopt
 /// when one of them is an error. `baseName` (from the file name) becomes the kernel's name when none is given.
 std::optional<Spec> readSpec(llvm::StringRef text, llvm::ArrayRef<Override> overrides, Diags &diags,
                              llvm::StringRef baseName = "gemm");
 /// The complete YAML of a spec, a reason behind each decided field as a comment. readSpec(printSpec(s)) gives the same
-/// values, all of them `given`.
+/// values, all of them `given`. A field that is neither given nor decided with a reason is printed as `auto`.
 std::string printSpec(const Spec &spec, bool reasons);
 /// The JSON schema and the reference page, from the table.
 std::string specJsonSchema();
@@ -103,6 +105,7 @@ llvm::StringRef nameOf(CopyKind);
 llvm::StringRef nameOf(Schedule);
 llvm::StringRef nameOf(Swizzle);
 llvm::StringRef nameOf(RasterOrder);
+llvm::StringRef nameOf(Persistence);
 llvm::StringRef nameOf(StoreKind);
 
 } // namespace gemmc

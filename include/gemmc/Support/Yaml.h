@@ -15,10 +15,10 @@ struct YamlEntry;
 struct YamlNode {
   enum Kind : uint8_t { Null, Scalar, List, Map };
   Kind kind = Null;
-  llvm::SMRange range;      ///< The node's text, quotes included.
-  std::string text;         ///< Scalar: the value without quotes and escapes.
-  bool quoted = false;      ///< Scalar: was written in quotes (then it is never a number or a keyword).
-  std::vector<YamlNode> items; ///< List.
+  llvm::SMRange range;            ///< The node's text, quotes included.
+  std::string text;               ///< Scalar: the value without quotes and escapes.
+  bool quoted = false;            ///< Scalar: was written in quotes (then it is never a number or a keyword).
+  std::vector<YamlNode> items;    ///< List.
   std::vector<YamlEntry> entries; ///< Map, in the order of the text; keys are scalars.
 
   const YamlNode *find(llvm::StringRef key) const;

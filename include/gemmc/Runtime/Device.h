@@ -1,0 +1,90 @@
+/// A CUDA device with its context, and the few things of it that need freeing: memory, streams, events.
+///
+/// The context that is current on the opening thread is used when there is one (then the caller owns it), else the
+/// device's primary context, which is shared with the CUDA runtime and its libraries.
+#pragma once
+#include "gemmc/Runtime/Driver.h"
+
+namespace gemmc {
+
+class Device {
+public:
+  static Outcome<std::shared_ptr<const Device>> open(std::shared_ptr<const Driver> driver, int ordinal = 0);
+  ~Device();
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+
+  const Driver &driver() const { return *driverPtr; }
+  const cuda::DriverTable &api() const { return driverPtr->api(); }
+  cuda::Context context() const { return ctx; }
+
+  std::string name;
+  unsigned sms = 0;
+  unsigned major = 0, minor = 0; ///< Compute capability.
+  uint64_t sharedOptIn = 0;      ///< Bytes of shared memory one block may have.
+  uint64_t l2Bytes = 0;
+
+  /// Whether code for `target` (`sm_80`, `sm_90a`) runs here; the failure (device_target) says why not.
+  MaybeFailure supports(llvm::StringRef target) const;
+
+  /// Makes the device's context current on this thread while it lives.
+  class Scope {
+  public:
+    explicit Scope(const Device &device);
+    ~Scope();
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+
+  private:
+    const Device &device;
+    bool pushed = false;
+  };
+
+private:
+  Device() = default;
+  std::shared_ptr<const Driver> driverPtr;
+  cuda::Context ctx = nullptr;
+  cuda::DeviceId id = 0;
+  bool retained = false;
+};
+
+/// The first usable device of this machine. The failure says why there is none (no driver, no device, too old).
+Outcome<std::shared_ptr<const Device>> openDevice();
+
+/// An allocation on a device.
+class DeviceMemory {
+public:
+  static Outcome<DeviceMemory> allocate(std::shared_ptr<const Device> device, uint64_t bytes, llvm::StringRef what);
+  DeviceMemory() = default;
+  DeviceMemory(DeviceMemory &&other) { *this = std::move(other); }
+  DeviceMemory &operator=(DeviceMemory &&other);
+  ~DeviceMemory();
+  uint64_t address() const { return start; } ///< A multiple of 256; 0 when there are no bytes.
+  uint64_t bytes() const { return size; }
+
+private:
+  std::shared_ptr<const Device> device;
+  uint64_t start = 0, size = 0;
+};
+
+/// A stream that does not wait for the default stream, with a pair of events to time what is enqueued between them.
+class DeviceStream {
+public:
+  static Outcome<DeviceStream> create(std::shared_ptr<const Device> device);
+  DeviceStream(DeviceStream &&other) { *this = std::move(other); }
+  DeviceStream &operator=(DeviceStream &&other);
+  ~DeviceStream();
+  cuda::Stream get() const { return stream; }
+  MaybeFailure synchronize(const llvm::Twine &what) const;
+  MaybeFailure startTimer() const;
+  /// Waits for everything enqueued; milliseconds since startTimer.
+  Outcome<double> stopTimer(const llvm::Twine &what) const;
+
+private:
+  DeviceStream() = default;
+  std::shared_ptr<const Device> device;
+  cuda::Stream stream = nullptr;
+  cuda::Event start = nullptr, stop = nullptr;
+};
+
+} // namespace gemmc

@@ -1,0 +1,43 @@
+/// A compiled GEMM on a device: its PTX assembled by the driver (or a cubin), its kernels ready to launch.
+#pragma once
+#include "gemmc/Runtime/Device.h"
+#include "gemmc/Runtime/Launch.h"
+
+namespace gemmc {
+
+/// Const after loading: launch from as many threads as you like.
+class GpuModule {
+public:
+  /// `image` is PTX text or a cubin; `target` its architecture (see targetOf).
+  static Outcome<std::shared_ptr<const GpuModule>> load(std::shared_ptr<const Device> device, llvm::StringRef image,
+                                                        ptx::LaunchInfo info, llvm::StringRef target);
+  ~GpuModule();
+  GpuModule(const GpuModule &) = delete;
+  GpuModule &operator=(const GpuModule &) = delete;
+
+  const ptx::LaunchInfo &info() const { return launchInfo; }
+  const Device &device() const { return *devicePtr; }
+  /// The first requirement that does not hold for `args` on this device; nullptr = all hold.
+  const Expr *unmet(const LaunchArgs &args) const { return firstUnmet(launchInfo, args, devicePtr->sms); }
+
+  /// Enqueues all kernels on `stream`. No allocation on the device, no synchronisation: it may be captured into a
+  /// graph. Arguments are checked first (checkArgs), then requirements (launch_requirement). M or N of 0 launches nothing.
+  MaybeFailure launch(cuda::Stream stream, const LaunchArgs &args) const;
+
+private:
+  GpuModule() = default;
+  MaybeFailure loadKernels();
+  MaybeFailure launchKernel(unsigned index, cuda::Stream stream, const LaunchArgs &args) const;
+  std::shared_ptr<const Device> devicePtr;
+  ptx::LaunchInfo launchInfo;
+  cuda::Module module = nullptr;
+  std::vector<cuda::Function> functions; ///< One for each kernel of launchInfo.
+};
+
+/// The architecture of the `.target` directive of PTX text; empty when there is none.
+llvm::StringRef targetOf(llvm::StringRef ptx);
+
+/// The driver's tensor map of `map`.
+MaybeFailure encodeTensorMap(const Driver &driver, llvm::StringRef name, const TensorMapArgs &map, std::byte *out);
+
+} // namespace gemmc

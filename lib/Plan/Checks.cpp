@@ -1,0 +1,274 @@
+// The rules of tiles and budgets. The same function judges the planner's candidates (into a sink that is thrown away)
+// and what the user wrote (into the real one), so that the planner never takes what it would refuse.
+#include "Draft.h"
+#include "llvm/ADT/StringExtras.h"
+
+using llvm::formatv;
+
+namespace gemmc::plan {
+
+const char *userDimension(const Draft &draft, char kernelDimension) {
+  if (kernelDimension == 'k')
+    return "k";
+  return (kernelDimension == 'm') != draft.plan.swapped ? "m" : "n";
+}
+
+llvm::SMRange elementRange(llvm::SMRange list, unsigned index, int64_t value) {
+  if (!list.isValid())
+    return list;
+  llvm::StringRef text(list.Start.getPointer(), size_t(list.End.getPointer() - list.Start.getPointer()));
+  for (unsigned i = 0;; ++i) {
+    text = text.drop_until([](char c) { return llvm::isDigit(c); });
+    llvm::StringRef number = text.take_while([](char c) { return llvm::isDigit(c); });
+    text = text.drop_front(number.size());
+    int64_t seen;
+    if (number.getAsInteger(10, seen))
+      return list;
+    if (i == index)
+      return seen == value
+                 ? llvm::SMRange(llvm::SMLoc::getFromPointer(number.begin()), llvm::SMLoc::getFromPointer(number.end()))
+                 : list;
+  }
+}
+
+namespace {
+class Checker {
+public:
+  Checker(const Draft &draft, const Shape &shape, Diags &diags)
+      : draft(draft), spec(draft.spec()), shape(shape), diags(diags) {}
+
+  void all() {
+    if (blockRanges() && blockMultiples() && warps() && split()) {
+      cluster();
+      registers();
+      shared();
+    }
+    stages();
+  }
+
+private:
+  const Draft &draft;
+  const Spec &spec;
+  const Shape &shape;
+  Diags &diags;
+
+  unsigned userIndex(char dimension) const {
+    return dimension == 'k' ? 2 : (dimension == 'm') != draft.plan.swapped ? 0 : 1;
+  }
+  /// The element of a tile field that means the kernel's `dimension`; when it was decided, the field that led to it.
+  llvm::SMRange placeIn(const Field<std::array<int64_t, 3>> &field, char dimension) const {
+    if (field.given)
+      return elementRange(field.range, userIndex(dimension), (*field)[userIndex(dimension)]);
+    return tilePlace();
+  }
+  llvm::SMRange tilePlace() const {
+    if (spec.block.given)
+      return spec.block.range;
+    if (spec.warp.given)
+      return spec.warp.range;
+    if (spec.schedule.given)
+      return spec.schedule.range;
+    return spec.instruction.range;
+  }
+  template <typename... Args> Problem &report(Diag id, llvm::SMRange place, Args &&...args) {
+    Problem &problem = diags.report(id, place, std::forward<Args>(args)...);
+    if (draft.plan.swapped)
+      problem.note(Diag::plan_note_swapped, spec.swapOperands.range);
+    return problem;
+  }
+
+  bool blockRange(char dimension, int64_t value, int64_t least, int64_t most) {
+    if (value >= least && value <= most)
+      return true;
+    report(Diag::plan_block_range, placeIn(spec.block, dimension), userDimension(draft, dimension), value,
+           nameOf(*spec.instruction), least, most)
+        .fix(placeIn(spec.block, dimension), llvm::Twine(std::clamp(value, least, most)));
+    return false;
+  }
+  bool blockRanges() {
+    // A TMA box has at most 256 lines; mma blocks are bounded by their 16 warps.
+    bool wgmma = draft.wgmma();
+    bool m = blockRange('m', shape.m, wgmma ? 64 : 16, wgmma ? 256 : 512);
+    bool n = blockRange('n', shape.n, wgmma ? 8 : 16, wgmma ? 256 : 512);
+    bool k = blockRange('k', shape.k, 16, wgmma ? 256 : 64);
+    return m && n && k;
+  }
+
+  bool multiple(Diag id, const Field<std::array<int64_t, 3>> &field, char dimension, int64_t value, int64_t of,
+                llvm::StringRef why) {
+    if (value % of == 0)
+      return true;
+    report(id, placeIn(field, dimension), userDimension(draft, dimension), value, of, why)
+        .fix(placeIn(field, dimension), llvm::Twine((value + of - 1) / of * of));
+    return false;
+  }
+  bool blockMultiples() {
+    auto block = [&](char dimension, int64_t value, int64_t of, const std::string &why) {
+      return multiple(Diag::plan_block_multiple, spec.block, dimension, value, of, why);
+    };
+    if (!draft.wgmma()) {
+      bool m = block('m', shape.m, 16, "mma multiplies 16 rows");
+      bool n = block('n', shape.n, 16, "warps take 16 columns at a time, two of mma's 8");
+      bool k = shape.k == 16 || shape.k == 32 || shape.k == 64;
+      if (!k)
+        report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k).fix(placeIn(spec.block, 'k'), "32");
+      return m && n && k;
+    }
+    bool m = block('m', shape.m, 64, "wgmma multiplies 64 rows");
+    bool n = block('n', shape.n, 8, "wgmma multiplies 8 to 256 columns in steps of 8");
+    int64_t span = swizzleSpan(draft);
+    bool kMajor = draft.kMajorA() || draft.kMajorB();
+    bool k = span > 16 && kMajor
+                 ? block('k', shape.k, span,
+                         formatv("swizzle {0} works on rows of {1} elements", nameOf(*spec.swizzle), span).str())
+                 : block('k', shape.k, 16, "wgmma multiplies 16 elements deep");
+    return m && n && k;
+  }
+
+  bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, const char *why) {
+    if (value < step || value > most) {
+      report(Diag::plan_warp_range, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, step, most)
+          .fix(placeIn(spec.warp, dimension), llvm::Twine(std::clamp(value, step, most)));
+      return false;
+    }
+    if (!multiple(Diag::plan_warp_multiple, spec.warp, dimension, value, step, why))
+      return false;
+    if (block % value == 0)
+      return true;
+    report(Diag::plan_warp_divides, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, block);
+    return false;
+  }
+  bool warps() {
+    bool wgmma = draft.wgmma();
+    bool m = warpDirection('m', shape.warpM, shape.m, wgmma ? 64 : 16, 256,
+                           wgmma ? "wgmma multiplies 64 rows" : "mma multiplies 16 rows");
+    bool n = warpDirection('n', shape.warpN, shape.n, wgmma ? 8 : 16, 256,
+                           wgmma ? "wgmma multiplies 8 to 256 columns in steps of 8"
+                                 : "warps take 16 columns at a time, two of mma's 8");
+    if (spec.warp.given && (*spec.warp)[2] != shape.k) {
+      report(Diag::plan_warp_k, placeIn(spec.warp, 'k'), (*spec.warp)[2], shape.k)
+          .fix(placeIn(spec.warp, 'k'), llvm::Twine(shape.k));
+      return false;
+    }
+    return m && n;
+  }
+
+  llvm::SMRange splitPlace() const { return spec.warp.given ? spec.warp.range : tilePlace(); }
+  bool split() {
+    return draft.wgmma() ? (shape.schedule == Schedule::pingpong ? pingpong() : warpgroups()) : warpCount();
+  }
+  bool warpCount() {
+    if (shape.warps() <= 16)
+      return true;
+    report(Diag::plan_threads, splitPlace(), shape.m, shape.n, shape.warpM, shape.warpN, shape.warps(),
+           shape.warps() * 32);
+    return false;
+  }
+  bool pingpong() {
+    if (shape.warps() == 1)
+      return true;
+    report(Diag::plan_warp_pingpong, splitPlace(), shape.warpM, shape.warpN, shape.m, shape.n);
+    return false;
+  }
+  bool warpgroups() {
+    int64_t most = shape.schedule == Schedule::pipelined ? 4 : 3;
+    if (shape.warpM != shape.m && shape.warpN != shape.n) {
+      report(Diag::plan_warp_split, splitPlace(), shape.warpM, shape.warpN, shape.m, shape.n);
+      return false;
+    }
+    if (shape.warps() > most) {
+      report(Diag::plan_warpgroups, splitPlace(), shape.m, shape.n, shape.warpM, shape.warpN, shape.warps(),
+             nameOf(shape.schedule), most);
+      return false;
+    }
+    // A warpgroup's columns of an n-contiguous B start at a whole swizzled row.
+    return shape.warpN == shape.n || draft.kMajorB() ||
+           multiple(Diag::plan_warp_multiple, spec.warp, 'n', shape.warpN, swizzleSpan(draft),
+                    "n is contiguous in B and warpgroups start at whole swizzled rows");
+  }
+
+  void clusterDirection(char dimension, int64_t value, const char *allowed) {
+    if (value == 1 || (*allowed != '1' && (value == 2 || value == 4)))
+      return;
+    report(Diag::plan_cluster_size, placeIn(spec.cluster, dimension), userDimension(draft, dimension), value, allowed)
+        .fix(placeIn(spec.cluster, dimension), dimension == 'k' || value < 2 ? "1" : "2");
+  }
+  void slice(char dimension, const char *operand, int64_t ctas, int64_t extent, int64_t step) {
+    if (ctas > 1 && extent % (ctas * step) != 0)
+      report(Diag::plan_cluster_slice, spec.cluster.range, ctas, operand, extent, userDimension(draft, dimension),
+             step);
+  }
+  void cluster() {
+    clusterDirection('m', shape.clusterM, "2, 4 or 1");
+    clusterDirection('n', shape.clusterN, "2, 4 or 1");
+    clusterDirection('k', shape.clusterK, "1");
+    if (shape.clusterM < 1 || shape.clusterN < 1 || shape.clusterM > 4 || shape.clusterN > 4)
+      return;
+    int64_t ctas = shape.clusterM * shape.clusterN;
+    if (ctas > 8)
+      report(Diag::plan_cluster_count, spec.cluster.range, shape.clusterM, shape.clusterN, ctas);
+    if (ctas > 1 && (!draft.wgmma() || shape.schedule == Schedule::pipelined))
+      report(Diag::plan_cluster_schedule, spec.cluster.range, nameOf(shape.schedule))
+          .fix(spec.cluster.range, "[1, 1, 1]");
+    // Each CTA loads its share of a tile and sends it to the others: whole groups of 8 swizzled rows.
+    if (draft.kMajorA())
+      slice('m', "a", shape.clusterN, shape.m, 8);
+    else
+      slice('k', "a", shape.clusterN, shape.k, 8);
+    if (draft.kMajorB())
+      slice('n', "b", shape.clusterM, shape.n, 8);
+    else
+      slice('k', "b", shape.clusterM, shape.k, 8);
+  }
+
+  void registers() {
+    unsigned need = accumulatorRegisters(draft, shape), limit = accumulatorLimit(draft, shape);
+    if (need <= limit)
+      return;
+    unsigned threads = threadsOf(draft, shape);
+    unsigned each = registerSplit(draft, shape).second;
+    if (!each)
+      each = std::min(255u, draft.limits.registersPerSM / threads);
+    int64_t elements = int64_t(limit) * (draft.wgmma() ? 128 : 32) * (*spec.accumulator == Elem::f16 ? 2 : 1);
+    report(Diag::plan_registers, splitPlace(), shape.warpM, shape.warpN, need, threads, limit, each)
+        .note(Diag::plan_note_registers, splitPlace(), elements, draft.wgmma() ? "warpgroup" : "warp");
+  }
+
+  /// The rule of `stages` alone; what fits is shared()'s.
+  bool stages() {
+    if (!spec.stages.given)
+      return true;
+    if (*spec.copy == CopyKind::ld) {
+      if (*spec.stages == 1)
+        return true;
+      report(Diag::plan_stages_ld, spec.stages.range, *spec.stages).fix(spec.stages.range, "1");
+      return false;
+    }
+    if (*spec.stages >= 2 && *spec.stages <= 8)
+      return true;
+    report(Diag::plan_stages, spec.stages.range, *spec.stages)
+        .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, 2, 8)));
+    return false;
+  }
+  void shared() {
+    if (shape.stages < 1 || shape.stages > 8 || sharedBytes(draft, shape) <= draft.limits.sharedPerBlock)
+      return;
+    int64_t fits = stagesThatFit(draft, shape);
+    llvm::SMRange place = spec.stages.given ? spec.stages.range : tilePlace();
+    Problem &problem = report(Diag::plan_shared, place, shape.stages, sharedBytes(draft, shape), nameOf(*spec.target),
+                              draft.limits.sharedPerBlock);
+    if (spec.stages.given && fits >= 2)
+      problem.fix(place, llvm::Twine(fits));
+    std::string rest = *spec.swizzle == Swizzle::padded && !draft.wgmma() ? " with 16 bytes a row of padding" : "";
+    if (int64_t fixed = fixedBytes(draft, shape))
+      rest += formatv(", and {0} are for barriers{1} and alignment", fixed,
+                      stagedBytes(draft, shape) ? ", the epilogue" : "");
+    problem.note(Diag::plan_note_stage, tilePlace(), shape.m, shape.k, shape.n, nameOf(*spec.a.type),
+                 stageBytes(draft, shape), rest);
+  }
+};
+} // namespace
+
+void checkShape(const Draft &draft, const Shape &shape, Diags &diags) { Checker(draft, shape, diags).all(); }
+
+} // namespace gemmc::plan

@@ -1,0 +1,94 @@
+/// A plan in the making: what the steps of this room hand along. Each step decides some fields of `spec`, reports what
+/// is wrong with the given ones and goes on, so that a user sees all problems at once.
+#pragma once
+#include "gemmc/Plan/Plan.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace gemmc::plan {
+
+struct Draft {
+  Plan plan; ///< `plan.spec` is the spec that gets completed.
+  Diags &diags;
+  TargetLimits limits;
+
+  Spec &spec() { return plan.spec; }
+  const Spec &spec() const { return plan.spec; }
+  bool wgmma() const { return *spec().instruction == Instruction::wgmma; }
+  /// Extents as the kernel sees them; nullopt = dynamic.
+  std::optional<int64_t> extentM() const { return (plan.swapped ? spec().n : spec().m).value.fixed; }
+  std::optional<int64_t> extentN() const { return (plan.swapped ? spec().m : spec().n).value.fixed; }
+  std::optional<int64_t> extentK() const { return spec().k.value.fixed; }
+  /// The user's operand that the kernel calls A (B).
+  const OperandSpec &kernelA() const { return plan.swapped ? spec().b : spec().a; }
+  const OperandSpec &kernelB() const { return plan.swapped ? spec().a : spec().b; }
+  /// Whether the kernel's A (B) has its k index contiguous in memory. A transposed matrix has the other order.
+  bool kMajorA() const { return (*kernelA().layout == Order::row) != plan.swapped; }
+  bool kMajorB() const { return (*kernelB().layout == Order::col) != plan.swapped; }
+  unsigned inputBytes() const { return bytesOf(*spec().a.type); }
+};
+
+/// One of the user's four operands: its name and where its parts stand in a spec.
+struct OperandInfo {
+  const char *name;
+  OperandSpec Spec::*operand;
+  Field<Size> Spec::*rows, Spec::*cols;
+};
+extern const OperandInfo operandInfos[4]; ///< a, b, c, d.
+/// The extent along the direction in which elements are adjacent: what `ld` must cover.
+const Size &contiguousExtent(const Spec &spec, const OperandInfo &info);
+/// Bytes that every row start is a multiple of, when a dynamic ld may be required to keep 16-byte pitches.
+unsigned promisedAlign(const OperandSpec &operand);
+
+/// How the kernel cuts its work, in the kernel's view: one candidate, or the choice.
+struct Shape {
+  Schedule schedule = Schedule::pipelined;
+  int64_t m = 0, n = 0, k = 0;  ///< Block tile.
+  int64_t warpM = 0, warpN = 0; ///< Warp (mma) or warpgroup (wgmma) tile.
+  int64_t clusterM = 1, clusterN = 1, clusterK = 1;
+  int64_t stages = 0; ///< 0 until it is known how many fit.
+
+  int64_t warps() const { return (m / warpM) * (n / warpN); }
+};
+
+// Threads and registers (Registers.cpp).
+unsigned consumerWarpgroups(const Shape &shape); ///< wgmma.
+unsigned threadsOf(const Draft &draft, const Shape &shape);
+unsigned accumulatorRegisters(const Draft &draft, const Shape &shape);
+unsigned accumulatorLimit(const Draft &draft, const Shape &shape);
+/// mma: CTAs that the registers of one SM suffice for, by estimate.
+int64_t ctasByRegisters(const Draft &draft, const Shape &shape);
+/// {producer, consumer} values of setmaxnreg, {0, 0} where registers are not moved.
+std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &shape);
+
+// Shared memory (Shared.cpp); all bytes.
+int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled row (8 without swizzle).
+int64_t stageBytes(const Draft &draft, const Shape &shape);
+int64_t stagedBytes(const Draft &draft, const Shape &shape);
+int64_t fixedBytes(const Draft &draft, const Shape &shape); ///< All that does not grow with the stages.
+int64_t sharedBytes(const Draft &draft, const Shape &shape);
+int64_t stagesThatFit(const Draft &draft, const Shape &shape);
+
+/// Estimated SM clocks of the whole product (Model.cpp); only its order matters. `waves` and `tiles` explain it.
+struct Estimate {
+  double clocks = 0;
+  int64_t tiles = 0, waves = 0;
+  int64_t ctasPerSM = 1;
+};
+Estimate estimate(const Draft &draft, const Shape &shape);
+
+/// Reports into `diags` every rule that `shape` breaks (Checks.cpp).
+void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
+
+// The steps, in the order of makePlan.
+void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
+void decideFamily(Draft &draft);  ///< Instruction, copy, swizzle and what follows for the operands.
+void decideShape(Draft &draft);   ///< Schedule, tiles, cluster, stages: the best legal candidate.
+void decideRest(Draft &draft);    ///< Raster, persistence, store.
+void addRequirements(Draft &draft);
+
+/// The name a shape's direction has for the user: with swapped operands the kernel's m is the problem's n.
+const char *userDimension(const Draft &draft, char kernelDimension);
+/// The place of element `index` of a list whose text is `list`, or the whole list when it is not to be found.
+llvm::SMRange elementRange(llvm::SMRange list, unsigned index, int64_t value);
+
+} // namespace gemmc::plan

@@ -1,0 +1,197 @@
+// How the product is computed: wgmma fed by TMA where the target and the operands allow it, else mma.sync fed by
+// cp.async or, for rows on odd addresses, by plain loads.
+#include "Draft.h"
+#include "llvm/ADT/STLExtras.h"
+
+using llvm::formatv;
+
+namespace gemmc::plan {
+namespace {
+constexpr int64_t maxCoordinate = 2147483647;        // TMA coordinates are signed 32-bit numbers
+constexpr int64_t maxPitch = (int64_t(1) << 40) - 1; // bytes between rows of a tensor map
+
+/// What the mma kernels would copy with.
+llvm::StringRef mmaCopy(const Draft &draft) {
+  bool narrow = promisedAlign(draft.spec().a) < 4 || promisedAlign(draft.spec().b) < 4;
+  return narrow ? "ld" : "cp_async";
+}
+
+/// A given field that only the wgmma kernels have.
+struct Wish {
+  std::string text;
+  llvm::SMRange range;
+};
+/// Why TMA cannot read the operands, each as one diagnostic at the guilty field, else at the field that `asked` for
+/// TMA.
+void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
+  const Spec &s = draft.spec();
+  auto at = [&](const auto &field) { return field.given || !asked ? field.range : asked->range; };
+  auto report = [&](Diag id, llvm::SMRange place, auto &&...args) {
+    Problem &problem = diags.report(id, place, args...);
+    if (asked)
+      problem.note(Diag::plan_note_asked, asked->range, asked->text, mmaCopy(draft));
+  };
+  for (auto [size, name] : {std::pair{&s.m, "m"}, {&s.n, "n"}, {&s.k, "k"}}) {
+    if (size->value == Size{0})
+      report(Diag::plan_tma_empty, at(*size), name);
+    else if (size->value.fixed.value_or(1) > maxCoordinate)
+      report(Diag::plan_tma_extent, at(*size), name, *size->value.fixed);
+  }
+  if (s.alpha.value == Scale{0.0})
+    report(Diag::plan_tma_alpha, at(s.alpha));
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
+    const OperandSpec &operand = s.*info.operand;
+    if (*operand.align % 16 != 0)
+      report(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
+    if (operand.ld.value.dynamic())
+      continue;
+    int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type);
+    // A derived ld is wrong because the extent is.
+    llvm::SMRange pitch =
+        operand.ld.given ? operand.ld.range : at(*operand.layout == Order::row ? s.*info.cols : s.*info.rows);
+    if (ld > maxPitch / bytes)
+      report(Diag::plan_tma_stride, pitch, info.name, ld, bytes);
+    else if (ld * bytes % 16 != 0)
+      report(Diag::plan_tma_pitch, pitch, info.name, ld, bytes, ld * bytes, ld * bytes % 16);
+  }
+}
+
+/// The first reason against TMA in a sentence, empty when there is none.
+std::string whyNotTma(const Draft &draft) {
+  Diags scratch;
+  checkTma(draft, scratch, nullptr);
+  return scratch.all().empty() ? "" : scratch.all().front().message;
+}
+
+std::vector<Wish> wgmmaWishes(const Spec &s) {
+  std::vector<Wish> wishes;
+  auto add = [&](const auto &field, const char *path, llvm::StringRef value) {
+    wishes.push_back({formatv("{0}: {1}", path, value).str(), field.range});
+  };
+  if (s.instruction.given && *s.instruction == Instruction::wgmma)
+    add(s.instruction, "instruction", "wgmma");
+  if (s.copy.given && *s.copy == CopyKind::tma)
+    add(s.copy, "copy", "tma");
+  if (s.schedule.given && *s.schedule != Schedule::pipelined)
+    add(s.schedule, "schedule", nameOf(*s.schedule));
+  if (s.swizzle.given && (*s.swizzle == Swizzle::b32 || *s.swizzle == Swizzle::b64 || *s.swizzle == Swizzle::b128))
+    add(s.swizzle, "swizzle", nameOf(*s.swizzle));
+  if (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] != 1)
+    add(s.cluster, "cluster", formatv("[{0}, {1}, {2}]", (*s.cluster)[0], (*s.cluster)[1], (*s.cluster)[2]).str());
+  if (s.store.given && *s.store == StoreKind::staged)
+    add(s.store, "store", "staged");
+  return wishes;
+}
+
+/// A given field that only the mma kernels have, as text; empty = none.
+std::string mmaWish(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (s.copy.given && *s.copy != CopyKind::tma)
+    return formatv("copy {0} was asked for", nameOf(*s.copy));
+  if (s.swizzle.given && (*s.swizzle == Swizzle::padded || *s.swizzle == Swizzle::xor_))
+    return formatv("swizzle {0} was asked for", nameOf(*s.swizzle));
+  unsigned m = draft.plan.swapped ? 1 : 0;
+  if (s.block.given && (*s.block)[m] < 64)
+    return formatv("a block tile of {0} rows was asked for, wgmma multiplies 64", (*s.block)[m]);
+  if (s.warp.given && (*s.warp)[m] % 64 != 0)
+    return formatv("a warp tile of {0} rows was asked for, wgmma multiplies 64", (*s.warp)[m]);
+  return "";
+}
+
+void chooseInstruction(Draft &draft) {
+  Spec &s = draft.spec();
+  std::vector<Wish> wishes = wgmmaWishes(s);
+  bool hopper = *s.target == Target::sm_90a;
+  if (!hopper) {
+    for (const Wish &wish : wishes)
+      draft.diags.report(Diag::plan_needs_sm90a, wish.range, wish.text, nameOf(*s.target));
+    s.instruction.decide(wishes.empty() ? Instruction::mma : Instruction::wgmma,
+                         formatv("the matrix instruction of {0}; wgmma came with sm_90a", nameOf(*s.target)));
+    return;
+  }
+  std::string obstacle = whyNotTma(draft), wish = mmaWish(draft);
+  if (!wishes.empty())
+    s.instruction.decide(Instruction::wgmma, formatv("`{0}` goes with wgmma", wishes.front().text));
+  else if (!wish.empty())
+    s.instruction.decide(Instruction::mma, wish);
+  else if (!obstacle.empty())
+    s.instruction.decide(Instruction::mma, obstacle + "; mma takes operands that other copies bring");
+  else
+    s.instruction.decide(Instruction::wgmma, "twice the rate of mma.sync, and a and b can be read by TMA");
+  if (*s.instruction != Instruction::wgmma || obstacle.empty())
+    return;
+  checkTma(draft, draft.diags, wishes.empty() ? nullptr : &wishes.front());
+}
+
+void chooseCopy(Draft &draft) {
+  Spec &s = draft.spec();
+  if (*s.instruction == Instruction::wgmma) {
+    s.copy.decide(CopyKind::tma, "one thread copies a whole tile, swizzled on its way and zero beyond the edges");
+    if (*s.copy != CopyKind::tma)
+      draft.diags.report(Diag::plan_copy_family, s.copy.range, nameOf(*s.copy), "wgmma", "tma")
+          .fix(s.copy.range, "tma");
+    return;
+  }
+  unsigned a = promisedAlign(s.a), b = promisedAlign(s.b);
+  if (s.k.value == Size{0} || s.alpha.value == Scale{0.0})
+    s.copy.decide(CopyKind::ld, "nothing is read: k or alpha is 0");
+  else if (a < 4 || b < 4)
+    s.copy.decide(CopyKind::ld,
+                  formatv("rows of a start at multiples of {0} bytes, of b at {1}; cp.async needs 4", a, b));
+  else
+    s.copy.decide(CopyKind::cp_async,
+                  formatv("asynchronous copies of {0} bytes for a, {1} for b: what row starts allow", std::min(a, 16u),
+                          std::min(b, 16u)));
+  if (*s.copy == CopyKind::tma)
+    draft.diags.report(Diag::plan_copy_family, s.copy.range, "tma", nameOf(*s.instruction), "cp_async, ld")
+        .fix(s.copy.range, mmaCopy(draft));
+  if (*s.copy != CopyKind::cp_async)
+    return;
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
+    const OperandSpec &operand = s.*info.operand;
+    std::string ld = operand.ld.value.dynamic() ? "dynamic" : std::to_string(*operand.ld.value.fixed);
+    if (promisedAlign(operand) < 4)
+      draft.diags.report(Diag::plan_cp_async_align, s.copy.range, info.name, promisedAlign(operand), *operand.align, ld)
+          .fix(s.copy.range, "ld");
+  }
+}
+
+void chooseSwizzle(Draft &draft) {
+  Spec &s = draft.spec();
+  bool narrow = *s.swizzle == Swizzle::b32 || *s.swizzle == Swizzle::b64 || *s.swizzle == Swizzle::b128;
+  bool fits = *s.swizzle == Swizzle::none || narrow == draft.wgmma();
+  const char *allowed = draft.wgmma() ? "128B, 64B, 32B, none" : "xor, padded, none";
+  if (s.swizzle.given && !fits)
+    draft.diags.report(Diag::plan_swizzle_family, s.swizzle.range, nameOf(*s.swizzle), nameOf(*s.instruction), allowed)
+        .fix(s.swizzle.range, draft.wgmma() ? "128B" : "xor");
+  if (draft.wgmma())
+    s.swizzle.decide(Swizzle::b128, "rows of 128 bytes spread over all 32 banks: no bank conflicts");
+  else
+    s.swizzle.decide(Swizzle::xor_, "spreads the 16-byte pieces of a column over all 32 banks and takes no bytes");
+}
+
+unsigned copyBytes(const Draft &draft, const OperandSpec &operand) {
+  switch (*draft.spec().copy) {
+  case CopyKind::tma:
+    return 16;
+  case CopyKind::cp_async:
+    return std::min(16u, promisedAlign(operand));
+  case CopyKind::ld:
+    return bytesOf(*operand.type);
+  }
+  llvm_unreachable("unknown copy");
+}
+} // namespace
+
+void decideFamily(Draft &draft) {
+  chooseInstruction(draft);
+  Spec &s = draft.spec();
+  if (*s.instruction == Instruction::wmma)
+    draft.diags.report(Diag::plan_wmma, s.instruction.range).fix(s.instruction.range, "mma");
+  chooseCopy(draft);
+  chooseSwizzle(draft);
+  draft.plan.copyBytesA = copyBytes(draft, draft.kernelA());
+  draft.plan.copyBytesB = copyBytes(draft, draft.kernelB());
+}
+
+} // namespace gemmc::plan

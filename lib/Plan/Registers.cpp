@@ -1,0 +1,62 @@
+// Threads of a CTA and what they hold in registers.
+#include "Draft.h"
+
+namespace gemmc::plan {
+
+unsigned consumerWarpgroups(const Shape &shape) {
+  return shape.schedule == Schedule::pingpong ? 2 : unsigned(shape.warps());
+}
+
+unsigned threadsOf(const Draft &draft, const Shape &shape) {
+  if (!draft.wgmma())
+    return unsigned(32 * shape.warps());
+  return 128 * (consumerWarpgroups(shape) + (shape.schedule == Schedule::pipelined ? 0 : 1));
+}
+
+unsigned accumulatorRegisters(const Draft &draft, const Shape &shape) {
+  int64_t lanes = draft.wgmma() ? 128 : 32;
+  int64_t perRegister = *draft.spec().accumulator == Elem::f16 ? 2 : 1;
+  return unsigned(shape.warpM * shape.warpN / (lanes * perRegister));
+}
+
+// What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
+// reads its operands from shared memory), or for the fragments of two k steps besides (mma).
+unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
+  unsigned threads = std::max(32u, threadsOf(draft, shape));
+  unsigned even = draft.limits.registersPerSM / threads; // each thread's share of the register file
+  if (!draft.wgmma())
+    return std::min(256u, even) * 5 / 8;
+  if (shape.schedule == Schedule::pipelined)
+    return std::min(255u, even) - 32;
+  switch (consumerWarpgroups(shape)) {
+  case 1:
+    return 208; // of 255
+  case 2:
+    return 200; // of 232
+  default:
+    return 128; // of 160
+  }
+}
+
+// mma: fragments of two k steps take about as much again as half the accumulators, addresses the rest.
+int64_t ctasByRegisters(const Draft &draft, const Shape &shape) {
+  int64_t each = std::min<int64_t>(255, accumulatorRegisters(draft, shape) * 8 / 5 + 40);
+  return draft.limits.registersPerSM / (threadsOf(draft, shape) * each);
+}
+
+// setmaxnreg moves registers from the producer to the consumers; the sum over the warpgroups stays what the launch
+// gives: 3 x 168 = 40 + 2 x 232, 4 x 128 = 32 + 3 x 160. Two warpgroups have 255 registers a thread anyway.
+std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &shape) {
+  if (!draft.wgmma() || shape.schedule == Schedule::pipelined)
+    return {0, 0};
+  switch (threadsOf(draft, shape)) {
+  case 384:
+    return {40, 232};
+  case 512:
+    return {32, 160};
+  default:
+    return {0, 0};
+  }
+}
+
+} // namespace gemmc::plan

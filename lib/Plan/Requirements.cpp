@@ -1,0 +1,41 @@
+// What a launch must fulfil for the plan to be right, beyond the GEMM contract itself.
+#include "Draft.h"
+#include <numeric>
+
+namespace gemmc::plan {
+namespace {
+/// Rows start at multiples of `bytes`: of the pointer always, of the pitch when it is given at launch.
+void requireAlignment(Plan &plan, const PlanOperand &operand, unsigned bytes) {
+  unsigned element = bytesOf(operand.type);
+  if (bytes <= element)
+    return; // every pointer to an element has that
+  plan.requirements.push_back(equal(Expr::var(operand.buffer + "_ptr") % Expr(bytes), 0));
+  unsigned elements = bytes / std::gcd(bytes, element);
+  if (!operand.ld.isConst() && elements > 1)
+    plan.requirements.push_back(equal(operand.ld % Expr(elements), 0));
+}
+} // namespace
+
+void addRequirements(Draft &draft) {
+  Plan &plan = draft.plan;
+  requireAlignment(plan, plan.a, std::min(plan.a.align, plan.copyBytesA));
+  requireAlignment(plan, plan.b, std::min(plan.b.align, plan.copyBytesB));
+  if (plan.spec.beta.value != Scale{0.0})
+    requireAlignment(plan, plan.c, std::min(plan.c.align, 16u));
+  requireAlignment(plan, plan.d, std::min(plan.d.align, 16u));
+  if (*plan.spec.copy != CopyKind::tma)
+    return;
+  // A tensor map is never empty, counts in 31 bits, and a TMA pipeline always reads a and b.
+  if (!plan.k.isConst())
+    plan.requirements.push_back(less(0, plan.k));
+  for (const Expr &extent : {plan.m, plan.n, plan.k})
+    if (!extent.isConst())
+      plan.requirements.push_back(lessEqual(extent, int64_t(2147483647)));
+  for (const PlanOperand *operand : {&plan.a, &plan.b})
+    if (!operand->ld.isConst())
+      plan.requirements.push_back(less(operand->ld, (int64_t(1) << 40) / bytesOf(operand->type)));
+  if (plan.spec.alpha.value.dynamic())
+    plan.requirements.push_back(equal(Expr::var("alpha_is_zero"), 0));
+}
+
+} // namespace gemmc::plan

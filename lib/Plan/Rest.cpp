@@ -1,0 +1,89 @@
+// What is decided when the tile is known: raster, persistence, store; and the plan's view of the operands.
+#include "Draft.h"
+
+using llvm::formatv;
+
+namespace gemmc::plan {
+namespace {
+constexpr int64_t maxRasterGroup = 1024;
+
+void decideRaster(Draft &draft) {
+  Spec &s = draft.spec();
+  // The kernel walks along its own m; the user's view of that is n when operands are swapped.
+  s.rasterOrder.decide(draft.plan.swapped ? RasterOrder::along_n : RasterOrder::along_m,
+                       "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
+  s.rasterGroup.decide(8, "8 tile rows walked together: about 8 + 8 operand tiles for each 64 results in the L2");
+  if (*s.rasterGroup < 1 || *s.rasterGroup > maxRasterGroup)
+    draft.diags.report(Diag::plan_raster_group, s.rasterGroup.range, *s.rasterGroup, maxRasterGroup)
+        .fix(s.rasterGroup.range, "8");
+  bool alongM = (*s.rasterOrder == RasterOrder::along_m) != draft.plan.swapped;
+  draft.plan.rasterOrder = alongM ? RasterOrder::along_m : RasterOrder::along_n;
+}
+
+void decidePersistence(Draft &draft) {
+  Spec &s = draft.spec();
+  if (draft.wgmma() && *s.schedule != Schedule::pipelined)
+    s.persistent.decide(Persistence::on,
+                        formatv("one CTA for each of the {0} SMs: the producer loads the next tile while "
+                                "this one is stored",
+                                draft.limits.sms));
+  else
+    s.persistent.decide(Persistence::off, "a CTA for each tile: several CTAs of an SM overlap by themselves");
+  if (*s.schedule == Schedule::pingpong && *s.persistent == Persistence::off)
+    draft.diags.report(Diag::plan_persistent, s.persistent.range).fix(s.persistent.range, "on");
+}
+
+void checkStore(Draft &draft) {
+  Spec &s = draft.spec();
+  if (*s.store != StoreKind::staged)
+    return;
+  auto refuse = [&](const std::string &why) {
+    draft.diags.report(Diag::plan_store_staged, s.store.range, why).fix(s.store.range, "direct");
+  };
+  if (!draft.wgmma())
+    refuse(formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction)));
+  else if ((*s.d.layout == Order::row) == draft.plan.swapped)
+    refuse("writes rows: d is column order in the kernel's view");
+  else if (promisedAlign(s.d) < 16)
+    refuse(formatv("writes 16 bytes at a time: rows of d start at multiples of {0} (align {1}, ld {2})",
+                   promisedAlign(s.d), *s.d.align,
+                   s.d.ld.value.dynamic() ? "dynamic" : std::to_string(*s.d.ld.value.fixed)));
+}
+
+Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
+  return size.value.dynamic() ? Expr::var(variable) : Expr(*size.value.fixed);
+}
+
+/// The plan's view of the user's operand `info`; `copyBytes`: what a copy of it moves at a time.
+PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copyBytes) {
+  const OperandSpec &spec = draft.spec().*info.operand;
+  PlanOperand operand;
+  operand.buffer = info.name;
+  operand.type = *spec.type;
+  operand.order = draft.plan.swapped ? (*spec.layout == Order::row ? Order::col : Order::row) : *spec.layout;
+  operand.ld = exprOf(spec.ld, std::string("ld") + info.name);
+  operand.align = promisedAlign(spec);
+  // A dynamic ld is promised to keep no more than the copies use: see addRequirements.
+  if (spec.ld.value.dynamic())
+    operand.align = std::min(operand.align, copyBytes);
+  operand.range = spec.type.range;
+  return operand;
+}
+} // namespace
+
+void decideRest(Draft &draft) {
+  decideRaster(draft);
+  decidePersistence(draft);
+  checkStore(draft);
+  Plan &plan = draft.plan;
+  const Spec &s = plan.spec;
+  plan.m = plan.swapped ? exprOf(s.n, "n") : exprOf(s.m, "m");
+  plan.n = plan.swapped ? exprOf(s.m, "m") : exprOf(s.n, "n");
+  plan.k = exprOf(s.k, "k");
+  plan.a = operandOf(draft, operandInfos[plan.swapped ? 1 : 0], plan.copyBytesA);
+  plan.b = operandOf(draft, operandInfos[plan.swapped ? 0 : 1], plan.copyBytesB);
+  plan.c = operandOf(draft, operandInfos[2], 16);
+  plan.d = operandOf(draft, operandInfos[3], 16);
+}
+
+} // namespace gemmc::plan

@@ -1,0 +1,175 @@
+#include "gemmc/Runtime/GpuModule.h"
+#include "llvm/ADT/iterator_range.h"
+
+namespace gemmc {
+namespace {
+/// CUtensorMapDataType of an element; nullopt for one that TMA does not know.
+std::optional<cuda::TensorType> tensorTypeOf(Elem type) {
+  switch (type) {
+  case Elem::f16:
+    return cuda::mapF16;
+  case Elem::bf16:
+    return cuda::mapBF16;
+  case Elem::f32:
+    return cuda::mapF32;
+  case Elem::f64:
+    return cuda::mapF64;
+  case Elem::tf32:
+    return cuda::mapTF32;
+  case Elem::e4m3:
+  case Elem::e5m2:
+  case Elem::s8:
+  case Elem::u8:
+    return cuda::mapU8;
+  case Elem::s32:
+    return cuda::mapS32;
+  }
+  return std::nullopt;
+}
+
+template <typename Range> std::string listOf(const Range &values) {
+  return llvm::formatv("[{0:$[, ]}]", llvm::make_range(values.begin(), values.end())).str();
+}
+} // namespace
+
+llvm::StringRef targetOf(llvm::StringRef ptx) {
+  while (!ptx.empty()) {
+    auto [line, rest] = ptx.split('\n');
+    line = line.ltrim();
+    if (line.consume_front(".target") && !line.empty() && (line[0] == ' ' || line[0] == '\t'))
+      return line.take_until([](char c) { return c == ',' || c == '/' || c == '\r'; }).trim();
+    ptx = rest;
+  }
+  return {};
+}
+
+MaybeFailure encodeTensorMap(const Driver &driver, llvm::StringRef name, const TensorMapArgs &map, std::byte *out) {
+  if (!driver.api().encodeTiled)
+    return Failure::make(Diag::driver_incomplete, "libcuda", "cuTensorMapEncodeTiled");
+  const uint32_t ones[5] = {1, 1, 1, 1, 1};
+  assert(map.dims.size() <= 5 && map.box.size() == map.dims.size() && map.strides.size() + 1 == map.dims.size());
+  auto type = tensorTypeOf(map.type);
+  assert(type && "an element type without a tensor map type");
+  // 256-byte promotion: a box row is 128 bytes, and its neighbour along K is the next one this or another CTA loads.
+  cuda::Result code = driver.api().encodeTiled(
+      reinterpret_cast<cuda::TensorMap *>(out), *type, map.dims.size(), reinterpret_cast<void *>(map.address),
+      map.dims.data(), map.strides.data(), map.box.data(), ones, 0, static_cast<int>(map.swizzle), cuda::promote256B, 0);
+  if (code == cuda::success)
+    return std::nullopt;
+  return driver.failure(code, "encoding tensor map `" + name.str() + "`")
+      .hint(llvm::formatv("its arguments: {0} at {1:x}, extents {2}, strides in bytes {3}, box {4}, swizzle {5}",
+                          nameOf(map.type), map.address, listOf(map.dims), listOf(map.strides), listOf(map.box),
+                          ptx::nameOf(map.swizzle))
+                .str());
+}
+
+GpuModule::~GpuModule() {
+  if (!module)
+    return;
+  Device::Scope scope(*devicePtr);
+  devicePtr->api().moduleUnload(module);
+}
+
+Outcome<std::shared_ptr<const GpuModule>> GpuModule::load(std::shared_ptr<const Device> device, llvm::StringRef image,
+                                                          ptx::LaunchInfo info, llvm::StringRef target) {
+  if (auto failed = device->supports(target))
+    return *failed;
+  std::shared_ptr<GpuModule> out(new GpuModule);
+  out->devicePtr = std::move(device);
+  out->launchInfo = std::move(info);
+  const Driver &driver = out->devicePtr->driver();
+  Device::Scope scope(*out->devicePtr);
+
+  // The driver wants PTX with a terminating zero; behind a cubin it does no harm.
+  std::string terminated = image.str();
+  std::vector<char> errors(16384, 0);
+  int options[] = {cuda::errorLog, cuda::errorLogBytes};
+  void *values[] = {errors.data(), reinterpret_cast<void *>(static_cast<uintptr_t>(errors.size() - 1))};
+  cuda::Result code = driver.api().moduleLoad(&out->module, terminated.c_str(), 2, options, values);
+  if (code != cuda::success) {
+    out->module = nullptr;
+    Failure why = driver.failure(code, "loading the kernel");
+    llvm::StringRef log = llvm::StringRef(errors.data()).trim();
+    bool aboutPtx = code == cuda::invalidPtx || code == cuda::unsupportedPtxVersion || code == cuda::noBinaryForGpu;
+    if (aboutPtx) {
+      std::string name = out->launchInfo.kernels.empty() ? "?" : out->launchInfo.kernels.front().name;
+      Failure rejected = Failure::make(Diag::ptx_rejected, name, why.args[1], code);
+      rejected.code = code;
+      rejected.hints = why.hints;
+      why = rejected;
+    }
+    if (!log.empty())
+      why.hint(log.str());
+    return why;
+  }
+  if (auto failed = out->loadKernels())
+    return *failed;
+  return std::shared_ptr<const GpuModule>(std::move(out));
+}
+
+MaybeFailure GpuModule::loadKernels() {
+  const Driver &driver = devicePtr->driver();
+  for (const ptx::KernelInfo &kernel : launchInfo.kernels) {
+    cuda::Function function = nullptr;
+    if (auto failed = driver.check(driver.api().moduleFunction(&function, module, kernel.name.c_str()),
+                                   "finding kernel `" + kernel.name + "`"))
+      return failed;
+    if (kernel.dynamicShared > devicePtr->sharedOptIn)
+      return Failure::make(Diag::device_shared, kernel.name, kernel.dynamicShared, devicePtr->name, devicePtr->sharedOptIn);
+    if (kernel.dynamicShared > 0)
+      if (auto failed = driver.check(
+              driver.api().functionSet(function, cuda::maxDynamicShared, static_cast<int>(kernel.dynamicShared)),
+              "setting the shared memory of kernel `" + kernel.name + "`"))
+        return failed;
+    if (kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2] > 8) // more than any device must be able to place
+      if (auto failed = driver.check(driver.api().functionSet(function, cuda::nonPortableCluster, 1),
+                                     "allowing the cluster size of kernel `" + kernel.name + "`"))
+        return failed;
+    functions.push_back(function);
+  }
+  return std::nullopt;
+}
+
+MaybeFailure GpuModule::launch(cuda::Stream stream, const LaunchArgs &args) const {
+  int64_t sms = devicePtr->sms;
+  if (auto failed = checkArgs(launchInfo, args, sms))
+    return failed;
+  if (args.m == 0 || args.n == 0)
+    return std::nullopt;
+  if (const Expr *requirement = firstUnmet(launchInfo, args, sms))
+    return Failure::make(Diag::launch_requirement, requirement->str());
+  Device::Scope scope(*devicePtr);
+  for (unsigned index = 0; index < launchInfo.kernels.size(); ++index)
+    if (auto failed = launchKernel(index, stream, args))
+      return failed;
+  return std::nullopt;
+}
+
+MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const LaunchArgs &args) const {
+  const ptx::KernelInfo &kernel = launchInfo.kernels[index];
+  const Driver &driver = devicePtr->driver();
+  PreparedKernel prepared;
+  auto encode = [&](llvm::StringRef name, const TensorMapArgs &map, std::byte *out) {
+    return encodeTensorMap(driver, name, map, out);
+  };
+  if (auto failed = prepareKernel(kernel, args, devicePtr->sms, encode, prepared))
+    return failed;
+  if (prepared.empty)
+    return std::nullopt;
+
+  llvm::SmallVector<void *, 16> params;
+  for (uint16_t offset : prepared.offsets)
+    params.push_back(prepared.params.data() + offset);
+  cuda::LaunchAttribute cluster{};
+  cluster.id = cuda::clusterDimension;
+  cluster.value.clusterDim = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]};
+  bool clustered = kernel.cluster != std::array<uint32_t, 3>{1, 1, 1};
+  cuda::LaunchConfig config{prepared.grid[0],     prepared.grid[1], prepared.grid[2],
+                            kernel.block[0],      kernel.block[1],  kernel.block[2],
+                            kernel.dynamicShared, stream,           clustered ? &cluster : nullptr,
+                            clustered ? 1u : 0u};
+  return driver.check(driver.api().launch(&config, functions[index], params.data(), nullptr),
+                      "launching kernel `" + kernel.name + "`");
+}
+
+} // namespace gemmc

@@ -1,0 +1,176 @@
+#include "gemmc/Runtime/Launch.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cstring>
+
+namespace gemmc {
+namespace {
+using ptx::LaunchInfo;
+using ptx::OperandInfo;
+
+/// An operand together with its launch arguments.
+struct Matrix {
+  const char *name;
+  const char *ldName;
+  const OperandInfo &info;
+  int64_t rows, cols, ld;
+  uint64_t address;
+};
+
+MaybeFailure checkSizes(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
+  auto lookup = [&](llvm::StringRef name) { return launchVariable(args, sms, name); };
+  const std::tuple<const char *, const Expr &, int64_t> sizes[] = {
+      {"m", info.m, args.m}, {"n", info.n, args.n}, {"k", info.k, args.k}};
+  for (const auto &[name, expected, value] : sizes) {
+    if (value < 0)
+      return Failure::make(Diag::launch_negative, name, value);
+    auto fixed = expected.eval(lookup);
+    if (expected.isConst() && fixed && *fixed != value)
+      return Failure::make(Diag::launch_fixed, name, value, *fixed);
+  }
+  return std::nullopt;
+}
+
+MaybeFailure checkScales(const LaunchInfo &info, const LaunchArgs &args) {
+  if (info.alpha && static_cast<float>(*info.alpha) != args.alpha)
+    return Failure::make(Diag::launch_fixed, "alpha", args.alpha, *info.alpha);
+  if (info.beta && static_cast<float>(*info.beta) != args.beta)
+    return Failure::make(Diag::launch_fixed, "beta", args.beta, *info.beta);
+  return std::nullopt;
+}
+
+MaybeFailure checkLd(const Matrix &matrix) {
+  int64_t extent = matrix.info.order == Order::row ? matrix.cols : matrix.rows;
+  if (matrix.ld < extent)
+    return Failure::make(Diag::launch_ld, matrix.ldName, matrix.ld, nameOf(matrix.info.order), matrix.rows, matrix.cols,
+                         extent);
+  if (matrix.info.ld.isConst() && matrix.info.ld.constant() != matrix.ld)
+    return Failure::make(Diag::launch_fixed, matrix.ldName, matrix.ld, matrix.info.ld.constant());
+  if (!matrixBytes(matrix.info.type, matrix.info.order, matrix.rows, matrix.cols, matrix.ld))
+    return Failure::make(Diag::launch_too_large, matrix.name, matrix.rows, matrix.cols, matrix.ld);
+  return std::nullopt;
+}
+
+MaybeFailure checkPointer(const Matrix &matrix, const char *why) {
+  if (matrix.address == 0)
+    return Failure::make(Diag::launch_null, matrix.name, why);
+  if (matrix.address % bytesOf(matrix.info.type) != 0)
+    return Failure::make(Diag::launch_misaligned, matrix.name, llvm::formatv("{0:x}", matrix.address).str(),
+                         bytesOf(matrix.info.type));
+  return std::nullopt;
+}
+
+bool overlap(const Matrix &x, const Matrix &y) {
+  uint64_t xBytes = *matrixBytes(x.info.type, x.info.order, x.rows, x.cols, x.ld);
+  uint64_t yBytes = *matrixBytes(y.info.type, y.info.order, y.rows, y.cols, y.ld);
+  return xBytes && yBytes && x.address < y.address + yBytes && y.address < x.address + xBytes;
+}
+
+bool samePlace(const Matrix &c, const Matrix &d) {
+  return c.address == d.address && c.ld == d.ld && c.info.order == d.info.order && c.info.type == d.info.type;
+}
+
+/// Whether a pass over K happens at all; otherwise A and B are not read.
+bool readsInputs(const LaunchArgs &args) { return args.alpha != 0 && args.k != 0; }
+
+MaybeFailure checkPointers(const Matrix &a, const Matrix &b, const Matrix &c, const Matrix &d, const LaunchArgs &args) {
+  if (auto failed = checkPointer(d, "the result is written there"))
+    return failed;
+  if (readsInputs(args)) {
+    for (const Matrix *input : {&a, &b}) {
+      if (auto failed = checkPointer(*input, "it is read: `alpha` and `k` are not 0"))
+        return failed;
+      if (overlap(*input, d))
+        return Failure::make(Diag::launch_overlap, input->name);
+    }
+  }
+  if (args.beta != 0) {
+    if (auto failed = checkPointer(c, "it is read: `beta` is not 0"))
+      return failed;
+    if (overlap(c, d) && !samePlace(c, d))
+      return Failure::make(Diag::launch_overlap, "c");
+  }
+  return std::nullopt;
+}
+} // namespace
+
+std::optional<int64_t> launchVariable(const LaunchArgs &args, int64_t sms, llvm::StringRef name) {
+  auto address = [](uint64_t value) { return std::optional<int64_t>(static_cast<int64_t>(value)); };
+  return llvm::StringSwitch<std::optional<int64_t>>(name)
+      .Case("m", args.m)
+      .Case("n", args.n)
+      .Case("k", args.k)
+      .Case("lda", args.lda)
+      .Case("ldb", args.ldb)
+      .Case("ldc", args.ldc)
+      .Case("ldd", args.ldd)
+      .Case("sms", sms)
+      .Case("a_ptr", address(args.a))
+      .Case("b_ptr", address(args.b))
+      .Case("c_ptr", address(args.c))
+      .Case("d_ptr", address(args.d))
+      .Case("alpha_is_zero", args.alpha == 0)
+      .Case("beta_is_zero", args.beta == 0)
+      .Default(std::nullopt);
+}
+
+std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_t cols, int64_t ld) {
+  assert(rows >= 0 && cols >= 0 && "sizes are checked first");
+  if (rows == 0 || cols == 0)
+    return 0;
+  int64_t lines = order == Order::row ? rows : cols;
+  int64_t length = order == Order::row ? cols : rows;
+  __int128 bytes = (static_cast<__int128>(lines - 1) * ld + length) * bytesOf(type);
+  // Half the address space, so that a start plus a size never wraps.
+  if (bytes > INT64_MAX)
+    return std::nullopt;
+  return static_cast<uint64_t>(bytes);
+}
+
+std::optional<uint64_t> workspaceBytes(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
+  auto value = info.workspace.eval([&](llvm::StringRef name) { return launchVariable(args, sms, name); });
+  if (!value || *value < 0)
+    return std::nullopt;
+  return static_cast<uint64_t>(*value);
+}
+
+MaybeFailure checkArgs(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
+  if (auto failed = checkSizes(info, args, sms))
+    return failed;
+  if (auto failed = checkScales(info, args))
+    return failed;
+  const Matrix a{"a", "lda", info.a, args.m, args.k, args.lda, args.a};
+  const Matrix b{"b", "ldb", info.b, args.k, args.n, args.ldb, args.b};
+  const Matrix c{"c", "ldc", info.c, args.m, args.n, args.ldc, args.c};
+  const Matrix d{"d", "ldd", info.d, args.m, args.n, args.ldd, args.d};
+  // Without a beta there is no C, and its leading dimension means nothing.
+  for (const Matrix *matrix : {&a, &b, &d})
+    if (auto failed = checkLd(*matrix))
+      return failed;
+  if (args.beta != 0)
+    if (auto failed = checkLd(c))
+      return failed;
+  if (args.m == 0 || args.n == 0)
+    return std::nullopt;
+  if (auto failed = checkPointers(a, b, c, d, args))
+    return failed;
+  auto needed = workspaceBytes(info, args, sms);
+  if (!needed)
+    return Failure::make(Diag::launch_no_value, "workspace", info.kernels.empty() ? "?" : info.kernels.front().name,
+                         info.workspace.str());
+  if (*needed > 0 && (args.workspaceBytes < *needed || args.workspace == 0 || args.workspace % 256 != 0))
+    return Failure::make(Diag::launch_workspace, *needed, args.workspaceBytes,
+                         llvm::formatv("{0:x}", args.workspace).str());
+  return std::nullopt;
+}
+
+const Expr *firstUnmet(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
+  auto lookup = [&](llvm::StringRef name) { return launchVariable(args, sms, name); };
+  for (const Expr &requirement : info.requirements) {
+    auto value = requirement.eval(lookup);
+    if (!value || *value == 0)
+      return &requirement;
+  }
+  return nullptr;
+}
+
+} // namespace gemmc

@@ -1,0 +1,54 @@
+// The spelling of every word of a spec, in the order of its enumeration.
+#include "Table.h"
+#include "llvm/ADT/ArrayRef.h"
+
+using llvm::ArrayRef;
+using llvm::StringRef;
+
+namespace gemmc {
+namespace {
+constexpr StringRef targets[] = {"sm_80", "sm_86", "sm_89", "sm_90a"};
+constexpr StringRef instructions[] = {"wmma", "mma", "wgmma"};
+constexpr StringRef copies[] = {"ld", "cp_async", "tma"};
+constexpr StringRef schedules[] = {"pipelined", "cooperative", "pingpong"};
+constexpr StringRef swizzles[] = {"none", "32B", "64B", "128B", "padded", "xor"};
+constexpr StringRef rasterOrders[] = {"along_m", "along_n"};
+constexpr StringRef switches[] = {"off", "on"};
+constexpr StringRef stores[] = {"direct", "staged"};
+constexpr StringRef orders[] = {"row", "col"};
+/// The words of `Elem` belong to Support; this is only their list.
+struct Elems {
+  std::vector<StringRef> words;
+  Elems() {
+    for (unsigned i = 0; i <= static_cast<unsigned>(Elem::s32); ++i)
+      words.push_back(nameOf(static_cast<Elem>(i)));
+  }
+};
+} // namespace
+
+namespace spec {
+template <> ArrayRef<StringRef> wordsOf<Target>() { return targets; }
+template <> ArrayRef<StringRef> wordsOf<Instruction>() { return instructions; }
+template <> ArrayRef<StringRef> wordsOf<CopyKind>() { return copies; }
+template <> ArrayRef<StringRef> wordsOf<Schedule>() { return schedules; }
+template <> ArrayRef<StringRef> wordsOf<Swizzle>() { return swizzles; }
+template <> ArrayRef<StringRef> wordsOf<RasterOrder>() { return rasterOrders; }
+template <> ArrayRef<StringRef> wordsOf<Persistence>() { return switches; }
+template <> ArrayRef<StringRef> wordsOf<StoreKind>() { return stores; }
+template <> ArrayRef<StringRef> wordsOf<Order>() { return orders; }
+template <> ArrayRef<StringRef> wordsOf<Elem>() {
+  static const Elems elems;
+  return elems.words;
+}
+} // namespace spec
+
+StringRef nameOf(Target value) { return targets[static_cast<unsigned>(value)]; }
+StringRef nameOf(Instruction value) { return instructions[static_cast<unsigned>(value)]; }
+StringRef nameOf(CopyKind value) { return copies[static_cast<unsigned>(value)]; }
+StringRef nameOf(Schedule value) { return schedules[static_cast<unsigned>(value)]; }
+StringRef nameOf(Swizzle value) { return swizzles[static_cast<unsigned>(value)]; }
+StringRef nameOf(RasterOrder value) { return rasterOrders[static_cast<unsigned>(value)]; }
+StringRef nameOf(Persistence value) { return switches[static_cast<unsigned>(value)]; }
+StringRef nameOf(StoreKind value) { return stores[static_cast<unsigned>(value)]; }
+
+} // namespace gemmc

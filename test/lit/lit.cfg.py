@@ -1,0 +1,46 @@
+# lit's configuration. Tests are .yaml, .tile, .ptx, .expr and .test files with RUN lines; see docs/testing.md.
+#   --param build=DIR    the build under test (default: build/)
+#   --param sanitizer=1  it is a sanitizer build (feature `sanitizer`)
+import os
+import shutil
+import sys
+
+import lit.formats
+
+root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build")))
+gemmc = os.path.join(build, "bin", "gemmc")
+if not os.path.exists(gemmc):
+    lit_config.fatal(f"{gemmc} is missing: build first (ninja -C {build} gemmc)")
+
+config.name = "gemmc"
+config.test_format = lit.formats.ShTest(execute_external=True)
+config.suffixes = [".yaml", ".tile", ".ptx", ".expr", ".test"]
+config.excludes = ["Inputs", "lit.cfg.py"]
+config.test_source_root = os.path.dirname(os.path.abspath(__file__))
+config.test_exec_root = os.path.join(build, "test", "lit")
+
+# FileCheck and `not` of the LLVM whose lit this is (DIR/build/utils/lit/lit/__init__.py), else of PATH.
+llvm_bin = os.path.abspath(os.path.join(os.path.dirname(lit.__file__), "../../../../bin"))
+path = [llvm_bin, os.environ.get("PATH", "")]
+config.environment["PATH"] = os.pathsep.join(path)
+for name in ("GEMMC_SKIP_LOG", "GEMMC_PTXAS", "CUDA_HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LD_LIBRARY_PATH"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions += [
+    ("%gemmc", gemmc),
+    ("%ptxas", os.path.join(root, "utils", "ptxas-check")),
+    ("%python", sys.executable),
+    ("%root", root),
+]
+
+sys.path.insert(0, os.path.join(root, "utils"))
+from toolkit import find_gpu, find_ptxas
+
+if find_ptxas():
+    config.available_features.add("ptxas")
+if find_gpu():
+    config.available_features.add("gpu")
+if lit_config.params.get("sanitizer"):
+    config.available_features.add("sanitizer")

@@ -1,0 +1,26 @@
+/// The input of every subcommand that begins with a spec: a file and any number of `--set path=value`.
+///
+///     static cl::SubCommand plan("plan", "Print the complete spec");
+///     static SpecInput input(plan);                 // registers the options
+///     ... auto spec = input.read(diags); if (!spec) return finish(diags);
+#pragma once
+#include "Tool.h"
+#include "gemmc/Spec/Spec.h"
+
+namespace gemmc::tool {
+
+class SpecInput {
+public:
+  explicit SpecInput(llvm::cl::SubCommand &sub);
+
+  /// The file with the overrides applied; nullopt after a reported error.
+  std::optional<Spec> read(Diags &diags) const;
+  /// As given on the command line ("-" = standard input).
+  llvm::StringRef path() const { return file; }
+
+private:
+  llvm::cl::opt<std::string> file;
+  llvm::cl::list<std::string> sets;
+};
+
+} // namespace gemmc::tool

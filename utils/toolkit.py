@@ -1,0 +1,33 @@
+"""What this machine has of CUDA: the questions that several scripts ask."""
+import ctypes
+import os
+import shutil
+
+
+def find_ptxas():
+    """Path of ptxas, or None: GEMMC_PTXAS, PATH, CUDA_HOME, the toolkit's usual place."""
+    named = os.environ.get("GEMMC_PTXAS")
+    if named is not None:  # set but empty: behave as if there were none
+        return named if named and os.access(named, os.X_OK) else None
+    return _find("ptxas")
+
+
+def find_sanitizer():
+    """Path of compute-sanitizer, or None."""
+    return _find("compute-sanitizer")
+
+
+def _find(tool):
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    places = [os.environ.get("PATH", "")] + [os.path.join(home, "bin") for home in homes if home]
+    return shutil.which(tool, path=os.pathsep.join(places))
+
+
+def find_gpu():
+    """True when the CUDA driver is here and has a device."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
