@@ -93,6 +93,8 @@ void Folder::visit(uint32_t stmt) {
   if (effect != Effect::Pure)
     return;
   simplify(inst);
+  if (inst.op == Op::Mov && inst.ops[1] == inst.ops[0])
+    return work.remove(stmt);
   learn(inst);
 }
 
