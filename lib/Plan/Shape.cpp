@@ -60,7 +60,7 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
   Tiles tiles;
   if (draft.wgmma()) {
     if (schedule != Schedule::pingpong)
-      for (int64_t groups : {2, 1, 3, 4})
+      for (int64_t groups : {2, 3, 4, 1})
         if (block.m % (64 * groups) == 0)
           tiles.push_back({block.m / groups, block.n});
   } else {

@@ -76,8 +76,11 @@ static void printOne(const llvm::SourceMgr &sources, const Problem &problem, llv
   llvm::SmallVector<llvm::SMRange, 1> ranges;
   if (problem.range.isValid())
     ranges.push_back(problem.range);
-  auto fixes = problem.fixes;
-  sources.PrintMessage(os, problem.range.Start, kindOf(problem.severity), problem.message, ranges, fixes, color);
+  if (ranges.empty()) // the source manager would make up a place
+    llvm::SMDiagnostic("", kindOf(problem.severity), problem.message).print("", os, color);
+  else
+    sources.PrintMessage(os, problem.range.Start, kindOf(problem.severity), problem.message, ranges, problem.fixes,
+                         color);
   for (const Problem &note : problem.notes)
     printOne(sources, note, os, color);
 }
