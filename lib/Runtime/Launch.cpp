@@ -15,17 +15,21 @@ struct Matrix {
   int64_t rows, cols, ld;
   uint64_t address;
 };
+struct Matrices {
+  Matrices(const LaunchInfo &info, const LaunchArgs &args)
+      : a{"a", "lda", info.a, args.m, args.k, args.lda, args.a}, b{"b", "ldb", info.b, args.k, args.n, args.ldb, args.b},
+        c{"c", "ldc", info.c, args.m, args.n, args.ldc, args.c}, d{"d", "ldd", info.d, args.m, args.n, args.ldd, args.d} {}
+  Matrix a, b, c, d;
+};
 
-MaybeFailure checkSizes(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
-  auto lookup = [&](llvm::StringRef name) { return launchVariable(args, sms, name); };
+MaybeFailure checkSizes(const LaunchInfo &info, const LaunchArgs &args) {
   const std::tuple<const char *, const Expr &, int64_t> sizes[] = {
       {"m", info.m, args.m}, {"n", info.n, args.n}, {"k", info.k, args.k}};
   for (const auto &[name, expected, value] : sizes) {
     if (value < 0)
       return Failure::make(Diag::launch_negative, name, value);
-    auto fixed = expected.eval(lookup);
-    if (expected.isConst() && fixed && *fixed != value)
-      return Failure::make(Diag::launch_fixed, name, value, *fixed);
+    if (expected.isConst() && expected.constant() != value)
+      return Failure::make(Diag::launch_fixed, name, value, expected.constant());
   }
   return std::nullopt;
 }
@@ -72,7 +76,8 @@ bool samePlace(const Matrix &c, const Matrix &d) {
 /// Whether a pass over K happens at all; otherwise A and B are not read.
 bool readsInputs(const LaunchArgs &args) { return args.alpha != 0 && args.k != 0; }
 
-MaybeFailure checkPointers(const Matrix &a, const Matrix &b, const Matrix &c, const Matrix &d, const LaunchArgs &args) {
+MaybeFailure checkPointers(const Matrices &matrices, const LaunchArgs &args) {
+  const auto &[a, b, c, d] = matrices;
   if (auto failed = checkPointer(d, "the result is written there"))
     return failed;
   if (readsInputs(args)) {
@@ -133,25 +138,25 @@ std::optional<uint64_t> workspaceBytes(const LaunchInfo &info, const LaunchArgs 
   return static_cast<uint64_t>(*value);
 }
 
-MaybeFailure checkArgs(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
-  if (auto failed = checkSizes(info, args, sms))
+MaybeFailure checkShape(const LaunchInfo &info, const LaunchArgs &args) {
+  if (auto failed = checkSizes(info, args))
     return failed;
   if (auto failed = checkScales(info, args))
     return failed;
-  const Matrix a{"a", "lda", info.a, args.m, args.k, args.lda, args.a};
-  const Matrix b{"b", "ldb", info.b, args.k, args.n, args.ldb, args.b};
-  const Matrix c{"c", "ldc", info.c, args.m, args.n, args.ldc, args.c};
-  const Matrix d{"d", "ldd", info.d, args.m, args.n, args.ldd, args.d};
-  // Without a beta there is no C, and its leading dimension means nothing.
-  for (const Matrix *matrix : {&a, &b, &d})
+  Matrices matrices(info, args);
+  for (const Matrix *matrix : {&matrices.a, &matrices.b, &matrices.d})
     if (auto failed = checkLd(*matrix))
       return failed;
-  if (args.beta != 0)
-    if (auto failed = checkLd(c))
-      return failed;
+  // Without a beta there is no C, and its leading dimension means nothing.
+  return args.beta != 0 ? checkLd(matrices.c) : std::nullopt;
+}
+
+MaybeFailure checkArgs(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
+  if (auto failed = checkShape(info, args))
+    return failed;
   if (args.m == 0 || args.n == 0)
     return std::nullopt;
-  if (auto failed = checkPointers(a, b, c, d, args))
+  if (auto failed = checkPointers(Matrices(info, args), args))
     return failed;
   auto needed = workspaceBytes(info, args, sms);
   if (!needed)

@@ -39,7 +39,7 @@ MaybeFailure Preparation::valueOf(const Expr &expr, const llvm::Twine &what, int
   if (!result)
     return Failure::make(Diag::launch_no_value, what.str(), kernel.name, expr.str());
   if (*result < low || *result > high)
-    return Failure::make(Diag::launch_range, what.str(), kernel.name, *result, llvm::formatv("{0} to {1}", low, high).str());
+    return Failure::make(Diag::launch_value_range, what.str(), kernel.name, *result, llvm::formatv("{0} to {1}", low, high).str());
   value = *result;
   return std::nullopt;
 }

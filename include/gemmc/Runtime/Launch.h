@@ -23,9 +23,11 @@ std::optional<int64_t> launchVariable(const LaunchArgs &args, int64_t sms, llvm:
 /// Bytes from the first to behind the last element of a matrix of rows x cols; nullopt when 64 bits overflow.
 std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_t cols, int64_t ld);
 
-/// Checks what does not depend on a kernel: sizes, leading dimensions, scales, then (unless D is empty) pointers:
-/// a needed one that is null, one that is not aligned to its element, D overlapping an operand (C exactly in place of D
-/// is fine), too little workspace. A and B are not needed when alpha or k is 0, C not when beta is 0.
+/// The part of checkArgs before pointers: sizes, scales, leading dimensions.
+MaybeFailure checkShape(const ptx::LaunchInfo &info, const LaunchArgs &args);
+/// checkShape, then (unless D is empty) pointers: a needed one that is null, one that is not aligned to its element, D
+/// overlapping an operand (C exactly in place of D is fine), too little workspace. A and B are not needed when alpha or
+/// k is 0, C not when beta is 0.
 MaybeFailure checkArgs(const ptx::LaunchInfo &info, const LaunchArgs &args, int64_t sms);
 
 /// The first requirement that does not hold; nullptr = all hold. One that has no value does not hold.

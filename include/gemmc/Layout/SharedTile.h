@@ -1,0 +1,55 @@
+/// How one stage of an operand's tile lies in shared memory: pure integer functions.
+///
+/// A tile of mn x k elements is cut along its contiguous direction into *spans* of `spanBytes`; a span holds that piece of
+/// all rows, `pitch` bytes apart, and the spans follow each other. Inside, 16-byte chunks change places by an XOR, so
+/// that eight neighbouring rows of one chunk column meet eight different groups of four banks:
+///
+///     layout   span        chunk' =
+///     none     16 bytes    chunk                              TMA boxes, wgmma without swizzle
+///     32B      32 bytes    address bit  4    ^= bit  7        TMA and wgmma (PTX ISA 5.5.7, 9.7.15.5)
+///     64B      64 bytes    address bits 5..4 ^= bits 8..7
+///     128B     128 bytes   address bits 6..4 ^= bits 9..7
+///     rows     a row       chunk                              plain rows
+///     padded   a row       chunk; 16 bytes between rows
+///     xor      a row       chunk ^ f(row), see xorOf          ldmatrix without bank conflicts
+///
+/// For `xor` a row is padded up to a power of two below 128 bytes, to a multiple of 128 bytes above, and
+///     f(row) = (row / (128 / pitch)) % (pitch / 16)   for a pitch below 128,   row % 8   otherwise
+/// because 128 bytes are all 32 banks: the rows that share 128 bytes already differ.
+#pragma once
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+
+namespace gemmc {
+
+enum class SharedLayout : uint8_t { none, b32, b64, b128, rows, padded, xor_ };
+std::optional<SharedLayout> parseSharedLayout(llvm::StringRef name);
+llvm::StringRef nameOf(SharedLayout layout);
+
+struct SharedTile {
+  /// `mn` x `k` elements of `elemBytes`; `kMajor`: elements along k are adjacent.
+  SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, SharedLayout layout);
+
+  SharedLayout layout;
+  bool kMajor;
+  int64_t elemBytes;
+  int64_t rows;      ///< Extent of the direction that is not contiguous.
+  int64_t spanBytes; ///< Bytes of a row in one span.
+  int64_t spans;     ///< Spans that cover the contiguous extent (the last one may reach beyond it).
+  int64_t pitch;     ///< Bytes from row to row inside a span.
+
+  int64_t spanElems() const { return spanBytes / elemBytes; }
+  int64_t spanStride() const { return rows * pitch; } ///< Bytes from span to span.
+  int64_t stageBytes() const { return spans * spanStride(); }
+  /// Alignment of a stage, bytes, at which the swizzle's pattern starts.
+  int64_t alignment() const;
+  bool isBoxed() const { return layout <= SharedLayout::b128; } ///< A TMA box layout.
+
+  /// What a chunk's number within its 128 bytes (xor, 128B) or span is XORed with in `row`.
+  int64_t xorOf(int64_t row) const;
+  /// Byte offset of element (row, col) in a stage; col counts along the contiguous direction.
+  int64_t offset(int64_t row, int64_t col) const;
+};
+
+} // namespace gemmc

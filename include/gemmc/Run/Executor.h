@@ -1,0 +1,57 @@
+/// Where kernels run: the GPU and the emulator behind one interface, so that everything around a launch (inputs,
+/// fallback, verification) is written and tested once.
+#pragma once
+#include "gemmc/Run/Verify.h"
+#include "gemmc/Runtime/Device.h"
+
+namespace gemmc::run {
+
+/// A compiled GEMM: what an executor needs of it.
+struct Code {
+  std::string ptx;
+  ptx::LaunchInfo info;
+};
+
+/// How a launch is done.
+struct LaunchChoice {
+  uint64_t sampleClusters = 0; ///< Run only that many clusters, chosen by `seed` (emulator); 0 = the whole grid.
+  uint64_t seed = 1;
+  bool timed = true;           ///< Measure again after the first launch, where launches are fast (GPU).
+};
+
+struct LaunchOutcome {
+  double seconds = 0;          ///< Of the kernels alone.
+  uint64_t clustersRun = 0, clustersTotal = 0;
+  uint32_t ctasPerCluster = 1;
+  bool sampled = false;
+  /// The emulator's findings, printed with their PTX line; empty = clean.
+  std::vector<std::string> findings;
+  bool incomplete = false;     ///< Something was not modelled: no verdict.
+  uint64_t bankConflicts = 0;  ///< Extra shared-memory wavefronts (emulator).
+};
+
+class Executor {
+public:
+  virtual ~Executor() = default;
+  /// "NVIDIA H200" or "emulator (2 threads)".
+  virtual std::string where() const = 0;
+  virtual bool isEmulator() const = 0;
+  /// The value of the launch variable `sms` for `choice`.
+  virtual int64_t sms(const LaunchChoice &choice) const = 0;
+  virtual MaybeFailure supports(llvm::StringRef target) const = 0;
+
+  /// Allocates memory for `data` behind a multiple of 256 bytes plus `misalign` and copies it there; its address. The
+  /// surroundings are guarded: bytes of poison (GPU) or nothing at all (emulator).
+  virtual Outcome<uint64_t> upload(llvm::StringRef name, llvm::ArrayRef<std::byte> data, uint64_t misalign) = 0;
+  /// Launches all kernels of `code` and waits. Arguments and requirements have been checked.
+  virtual Outcome<LaunchOutcome> launch(const Code &code, const LaunchArgs &args, const LaunchChoice &choice) = 0;
+  /// Copies a buffer back into `data`; a violation when its guards have changed.
+  virtual MaybeFailure download(llvm::StringRef name, llvm::MutableArrayRef<std::byte> data,
+                                std::optional<GuardViolation> &violation) = 0;
+};
+
+/// Runs PTX text on the CPU. `threads` 0 = all cores.
+std::unique_ptr<Executor> makeEmulator(unsigned threads = 0);
+std::unique_ptr<Executor> makeGpu(std::shared_ptr<const Device> device);
+
+} // namespace gemmc::run

@@ -1,0 +1,40 @@
+/// One GEMM run and verified: inputs, launch (or the fallback kernel where the first one's requirements do not hold),
+/// comparison with the reference.
+#pragma once
+#include "gemmc/Run/Executor.h"
+
+namespace gemmc::run {
+
+struct RunRequest {
+  ProblemOptions problem;
+  /// Emulator: clusters to run; 0 = decide by size (the whole grid up to wholeGridFlops, else a sample).
+  std::optional<uint64_t> ctas;
+  unsigned threads = 0; ///< Of the reference.
+};
+
+/// Floating-point operations up to which the emulator runs the whole grid by default.
+constexpr double wholeGridFlops = 2e9;
+
+struct RunReport {
+  LaunchArgs args;
+  ptx::LaunchInfo info; ///< Of the kernels that ran.
+  InputKind kind = InputKind::integer;
+  std::string where;
+  std::string fallback; ///< The requirement that sent us to the fallback kernel; empty = the first kernel ran.
+  std::vector<std::string> remarks; ///< Decisions worth telling: chosen sizes, sampling.
+  bool launched = false;            ///< False for an empty D.
+  LaunchOutcome launch;
+  Verification verification;
+  bool ok() const { return verification.ok && launch.findings.empty(); }
+
+  void printTable(llvm::raw_ostream &os) const;
+  void printJson(llvm::raw_ostream &os) const;
+};
+
+/// Compiles the kernel for problems that the first one cannot do; nullopt when that failed (and was reported).
+using FallbackCompiler = llvm::function_ref<std::optional<Code>()>;
+
+/// Runs `code` on `executor`. A failure is something that kept it from running; a wrong result is in the report.
+Outcome<RunReport> runGemm(const Code &code, FallbackCompiler fallback, const RunRequest &request, Executor &executor);
+
+} // namespace gemmc::run

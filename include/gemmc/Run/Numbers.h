@@ -1,0 +1,50 @@
+/// Elements as numbers, and random numbers: what inputs and references are made of. Conversions are exact or round once,
+/// to nearest even, straight from double; they are written here and not taken from a compiler's half type, because they
+/// judge results.
+#pragma once
+#include "gemmc/Support/Types.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <array>
+#include <cstdint>
+
+namespace gemmc::run {
+
+/// A binary interchange format: 1 sign bit, exponent bits, fraction bits.
+struct FloatFormat {
+  int exponentBits, fractionBits;
+  int bias() const { return (1 << (exponentBits - 1)) - 1; }
+  int precision() const { return fractionBits + 1; } ///< Significant bits p; rounding to nearest errs by 2^-p at most.
+  int minExponent() const { return 1 - bias(); }     ///< Of the smallest normal number.
+  double maxFinite() const;
+};
+/// f16, bf16 and f32; nullopt for a type that the harness cannot make or check.
+std::optional<FloatFormat> formatOf(Elem type);
+
+/// The value of `bits`.
+double decode(Elem type, uint32_t bits);
+/// The nearest value, ties to even, overflow to infinity, subnormals kept; any NaN becomes 0x7fff.
+uint32_t encode(Elem type, double value);
+
+/// Two bytes that fill guard zones and unwritten results: a NaN in f16, bf16 and f32 alike, and one with a payload that
+/// no arithmetic gives.
+constexpr uint16_t poison = 0xffa5;
+uint32_t poisonOf(Elem type);
+
+/// xoshiro256++ (Blackman and Vigna), seeded by splitmix64. Same seed, same numbers, on every machine.
+class Random {
+public:
+  explicit Random(uint64_t seed);
+  uint64_t next();
+  /// Uniform in [0, bound); bound > 0.
+  uint64_t below(uint64_t bound);
+  double unit(); ///< In [0, 1).
+  double normal();
+
+private:
+  std::array<uint64_t, 4> state;
+};
+
+/// Calls `body(i)` for all i in [0, count) on up to `threads` threads (0 = all cores).
+void parallelFor(int64_t count, unsigned threads, llvm::function_ref<void(int64_t)> body);
+
+} // namespace gemmc::run

@@ -1,0 +1,70 @@
+/// A concrete GEMM on the host: sizes, scales, and matrices filled from a seed.
+///
+/// Memory between an extent and its leading dimension is poison (NaN), in the inputs to show a read beyond an extent
+/// and in D to show a write there. D starts as poison throughout, so that what a kernel wrote is what has changed.
+#pragma once
+#include "gemmc/PTX/LaunchInfo.h"
+#include "gemmc/Run/Numbers.h"
+#include "gemmc/Runtime/Launch.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace gemmc::run {
+
+/// A matrix in memory, its bytes exactly those from the first to behind the last element.
+struct HostMatrix {
+  std::string name;
+  Elem type = Elem::f16;
+  Order order = Order::row;
+  int64_t rows = 0, cols = 0, ld = 0;
+  std::vector<std::byte> data;
+
+  int64_t offset(int64_t row, int64_t col) const { return order == Order::row ? row * ld + col : col * ld + row; }
+  uint32_t bits(int64_t row, int64_t col) const { return bitsAt(offset(row, col)); }
+  uint32_t bitsAt(int64_t element) const;
+  void setBits(int64_t row, int64_t col, uint32_t bits);
+  double at(int64_t row, int64_t col) const { return decode(type, bits(row, col)); }
+  /// Fills everything with poison.
+  void fillPoison();
+};
+
+/// normal: standard normal numbers. integer: small integers such that every partial sum is exact in the accumulator,
+/// whatever the order (see exactLimit). special: normal, sprinkled with NaN, infinities, subnormals and -0.
+enum class InputKind : uint8_t { normal, integer, special };
+llvm::StringRef nameOf(InputKind kind);
+
+struct ProblemOptions {
+  std::optional<int64_t> m, n, k;
+  std::optional<int64_t> lda, ldb, ldc, ldd;
+  std::optional<double> alpha, beta;
+  uint64_t seed = 1;
+  InputKind kind = InputKind::integer;
+  int64_t defaultSize = 512;  ///< Of a dynamic size that is not given.
+  uint64_t misalign = 0;      ///< Bytes that all base addresses lie behind a multiple of 256.
+  bool inPlace = false;       ///< C and D share memory.
+  uint64_t maxBytes = uint64_t(32) << 30;
+};
+
+struct Problem {
+  ProblemOptions options;
+  LaunchArgs args; ///< All but the addresses.
+  Elem accumulator = Elem::f32;
+  HostMatrix a, b, c, d; ///< `d` is the initial state; c is empty when beta is 0.
+  /// Every way to compute gives the same D: integers within the accumulator's exact range. D is then rounded once.
+  bool exact = false;
+  /// exact, and D holds the result without rounding.
+  bool exactResult = false;
+  /// alpha, beta and D are multiples of 2^-scaleBits when exact.
+  int scaleBits = 0;
+  bool readsInputs() const { return args.alpha != 0 && args.k != 0; }
+  bool readsC() const { return args.beta != 0; }
+  double macs() const { return double(args.m) * double(args.n) * double(args.k); }
+};
+
+/// Makes the problem that `info`'s kernels compute. Failures: those of checkShape, run_type, run_too_large,
+/// run_misalign, run_in_place.
+Outcome<Problem> makeProblem(const ptx::LaunchInfo &info, const ProblemOptions &options);
+
+/// Integers up to this magnitude are exact in `type`: 2^p.
+int64_t exactLimit(Elem type);
+
+} // namespace gemmc::run

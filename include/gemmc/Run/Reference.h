@@ -1,0 +1,46 @@
+/// What D must be: a plain loop in double precision over the unpacked inputs, exact for integer inputs, and a bound on
+/// what a kernel may differ by for others.
+///
+/// The bound, for K products accumulated in any order with unit roundoff u (truncation included):
+///     |acc - sum| <= g * S,  S = sum |a||b|,  g = n u / (1 - n u)
+///     f32: u = 2^-23, n = K + 2.   f16: u = 2^-10, n = ceil(K / 8) + 2, as the tensor cores add at least eight products
+///     before they round to f16; their inner adder is covered by K 2^-23 more.
+/// The epilogue adds 2^-22 (|alpha| (|sum| + g S) + |beta c|) for its f32 operations, the store 2^-p of the magnitude
+/// (p = significant bits of D's type) and half a smallest subnormal.
+#pragma once
+#include "gemmc/Run/Problem.h"
+
+namespace gemmc::run {
+
+/// What one element must be.
+struct Expected {
+  double value = 0; ///< May be NaN or infinite.
+  double bound = 0; ///< Allowed difference, of a finite value before rounding to D's type is undone; infinite = any.
+};
+
+class Reference {
+public:
+  explicit Reference(const Problem &problem, unsigned threads = 0);
+
+  /// Elements [col, col + out.size()) of a row.
+  void row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> out) const;
+  /// Whether D may hold `bits` where `expected` is wanted: bit-exact (zeros of either sign are equal) when the problem
+  /// is exact, else within the bound; NaN matches NaN, infinity the same infinity.
+  bool accepts(const Expected &expected, uint32_t bits) const;
+
+  const Problem &problem() const { return prob; }
+  unsigned threads() const { return threadCount; }
+  // Unpacked inputs, row by row: A is m x k, B is k x n. Empty when they are not read.
+  llvm::ArrayRef<float> aRow(int64_t row) const;
+  llvm::ArrayRef<float> bRow(int64_t row) const;
+  double accumulationFactor() const { return gamma; } ///< g of the header.
+
+private:
+  const Problem &prob;
+  unsigned threadCount;
+  std::vector<float> a, b;
+  FloatFormat format; ///< Of D.
+  double gamma = 0;
+};
+
+} // namespace gemmc::run

@@ -1,0 +1,82 @@
+#include "gemmc/Layout/SharedTile.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+namespace gemmc {
+namespace {
+constexpr int64_t chunkBytes = 16, lineBytes = 128;
+
+int64_t rowSpan(int64_t bytes, SharedLayout layout) {
+  switch (layout) {
+  case SharedLayout::none:
+    return chunkBytes;
+  case SharedLayout::b32:
+    return 32;
+  case SharedLayout::b64:
+    return 64;
+  case SharedLayout::b128:
+    return 128;
+  case SharedLayout::rows:
+  case SharedLayout::padded:
+    return llvm::alignTo(bytes, chunkBytes);
+  case SharedLayout::xor_:
+    return bytes <= lineBytes ? std::max<int64_t>(llvm::PowerOf2Ceil(bytes), chunkBytes) : llvm::alignTo(bytes, lineBytes);
+  }
+  llvm_unreachable("unknown layout");
+}
+} // namespace
+
+std::optional<SharedLayout> parseSharedLayout(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<SharedLayout>>(name)
+      .Case("none", SharedLayout::none)
+      .Case("32B", SharedLayout::b32)
+      .Case("64B", SharedLayout::b64)
+      .Case("128B", SharedLayout::b128)
+      .Case("rows", SharedLayout::rows)
+      .Case("padded", SharedLayout::padded)
+      .Case("xor", SharedLayout::xor_)
+      .Default(std::nullopt);
+}
+
+llvm::StringRef nameOf(SharedLayout layout) {
+  constexpr const char *names[] = {"none", "32B", "64B", "128B", "rows", "padded", "xor"};
+  return names[static_cast<unsigned>(layout)];
+}
+
+SharedTile::SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, SharedLayout layout)
+    : layout(layout), kMajor(kMajor), elemBytes(elemBytes), rows(kMajor ? mn : k) {
+  int64_t bytes = (kMajor ? k : mn) * elemBytes;
+  spanBytes = rowSpan(bytes, layout);
+  spans = llvm::divideCeil(bytes, spanBytes);
+  pitch = spanBytes + (layout == SharedLayout::padded ? chunkBytes : 0);
+}
+
+int64_t SharedTile::alignment() const {
+  switch (layout) {
+  case SharedLayout::b32:
+    return 256;
+  case SharedLayout::b64:
+    return 512;
+  case SharedLayout::b128:
+    return 1024;
+  default:
+    return lineBytes;
+  }
+}
+
+int64_t SharedTile::xorOf(int64_t row) const {
+  if (layout == SharedLayout::none || layout == SharedLayout::rows || layout == SharedLayout::padded)
+    return 0;
+  if (pitch >= lineBytes)
+    return row % 8;
+  return row / (lineBytes / pitch) % (pitch / chunkBytes);
+}
+
+int64_t SharedTile::offset(int64_t row, int64_t col) const {
+  int64_t byte = col * elemBytes, span = byte / spanBytes, inSpan = byte % spanBytes;
+  int64_t chunk = inSpan / chunkBytes ^ xorOf(row);
+  return span * spanStride() + row * pitch + chunk * chunkBytes + inSpan % chunkBytes;
+}
+} // namespace gemmc

@@ -1,0 +1,163 @@
+#include "gemmc/Emu/Emulator.h"
+#include "gemmc/Run/Executor.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <thread>
+
+namespace gemmc::run {
+namespace {
+/// Distinct cluster indices below `total`: the first, the last, and others by `seed`.
+std::vector<uint64_t> sampleOf(uint64_t total, uint64_t wanted, uint64_t seed) {
+  std::set<uint64_t> chosen;
+  if (wanted >= total) {
+    for (uint64_t i = 0; i < total; ++i)
+      chosen.insert(i);
+  } else {
+    Random random(seed);
+    if (wanted > 1)
+      chosen.insert(0);
+    chosen.insert(total - 1);
+    while (chosen.size() < wanted)
+      chosen.insert(random.below(total));
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+/// Large enough that every persistent CTA takes one tile, small enough that `sms * anything` is no overflow.
+constexpr int64_t manySms = int64_t(1) << 30;
+
+class Emulator final : public Executor {
+public:
+  explicit Emulator(unsigned threads) : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())) {}
+
+  std::string where() const override {
+    return llvm::formatv("emulator ({0} {1})", threads, threads == 1 ? "thread" : "threads").str();
+  }
+  bool isEmulator() const override { return true; }
+  int64_t sms(const LaunchChoice &choice) const override { return choice.sampleClusters ? manySms : 16; }
+  MaybeFailure supports(llvm::StringRef) const override { return std::nullopt; }
+
+  Outcome<uint64_t> upload(llvm::StringRef name, llvm::ArrayRef<std::byte> data, uint64_t misalign) override {
+    Buffer &buffer = buffers[name];
+    if (buffer.address)
+      memory.free(buffer.address);
+    buffer.bytes = data.size();
+    // Even an empty matrix has an address that is no null pointer.
+    buffer.address = memory.allocate(std::max<uint64_t>(data.size(), 1), 256, misalign);
+    if (!data.empty())
+      std::memcpy(memory.find(buffer.address, data.size()), data.data(), data.size());
+    return buffer.address;
+  }
+
+  MaybeFailure download(llvm::StringRef name, llvm::MutableArrayRef<std::byte> data,
+                        std::optional<GuardViolation> &) override {
+    const Buffer &buffer = buffers[name];
+    assert(buffer.address && buffer.bytes == data.size() && "download of what was uploaded");
+    if (!data.empty()) // outside its allocations the emulator has no memory: it has found such an access itself
+      std::memcpy(data.data(), memory.find(buffer.address, data.size()), data.size());
+    return std::nullopt;
+  }
+
+  Outcome<LaunchOutcome> launch(const Code &code, const LaunchArgs &args, const LaunchChoice &choice) override;
+
+private:
+  struct Buffer {
+    uint64_t address = 0, bytes = 0;
+  };
+  MaybeFailure launchKernel(const ptx::Module &module, const ptx::KernelInfo &kernel, const LaunchArgs &args,
+                            const LaunchChoice &choice, bool maySample, LaunchOutcome &outcome);
+
+  unsigned threads;
+  emu::Memory memory;
+  llvm::StringMap<Buffer> buffers;
+};
+
+MaybeFailure encodeForEmulator(llvm::StringRef name, const TensorMapArgs &map, std::byte *out) {
+  emu::TensorMapValues values;
+  values.type = map.type;
+  values.address = map.address;
+  values.dims.assign(map.dims.begin(), map.dims.end());
+  values.strides.assign(map.strides.begin(), map.strides.end());
+  values.box.assign(map.box.begin(), map.box.end());
+  values.swizzle = map.swizzle;
+  emu::EncodedMap encoded = emu::encodeTensorMap(values);
+  if (!encoded.error.empty())
+    return Failure::make(Diag::run_tensor_map, name, encoded.error);
+  std::memcpy(out, encoded.bytes.data(), encoded.bytes.size());
+  return std::nullopt;
+}
+
+/// `ptx:123: error [MB-5] ...: cta (0, 1, 0), thread 32`
+std::string describe(const emu::Finding &finding) {
+  return llvm::formatv("ptx:{0}: {1} [{2}] {3}; cta ({4}, {5}, {6}), thread {7}", finding.line,
+                       finding.verdict == emu::Verdict::incomplete ? "incomplete" : "error", finding.code,
+                       finding.message, finding.cta[0], finding.cta[1], finding.cta[2], finding.thread)
+      .str();
+}
+
+MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::KernelInfo &kernel, const LaunchArgs &args,
+                                    const LaunchChoice &choice, bool maySample, LaunchOutcome &outcome) {
+  PreparedKernel prepared;
+  if (auto failed = prepareKernel(kernel, args, sms(choice), encodeForEmulator, prepared))
+    return failed;
+  if (prepared.empty)
+    return std::nullopt;
+  auto loaded = emu::Kernel::load(module, kernel.name);
+  if (!loaded)
+    return Failure::make(Diag::launch_no_entry, kernel.name);
+  emu::LaunchParams params;
+  params.grid = prepared.grid;
+  params.block = kernel.block;
+  params.cluster = kernel.cluster;
+  params.dynamicShared = kernel.dynamicShared;
+  params.params.assign(prepared.params.begin(), prepared.params.begin() + prepared.paramBytes);
+
+  emu::Options options;
+  options.threads = threads;
+  outcome.ctasPerCluster = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
+  uint64_t total = uint64_t(prepared.grid[0]) * prepared.grid[1] * prepared.grid[2] / outcome.ctasPerCluster;
+  outcome.clustersTotal += total;
+  if (maySample && choice.sampleClusters && choice.sampleClusters < total) {
+    options.clusters = sampleOf(total, choice.sampleClusters, choice.seed);
+    outcome.sampled = true;
+  }
+  outcome.clustersRun += outcome.sampled ? options.clusters.size() : total;
+
+  auto start = std::chrono::steady_clock::now();
+  emu::Result result = loaded->launch(params, memory, options);
+  outcome.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.bankConflicts += result.stats.sharedBankConflicts;
+  outcome.incomplete |= result.verdict == emu::Verdict::incomplete;
+  for (const emu::Finding &finding : result.findings)
+    outcome.findings.push_back(describe(finding));
+  if (result.verdict != emu::Verdict::clean && result.findings.empty())
+    outcome.findings.push_back("the emulator's verdict is not clean, without a finding");
+  return std::nullopt;
+}
+
+Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args, const LaunchChoice &choice) {
+  Diags diags;
+  auto module = ptx::parse(diags.addSource("kernel.ptx", code.ptx), diags);
+  if (!module) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    diags.print(os);
+    return Failure::make(Diag::run_ptx, text);
+  }
+  LaunchOutcome outcome;
+  bool maySample = code.info.kernels.size() == 1; // later kernels read what all CTAs of earlier ones wrote
+  for (const ptx::KernelInfo &kernel : code.info.kernels) {
+    if (auto failed = launchKernel(*module, kernel, args, choice, maySample, outcome))
+      return *failed;
+    if (!outcome.findings.empty())
+      break;
+  }
+  return outcome;
+}
+} // namespace
+
+std::unique_ptr<Executor> makeEmulator(unsigned threads) { return std::make_unique<Emulator>(threads); }
+
+} // namespace gemmc::run

@@ -1,0 +1,112 @@
+#include "gemmc/Run/Numbers.h"
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <thread>
+#include <vector>
+
+namespace gemmc::run {
+
+double FloatFormat::maxFinite() const { return std::ldexp(2 - std::ldexp(1.0, -fractionBits), bias()); }
+
+std::optional<FloatFormat> formatOf(Elem type) {
+  switch (type) {
+  case Elem::f16:
+    return FloatFormat{5, 10};
+  case Elem::bf16:
+    return FloatFormat{8, 7};
+  case Elem::f32:
+    return FloatFormat{8, 23};
+  default:
+    return std::nullopt;
+  }
+}
+
+double decode(Elem type, uint32_t bits) {
+  FloatFormat format = *formatOf(type);
+  uint32_t fraction = bits & ((1u << format.fractionBits) - 1);
+  int exponent = (bits >> format.fractionBits) & ((1 << format.exponentBits) - 1);
+  double sign = (bits >> (format.fractionBits + format.exponentBits)) & 1 ? -1.0 : 1.0;
+  if (exponent == (1 << format.exponentBits) - 1)
+    return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 0)
+    return sign * std::ldexp(fraction, format.minExponent() - format.fractionBits);
+  return sign * std::ldexp((1u << format.fractionBits) + fraction, exponent - format.bias() - format.fractionBits);
+}
+
+uint32_t encode(Elem type, double value) {
+  FloatFormat format = *formatOf(type);
+  const int signShift = format.fractionBits + format.exponentBits;
+  const uint32_t infinity = ((1u << format.exponentBits) - 1) << format.fractionBits;
+  if (std::isnan(value))
+    return infinity | ((1u << format.fractionBits) - 1);
+  uint32_t sign = std::signbit(value) ? 1u << signShift : 0;
+  double magnitude = std::fabs(value);
+  if (std::isinf(magnitude))
+    return sign | infinity;
+  if (magnitude == 0)
+    return sign;
+  // The value in units of its last place: an integer after rounding, exact before (scaling by a power of two).
+  int exponent = std::max(std::ilogb(magnitude), format.minExponent());
+  double units = std::nearbyint(std::ldexp(magnitude, format.fractionBits - exponent)); // ties to even
+  // Fraction and exponent run into each other: a carry out of the fraction raises the exponent by itself.
+  uint64_t biased = static_cast<uint64_t>(exponent - format.minExponent());
+  uint64_t bits = (biased << format.fractionBits) + static_cast<uint64_t>(units);
+  return sign | static_cast<uint32_t>(std::min<uint64_t>(bits, infinity));
+}
+
+uint32_t poisonOf(Elem type) { return bitsOf(type) == 32 ? (uint32_t(poison) << 16 | poison) : poison; }
+
+Random::Random(uint64_t seed) {
+  for (uint64_t &word : state) { // splitmix64
+    seed += 0x9e3779b97f4a7c15;
+    uint64_t z = seed;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    word = z ^ (z >> 31);
+  }
+}
+
+uint64_t Random::next() {
+  uint64_t result = std::rotl(state[0] + state[3], 23) + state[0];
+  uint64_t t = state[1] << 17;
+  state[2] ^= state[0];
+  state[3] ^= state[1];
+  state[1] ^= state[2];
+  state[0] ^= state[3];
+  state[2] ^= t;
+  state[3] = std::rotl(state[3], 45);
+  return result;
+}
+
+uint64_t Random::below(uint64_t bound) {
+  // The high half of the product: biased by less than bound / 2^64.
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+}
+
+double Random::unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+double Random::normal() {
+  double u = 1 - unit(); // not 0
+  return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * unit());
+}
+
+void parallelFor(int64_t count, unsigned threads, llvm::function_ref<void(int64_t)> body) {
+  if (threads == 0)
+    threads = std::max(1u, std::thread::hardware_concurrency());
+  threads = static_cast<unsigned>(std::min<int64_t>(threads, count));
+  std::atomic<int64_t> next{0};
+  auto work = [&] {
+    for (int64_t i = next++; i < count; i = next++)
+      body(i);
+  };
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < threads; ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread &helper : helpers)
+    helper.join();
+}
+
+} // namespace gemmc::run

@@ -1,0 +1,296 @@
+#include "gemmc/Run/Problem.h"
+#include <cmath>
+#include <cstring>
+#include <unistd.h>
+
+namespace gemmc::run {
+namespace {
+using ptx::LaunchInfo;
+using ptx::OperandInfo;
+
+/// How integer inputs are drawn: A has at most `nonZeros` elements other than 0 a row, all of magnitude up to `range`.
+struct IntegerPlan {
+  bool exact = false, exactResult = false;
+  int64_t range = 1, rangeC = 1;
+  int64_t nonZeros = 0;
+  int scaleBits = 0;
+};
+
+/// The fewest fraction bits that hold alpha and beta; nullopt when 8 are not enough.
+std::optional<int> scaleBitsOf(double alpha, double beta) {
+  for (int bits = 0; bits <= 8; ++bits)
+    if (std::trunc(std::ldexp(alpha, bits)) == std::ldexp(alpha, bits) &&
+        std::trunc(std::ldexp(beta, bits)) == std::ldexp(beta, bits))
+      return bits;
+  return std::nullopt;
+}
+
+/// Chooses the inputs' range such that alpha * (any partial sum) + beta * c, in units of 2^-scaleBits, stays within
+/// `limit`, and partial sums within the accumulator's limit. Dense and wide where that fits, else sparse.
+IntegerPlan planIntegers(const LaunchArgs &args, Elem accumulator, int64_t limit) {
+  IntegerPlan plan;
+  plan.nonZeros = args.k;
+  auto bits = scaleBitsOf(args.alpha, args.beta);
+  if (!bits)
+    return plan;
+  plan.scaleBits = *bits;
+  int64_t accLimit = exactLimit(accumulator);
+  double alpha = std::fabs(args.alpha), beta = std::fabs(args.beta);
+  plan.rangeC = beta == 0 || std::ldexp(4 * beta, *bits) <= double(limit) / 2 ? 4 : 1;
+  double room = (std::ldexp(double(limit), -*bits) - beta * double(plan.rangeC)) / std::max(alpha, 0x1p-64);
+  int64_t sum = static_cast<int64_t>(std::min(room, double(accLimit)));
+  if (sum < 1)
+    return plan;
+  plan.exact = true;
+  for (int64_t range : {4, 3, 2, 1})
+    if (args.k <= sum / (range * range)) {
+      plan.range = range;
+      return plan;
+    }
+  plan.range = sum >= 64 ? 2 : 1;
+  plan.nonZeros = sum / (plan.range * plan.range);
+  return plan;
+}
+
+/// Walks a matrix line by line (a line = adjacent elements) and leaves the padding as it is.
+void fill(HostMatrix &matrix, llvm::function_ref<uint32_t()> draw) {
+  if (matrix.data.empty())
+    return;
+  int64_t lines = matrix.order == Order::row ? matrix.rows : matrix.cols;
+  int64_t length = matrix.order == Order::row ? matrix.cols : matrix.rows;
+  unsigned bytes = bytesOf(matrix.type);
+  for (int64_t line = 0; line < lines; ++line)
+    for (int64_t i = 0; i < length; ++i) {
+      uint32_t bits = draw();
+      std::memcpy(matrix.data.data() + (line * matrix.ld + i) * bytes, &bits, bytes);
+    }
+}
+
+/// Draws from a table of 65,536 entries, four numbers from one random word.
+class TableDraw {
+public:
+  TableDraw(uint64_t seed, llvm::function_ref<uint32_t(Random &)> entry) : random(seed), table(65536) {
+    for (uint32_t &bits : table)
+      bits = entry(random);
+  }
+  uint32_t operator()() {
+    if (left == 0) {
+      word = random.next();
+      left = 4;
+    }
+    uint32_t bits = table[word & 0xffff];
+    word >>= 16;
+    --left;
+    return bits;
+  }
+
+private:
+  Random random;
+  std::vector<uint32_t> table;
+  uint64_t word = 0;
+  int left = 0;
+};
+
+void fillNormal(HostMatrix &matrix, uint64_t seed) {
+  TableDraw draw(seed, [&](Random &random) { return encode(matrix.type, random.normal()); });
+  fill(matrix, [&] { return draw(); });
+}
+
+void fillIntegers(HostMatrix &matrix, int64_t range, uint64_t seed) {
+  TableDraw draw(seed, [&](Random &random) {
+    return encode(matrix.type, double(static_cast<int64_t>(random.below(2 * range + 1)) - range));
+  });
+  fill(matrix, [&] { return draw(); });
+}
+
+/// At most `nonZeros` elements of each row are not 0, at random places all over the row.
+void fillSparseRows(HostMatrix &matrix, int64_t range, int64_t nonZeros, uint64_t seed) {
+  fill(matrix, [] { return 0u; });
+  Random random(seed);
+  for (int64_t row = 0; row < matrix.rows; ++row)
+    for (int64_t i = 0; i < nonZeros; ++i) {
+      int64_t value = 1 + static_cast<int64_t>(random.below(range));
+      matrix.setBits(row, static_cast<int64_t>(random.below(matrix.cols)),
+                     encode(matrix.type, random.next() & 1 ? double(value) : -double(value)));
+    }
+}
+
+/// Few NaN and infinities, so that most of D stays finite: they spread over a whole row or column of D.
+void sprinkle(HostMatrix &matrix, uint64_t seed) {
+  if (matrix.data.empty())
+    return;
+  Random random(seed ^ 0x5eed);
+  FloatFormat format = *formatOf(matrix.type);
+  const double infinity = std::numeric_limits<double>::infinity();
+  auto anywhere = [&](double value) {
+    matrix.setBits(static_cast<int64_t>(random.below(matrix.rows)), static_cast<int64_t>(random.below(matrix.cols)),
+                   encode(matrix.type, value));
+  };
+  int64_t elements = matrix.rows * matrix.cols;
+  for (int64_t i = 0; i < elements / 20 + 1; ++i) {
+    double subnormal = std::ldexp(double(1 + random.below((1u << format.fractionBits) - 1)),
+                                  format.minExponent() - format.fractionBits);
+    anywhere(random.next() & 1 ? subnormal : -subnormal);
+    anywhere(random.next() & 1 ? 0.0 : -0.0);
+  }
+  int64_t few = std::max<int64_t>(1, std::min(matrix.rows, matrix.cols) / 24);
+  for (int64_t i = 0; i < few; ++i) {
+    anywhere(infinity);
+    anywhere(-infinity);
+    anywhere(std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+struct Shape {
+  const LaunchInfo &info;
+  const ProblemOptions &options;
+
+  int64_t size(const Expr &fixed, std::optional<int64_t> given) const {
+    return given ? *given : fixed.isConst() ? fixed.constant() : options.defaultSize;
+  }
+  static int64_t ld(const OperandInfo &operand, std::optional<int64_t> given, int64_t rows, int64_t cols) {
+    if (given || operand.ld.isConst())
+      return given ? *given : operand.ld.constant();
+    return std::max<int64_t>(1, operand.order == Order::row ? cols : rows);
+  }
+  LaunchArgs args() const {
+    LaunchArgs args;
+    args.m = size(info.m, options.m);
+    args.n = size(info.n, options.n);
+    args.k = size(info.k, options.k);
+    args.lda = ld(info.a, options.lda, args.m, args.k);
+    args.ldb = ld(info.b, options.ldb, args.k, args.n);
+    args.ldc = ld(info.c, options.ldc, args.m, args.n);
+    args.ldd = ld(info.d, options.ldd, args.m, args.n);
+    args.alpha = static_cast<float>(options.alpha.value_or(info.alpha.value_or(1)));
+    args.beta = static_cast<float>(options.beta.value_or(info.beta.value_or(0)));
+    return args;
+  }
+};
+
+HostMatrix makeMatrix(llvm::StringRef name, const OperandInfo &operand, int64_t rows, int64_t cols, int64_t ld) {
+  HostMatrix matrix{name.str(), operand.type, operand.order, rows, cols, ld, {}};
+  matrix.data.resize(*matrixBytes(operand.type, operand.order, rows, cols, ld));
+  matrix.fillPoison();
+  return matrix;
+}
+
+/// Half of the machine's memory, or what the options allow if that is less.
+uint64_t memoryLimit(const ProblemOptions &options) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0)
+    return options.maxBytes;
+  return std::min(options.maxBytes, uint64_t(pages) * uint64_t(page) / 2);
+}
+
+/// What the options and types must fulfil beyond checkShape.
+MaybeFailure checkProblem(const LaunchInfo &info, const LaunchArgs &args, const ProblemOptions &options) {
+  const std::tuple<const char *, const OperandInfo &, int64_t, int64_t, int64_t> operands[] = {
+      {"a", info.a, args.m, args.k, args.lda},
+      {"b", info.b, args.k, args.n, args.ldb},
+      {"c", info.c, args.m, args.n, args.ldc},
+      {"d", info.d, args.m, args.n, args.ldd}};
+  unsigned __int128 total = 0;
+  for (const auto &[name, operand, rows, cols, ld] : operands) {
+    if (!formatOf(operand.type))
+      return Failure::make(Diag::run_type, nameOf(operand.type));
+    if (options.misalign % bytesOf(operand.type) != 0 || options.misalign >= 256)
+      return Failure::make(Diag::run_misalign, options.misalign, bytesOf(operand.type), name);
+    if (llvm::StringRef(name) != "c" || args.beta != 0)
+      total += *matrixBytes(operand.type, operand.order, rows, cols, ld);
+  }
+  if (info.accumulator != Elem::f32 && info.accumulator != Elem::f16)
+    return Failure::make(Diag::run_type, nameOf(info.accumulator));
+  if (uint64_t limit = memoryLimit(options); total > limit)
+    return Failure::make(Diag::run_too_large, uint64_t(std::min<unsigned __int128>(total, UINT64_MAX)), limit);
+  bool alike = info.c.type == info.d.type && info.c.order == info.d.order && args.ldc == args.ldd;
+  if (options.inPlace && args.beta != 0 && !alike)
+    return Failure::make(Diag::run_in_place);
+  return std::nullopt;
+}
+
+void fillInputs(Problem &problem) {
+  const ProblemOptions &options = problem.options;
+  uint64_t seeds[3] = {options.seed * 3 + 1, options.seed * 3 + 2, options.seed * 3 + 3};
+  HostMatrix *matrices[3] = {&problem.a, &problem.b, &problem.c};
+  if (options.kind != InputKind::integer) {
+    for (int i = 0; i < 3; ++i) {
+      fillNormal(*matrices[i], seeds[i]);
+      if (options.kind == InputKind::special)
+        sprinkle(*matrices[i], seeds[i]);
+    }
+    return;
+  }
+  // Freivalds' check wants an unrounded D; the plain loop rounds by itself and can take denser inputs.
+  int64_t accLimit = exactLimit(problem.accumulator), resultLimit = std::min(accLimit, exactLimit(problem.d.type));
+  bool large = problem.macs() > double(1 << 26);
+  IntegerPlan plan = planIntegers(problem.args, problem.accumulator, large ? resultLimit : accLimit);
+  if (large && !plan.exact)
+    plan = planIntegers(problem.args, problem.accumulator, accLimit);
+  else
+    problem.exactResult = large;
+  problem.exact = plan.exact;
+  problem.exactResult &= plan.exact;
+  problem.scaleBits = plan.scaleBits;
+  if (plan.nonZeros < problem.args.k)
+    fillSparseRows(problem.a, plan.range, plan.nonZeros, seeds[0]);
+  else
+    fillIntegers(problem.a, plan.range, seeds[0]);
+  fillIntegers(problem.b, plan.range, seeds[1]);
+  fillIntegers(problem.c, plan.rangeC, seeds[2]);
+}
+} // namespace
+
+llvm::StringRef nameOf(InputKind kind) {
+  switch (kind) {
+  case InputKind::normal:
+    return "normal";
+  case InputKind::integer:
+    return "integer";
+  case InputKind::special:
+    return "special";
+  }
+  return "?";
+}
+
+int64_t exactLimit(Elem type) { return int64_t(1) << formatOf(type)->precision(); }
+
+uint32_t HostMatrix::bitsAt(int64_t element) const {
+  uint32_t value = 0;
+  unsigned bytes = bytesOf(type);
+  std::memcpy(&value, data.data() + element * bytes, bytes);
+  return value;
+}
+
+void HostMatrix::setBits(int64_t row, int64_t col, uint32_t value) {
+  unsigned bytes = bytesOf(type);
+  std::memcpy(data.data() + offset(row, col) * bytes, &value, bytes);
+}
+
+void HostMatrix::fillPoison() {
+  for (size_t i = 0; i + 1 < data.size(); i += 2)
+    std::memcpy(data.data() + i, &poison, 2);
+}
+
+Outcome<Problem> makeProblem(const LaunchInfo &info, const ProblemOptions &options) {
+  Problem problem;
+  problem.options = options;
+  problem.accumulator = info.accumulator;
+  LaunchArgs &args = problem.args = Shape{info, options}.args();
+  if (auto failed = checkShape(info, args))
+    return *failed;
+  if (!matrixBytes(info.c.type, info.c.order, args.m, args.n, args.ldc)) // not looked at without beta
+    args.ldc = Shape::ld(info.c, std::nullopt, args.m, args.n);
+  if (auto failed = checkProblem(info, args, options))
+    return *failed;
+  problem.a = makeMatrix("a", info.a, args.m, args.k, args.lda);
+  problem.b = makeMatrix("b", info.b, args.k, args.n, args.ldb);
+  problem.c = makeMatrix("c", info.c, problem.readsC() ? args.m : 0, args.n, args.ldc);
+  problem.d = makeMatrix("d", info.d, args.m, args.n, args.ldd);
+  fillInputs(problem);
+  if (options.inPlace && problem.readsC())
+    problem.d.data = problem.c.data;
+  return problem;
+}
+
+} // namespace gemmc::run

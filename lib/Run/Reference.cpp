@@ -1,0 +1,105 @@
+#include "gemmc/Run/Reference.h"
+#include <cmath>
+
+namespace gemmc::run {
+namespace {
+/// The matrix row by row, as float (every supported element is one).
+std::vector<float> unpack(const HostMatrix &matrix, unsigned threads) {
+  std::vector<float> out(static_cast<size_t>(matrix.rows) * matrix.cols);
+  // 16-bit elements: decoding by table is several times faster than by arithmetic.
+  std::vector<float> table;
+  if (bitsOf(matrix.type) == 16) {
+    table.resize(65536);
+    for (uint32_t bits = 0; bits < 65536; ++bits)
+      table[bits] = static_cast<float>(decode(matrix.type, bits));
+  }
+  parallelFor(matrix.rows, threads, [&](int64_t row) {
+    for (int64_t col = 0; col < matrix.cols; ++col) {
+      uint32_t bits = matrix.bits(row, col);
+      out[row * matrix.cols + col] = table.empty() ? static_cast<float>(decode(matrix.type, bits)) : table[bits];
+    }
+  });
+  return out;
+}
+
+/// n u / (1 - n u); infinite when the bound says nothing.
+double gammaOf(double n, double u) { return n * u >= 1 ? std::numeric_limits<double>::infinity() : n * u / (1 - n * u); }
+} // namespace
+
+Reference::Reference(const Problem &problem, unsigned threads)
+    : prob(problem), threadCount(threads), format(*formatOf(problem.d.type)) {
+  double k = double(problem.args.k);
+  gamma = problem.accumulator == Elem::f16 ? gammaOf(std::ceil(k / 8) + 2, 0x1p-10) + k * 0x1p-23 : gammaOf(k + 2, 0x1p-23);
+  if (!problem.readsInputs())
+    return;
+  a = unpack(problem.a, threads);
+  b = unpack(problem.b, threads);
+}
+
+llvm::ArrayRef<float> Reference::aRow(int64_t row) const {
+  int64_t k = prob.args.k;
+  return a.empty() ? llvm::ArrayRef<float>() : llvm::ArrayRef<float>(a.data() + row * k, k);
+}
+
+llvm::ArrayRef<float> Reference::bRow(int64_t row) const {
+  int64_t n = prob.args.n;
+  return b.empty() ? llvm::ArrayRef<float>() : llvm::ArrayRef<float>(b.data() + row * n, n);
+}
+
+void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> out) const {
+  int64_t count = out.size();
+  std::vector<double> sums(count), magnitudes(prob.exact ? 0 : count);
+  // Column after column of A times row after row of B: adjacent elements, sums in registers' order.
+  llvm::ArrayRef<float> left = aRow(row);
+  for (int64_t k = 0; k < int64_t(left.size()); ++k) {
+    double x = left[k];
+    const float *right = bRow(k).data() + col;
+    if (prob.exact) {
+      if (x != 0) // exact inputs are finite: 0 adds nothing
+        for (int64_t j = 0; j < count; ++j)
+          sums[j] += x * right[j];
+      continue;
+    }
+    double size = std::fabs(x);
+    for (int64_t j = 0; j < count; ++j) {
+      sums[j] += x * right[j];
+      magnitudes[j] += size * std::fabs(double(right[j]));
+    }
+  }
+  double alpha = prob.args.alpha, beta = prob.args.beta;
+  for (int64_t j = 0; j < count; ++j) {
+    double product = prob.readsInputs() ? alpha * sums[j] : 0.0;
+    double added = prob.readsC() ? beta * prob.c.at(row, col + j) : 0.0;
+    // No C is no addition: 0 + (-0) would lose a sign, which matters to nobody else.
+    out[j].value = prob.readsC() ? product + added : product;
+    if (prob.exact)
+      continue;
+    double spread = prob.readsInputs() ? gamma * std::fabs(alpha) * magnitudes[j] : 0.0;
+    out[j].bound = spread + 0x1p-22 * (std::fabs(product) + spread + std::fabs(added)) +
+                   std::fabs(alpha) * double(prob.args.k) * 0x1p-149; // products below f32's subnormals
+  }
+}
+
+bool Reference::accepts(const Expected &expected, uint32_t bits) const {
+  double got = decode(prob.d.type, bits);
+  if (bits == poisonOf(prob.d.type)) // not written
+    return false;
+  if (!prob.readsInputs() && !prob.readsC()) // +0 everywhere
+    return bits == 0;
+  if (std::isnan(expected.value) || std::isnan(got))
+    return std::isnan(expected.value) && std::isnan(got);
+  if (std::isinf(expected.value))
+    return got == expected.value;
+  if (prob.exact) {
+    double rounded = decode(prob.d.type, encode(prob.d.type, expected.value));
+    return got == rounded;
+  }
+  double rounding = std::ldexp(std::fabs(expected.value) + expected.bound, -format.precision()) +
+                    std::ldexp(0.5, format.minExponent() - format.fractionBits);
+  double allowed = expected.bound + rounding;
+  if (std::isinf(got)) // fine where a value within the bound rounds to it
+    return std::signbit(got) == std::signbit(expected.value) && std::fabs(expected.value) + allowed > format.maxFinite();
+  return std::isinf(allowed) || std::fabs(got - expected.value) <= allowed;
+}
+
+} // namespace gemmc::run

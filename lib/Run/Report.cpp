@@ -1,0 +1,93 @@
+#include "gemmc/Run/Harness.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace gemmc::run {
+namespace {
+/// `m x n x k`
+std::string shapeOf(const LaunchArgs &args) { return llvm::formatv("{0} x {1} x {2}", args.m, args.n, args.k).str(); }
+
+std::string typesOf(const ptx::LaunchInfo &info, bool withC) {
+  auto one = [](const ptx::OperandInfo &operand) {
+    return (nameOf(operand.type) + " " + nameOf(operand.order)).str();
+  };
+  std::string text = "a " + one(info.a) + ", b " + one(info.b);
+  if (withC)
+    text += ", c " + one(info.c);
+  return text + ", d " + one(info.d) + ", accumulator " + nameOf(info.accumulator).str();
+}
+
+std::string timeOf(double seconds) {
+  const char *unit = "s";
+  if (seconds < 1e-3) {
+    seconds *= 1e6;
+    unit = "us";
+  } else if (seconds < 1) {
+    seconds *= 1e3;
+    unit = "ms";
+  }
+  std::string out;
+  llvm::raw_string_ostream(out) << llvm::format("%.4g ", seconds) << unit;
+  return out;
+}
+
+double flopsOf(const LaunchArgs &args) { return 2.0 * double(args.m) * double(args.n) * double(args.k); }
+} // namespace
+
+void RunReport::printTable(llvm::raw_ostream &os) const {
+  auto line = [&](llvm::StringRef key, const llvm::Twine &value) {
+    os << llvm::left_justify(key, 10) << value << "\n";
+  };
+  line("shape", shapeOf(args));
+  line("types", typesOf(info, args.beta != 0));
+  line("where", where);
+  if (!launched)
+    line("time", "nothing to launch");
+  else if (launch.sampled)
+    line("time", llvm::formatv("{0} for {1} of {2} clusters", timeOf(launch.seconds), launch.clustersRun,
+                               launch.clustersTotal).str());
+  else if (launch.seconds > 0)
+    line("time", llvm::formatv("{0} ({1:f1} GFLOP/s)", timeOf(launch.seconds), flopsOf(args) / launch.seconds / 1e9).str());
+  if (!fallback.empty())
+    line("kernel", "fallback, because `" + fallback + "` does not hold");
+  for (const std::string &remark : remarks)
+    line("note", remark);
+  line("inputs", nameOf(kind));
+  line("verified", verification.ok ? "yes: " + verification.how : "no");
+  if (!ok())
+    os << verification.str() << "\n";
+  for (const std::string &finding : launch.findings)
+    os << finding << "\n";
+}
+
+void RunReport::printJson(llvm::raw_ostream &os) const {
+  llvm::json::OStream json(os, 2);
+  json.object([&] {
+    json.attribute("m", args.m);
+    json.attribute("n", args.n);
+    json.attribute("k", args.k);
+    json.attribute("types", typesOf(info, args.beta != 0));
+    json.attribute("where", where);
+    json.attribute("kernel", info.kernels.empty() ? "" : info.kernels.front().name);
+    json.attribute("fallback", fallback);
+    json.attribute("inputs", nameOf(kind));
+    json.attribute("seconds", launch.seconds);
+    json.attribute("clusters_run", int64_t(launch.clustersRun));
+    json.attribute("clusters_total", int64_t(launch.clustersTotal));
+    json.attribute("bank_conflicts", int64_t(launch.bankConflicts));
+    json.attribute("verified", ok());
+    json.attribute("verification", verification.str());
+    json.attributeArray("notes", [&] {
+      for (const std::string &remark : remarks)
+        json.value(remark);
+    });
+    json.attributeArray("findings", [&] {
+      for (const std::string &finding : launch.findings)
+        json.value(finding);
+    });
+  });
+  os << "\n";
+}
+
+} // namespace gemmc::run

@@ -1,0 +1,103 @@
+#include "gemmc/Tile/Build.h"
+
+namespace gemmc::tile {
+namespace {
+
+Op tensorOf(const PlanOperand &operand, llvm::StringRef name, const Expr &rows, const Expr &cols) {
+  Op op(OpKind::Tensor, name);
+  op.set("buffer", operand.buffer).set("type", nameOf(operand.type));
+  op.set("rows", rows).set("cols", cols).set("order", nameOf(operand.order));
+  op.set("ld", operand.ld).set("align", int64_t(operand.align));
+  op.range = operand.range;
+  return op;
+}
+
+Op sharedOf(const PlanOperand &operand, llvm::StringRef name, int64_t mn, int64_t k, bool kMajor) {
+  Op op(OpKind::Shared, name);
+  op.set("type", nameOf(operand.type)).set("extent", std::vector<Expr>{mn, k}).set("major", kMajor ? "k" : "mn");
+  op.range = operand.range;
+  return op;
+}
+
+/// `1.5`, `dynamic`: a scale as a word of the store.
+std::string wordOf(const Scale &scale) {
+  if (scale.dynamic())
+    return "dynamic";
+  char text[32];
+  snprintf(text, sizeof text, "%.17g", *scale.fixed == 0 ? 0.0 : *scale.fixed);
+  return text;
+}
+
+/// With alpha == 0 neither A nor B may be read: k is 0 then, and only known at launch when alpha is.
+Expr effectiveK(const Plan &plan) {
+  const Scale &alpha = *plan.spec.alpha;
+  if (*plan.spec.instruction == Instruction::wgmma)
+    return plan.k; // the plan requires alpha != 0 and k > 0
+  if (alpha.dynamic())
+    return Expr::var("k");
+  return *alpha.fixed == 0 ? Expr(0) : plan.k;
+}
+
+void configure(Op &root, const Plan &plan, const Expr &k) {
+  const Spec &spec = plan.spec;
+  root.set("target", nameOf(*spec.target)).set("threads", int64_t(plan.threads));
+  root.set("m", plan.m).set("n", plan.n).set("k", k);
+  root.set("block", std::vector<Expr>{plan.blockM, plan.blockN, plan.blockK});
+  root.set("warp", std::vector<Expr>{plan.warpM, plan.warpN});
+  root.set("cluster", std::vector<Expr>{plan.clusterM, plan.clusterN});
+  root.set("instruction", nameOf(*spec.instruction)).set("copy", nameOf(*spec.copy));
+  root.set("copy_bytes", std::vector<Expr>{plan.copyBytesA, plan.copyBytesB});
+  root.set("stages", *spec.stages).set("schedule", nameOf(*spec.schedule)).set("swizzle", nameOf(*spec.swizzle));
+  root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
+  root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
+  root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
+  if (plan.consumerRegs)
+    root.set("producer_regs", int64_t(plan.producerRegs)).set("consumer_regs", int64_t(plan.consumerRegs));
+}
+
+Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
+  Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn") * plan.blockN, depth = Expr::var("kt") * plan.blockK;
+  Op loop(OpKind::For, "kt");
+  loop.set("from", 0).set("to", ceilDiv(k, plan.blockK));
+  loop.body.push_back(Op(OpKind::Copy, "sA").set("from", Ref{"A", {row, depth}}));
+  loop.body.push_back(Op(OpKind::Copy, "sB").set("from", Ref{"B", {depth, col}}));
+  loop.body.push_back(Op(OpKind::Multiply, "acc").set("a", Ref{"sA", {}}).set("b", Ref{"sB", {}}));
+
+  Op store(OpKind::Store, Ref{"D", {row, col}});
+  store.set("from", Ref{"acc", {}}).set("alpha", wordOf(*plan.spec.alpha)).set("beta", wordOf(*plan.spec.beta));
+  if (readsC)
+    store.set("c", Ref{"C", {row, col}});
+  store.set("via", nameOf(*plan.spec.store));
+  store.range = plan.d.range;
+
+  Op tiles(OpKind::Tiles);
+  tiles.body.push_back(Op(OpKind::Zero, "acc"));
+  tiles.body.push_back(std::move(loop));
+  tiles.body.push_back(std::move(store));
+  return tiles;
+}
+} // namespace
+
+Kernel buildKernel(const Plan &plan) {
+  Expr k = effectiveK(plan);
+  const Scale &beta = *plan.spec.beta;
+  bool readsC = beta.dynamic() || *beta.fixed != 0;
+
+  Kernel kernel;
+  kernel.root.subject.name = *plan.spec.name;
+  configure(kernel.root, plan, k);
+  std::vector<Op> &body = kernel.body();
+  body.push_back(tensorOf(plan.a, "A", plan.m, k));
+  body.push_back(tensorOf(plan.b, "B", k, plan.n));
+  if (readsC)
+    body.push_back(tensorOf(plan.c, "C", plan.m, plan.n));
+  body.push_back(tensorOf(plan.d, "D", plan.m, plan.n));
+  body.push_back(sharedOf(plan.a, "sA", plan.blockM, plan.blockK, plan.a.order == Order::row));
+  body.push_back(sharedOf(plan.b, "sB", plan.blockN, plan.blockK, plan.b.order == Order::col));
+  body.push_back(Op(OpKind::Accumulator, "acc")
+                     .set("type", nameOf(*plan.spec.accumulator))
+                     .set("tile", std::vector<Expr>{plan.blockM, plan.blockN}));
+  body.push_back(tileLoop(plan, k, readsC));
+  return kernel;
+}
+} // namespace gemmc::tile

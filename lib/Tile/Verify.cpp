@@ -1,0 +1,223 @@
+#include "gemmc/Tile/IR.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace gemmc::tile {
+namespace {
+
+/// Variables that are known at launch, everywhere in a kernel.
+constexpr llvm::StringLiteral launchVariables[] = {"m", "n", "k", "lda", "ldb", "ldc", "ldd"};
+
+/// Words an attribute may hold, by operation spelling and key.
+struct WordRule {
+  const char *spelling, *key;
+  std::vector<llvm::StringRef> allowed;
+};
+const std::vector<WordRule> &wordRules() {
+  static const std::vector<WordRule> rules = {
+      {"tensor", "buffer", {"a", "b", "c", "d"}},
+      {"tensor", "type", {"f16", "bf16", "f32"}},
+      {"tensor", "order", {"row", "col"}},
+      {"shared", "type", {"f16", "bf16", "f32"}},
+      {"shared", "major", {"mn", "k"}},
+      {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded"}},
+      {"accumulator", "type", {"f16", "f32"}},
+      {"fragment", "operand", {"a", "b"}},
+      {"copy", "via", {"ld", "cp_async", "tma"}},
+      {"copy", "multicast", {"m", "n"}},
+      {"turn", "action", {"wait", "pass"}},
+      {"wgmma", "accumulate", {"yes", "no"}},
+      {"barrier", "free", {"yes", "no"}},
+      {"for", "unroll", {"full"}},
+      {"store", "via", {"direct", "staged"}},
+  };
+  return rules;
+}
+
+class Verifier {
+public:
+  Verifier(const Kernel &kernel, Diags &diags) : kernel(kernel), diags(diags) {}
+
+  bool run() {
+    unsigned before = diags.numErrors();
+    for (llvm::StringRef name : launchVariables)
+      variables.insert(name);
+    for (const Op &op : kernel.body())
+      declare(op);
+    body(kernel.body(), true);
+    roles();
+    return diags.numErrors() == before;
+  }
+
+private:
+  static bool isDeclaration(OpKind kind) { return kind <= OpKind::Fragment; }
+
+  void declare(const Op &op) {
+    if (isDeclaration(op.kind) && !declared.try_emplace(op.subject.name, &op).second)
+      diags.report(Diag::tile_redeclared, op.range, op.subject.name);
+  }
+
+  void body(const std::vector<Op> &ops, bool top) {
+    llvm::SmallVector<std::string> added;
+    auto add = [&](llvm::StringRef name) {
+      if (variables.insert(name).second)
+        added.push_back(name.str());
+    };
+    for (const Op &op : ops) {
+      if (isDeclaration(op.kind) && !top)
+        diags.report(Diag::tile_declaration_place, op.range, formOf(op.kind).spelling);
+      if (op.kind == OpKind::Cursor) {
+        add(op.subject.name);
+        cursors[op.subject.name] = &op;
+      }
+      one(op);
+      if (op.body.empty())
+        continue;
+      llvm::SmallVector<std::string> own;
+      auto scoped = [&](llvm::StringRef name) {
+        if (variables.insert(name).second)
+          own.push_back(name.str());
+      };
+      if (op.kind == OpKind::Tiles) {
+        scoped("tm");
+        scoped("tn");
+      } else if (op.kind == OpKind::For) {
+        scoped(op.subject.name);
+      }
+      body(op.body, false);
+      for (const std::string &name : own)
+        variables.erase(name);
+    }
+    for (const std::string &name : added)
+      variables.erase(name);
+  }
+
+  void one(const Op &op) {
+    llvm::StringRef spelling = formOf(op.kind).spelling;
+    words(op, spelling);
+    for (const Attr &attr : op.attrs) {
+      if (const auto *expr = std::get_if<Expr>(&attr.value))
+        inScope(*expr, op);
+      if (const auto *list = std::get_if<std::vector<Expr>>(&attr.value))
+        for (const Expr &expr : *list)
+          inScope(expr, op);
+    }
+    switch (op.kind) {
+    case OpKind::Copy:
+      use(op, op.subject, OpKind::Shared, 1);
+      use(op, op.ref("from"), OpKind::Tensor, 2);
+      if (op.has("signal"))
+        use(op, op.ref("signal"), OpKind::Barrier, 1);
+      break;
+    case OpKind::Expect:
+    case OpKind::Wait:
+    case OpKind::Arrive:
+      use(op, op.subject, OpKind::Barrier, 1);
+      break;
+    case OpKind::Advance:
+      if (!cursors.count(op.subject.name))
+        diags.report(Diag::tile_undeclared, op.range, op.subject.name);
+      break;
+    case OpKind::Zero:
+      use(op, op.subject, OpKind::Accumulator, 0);
+      break;
+    case OpKind::Multiply:
+    case OpKind::Wgmma:
+      use(op, op.subject, OpKind::Accumulator, 0);
+      use(op, op.ref("a"), OpKind::Shared, 1);
+      use(op, op.ref("b"), OpKind::Shared, 1);
+      break;
+    case OpKind::Load:
+      use(op, op.subject, OpKind::Fragment, 1);
+      use(op, op.ref("from"), OpKind::Shared, 1);
+      break;
+    case OpKind::Mma:
+      use(op, op.subject, OpKind::Accumulator, 0);
+      use(op, op.ref("a"), OpKind::Fragment, 1);
+      use(op, op.ref("b"), OpKind::Fragment, 1);
+      break;
+    case OpKind::Store:
+      use(op, op.subject, OpKind::Tensor, 2);
+      use(op, op.ref("from"), OpKind::Accumulator, 0);
+      if (op.has("c"))
+        use(op, op.ref("c"), OpKind::Tensor, 2);
+      break;
+    default:
+      break;
+    }
+  }
+
+  void words(const Op &op, llvm::StringRef spelling) {
+    for (const WordRule &rule : wordRules()) {
+      if (spelling != rule.spelling || !op.has(rule.key))
+        continue;
+      llvm::StringRef text = op.word(rule.key);
+      if (llvm::find(rule.allowed, text) == rule.allowed.end())
+        diags.report(Diag::tile_bad_word, op.range, rule.key, spelling, text, llvm::join(rule.allowed, ", "));
+    }
+  }
+
+  void inScope(const Expr &expr, const Op &op) {
+    expr.forEachVar([&](llvm::StringRef name) {
+      if (!variables.contains(name))
+        diags.report(Diag::tile_unknown_variable, op.range, name);
+    });
+  }
+
+  /// Checks a reference: declared, of the right kind, indexed as that kind is. Staged things take one index, which may be
+  /// left out while there is one stage only.
+  void use(const Op &op, const Ref &ref, OpKind wanted, unsigned indices) {
+    auto found = declared.find(ref.name);
+    if (found == declared.end()) {
+      diags.report(Diag::tile_undeclared, op.range, ref.name);
+      return;
+    }
+    const Op &decl = *found->second;
+    if (decl.kind != wanted) {
+      diags.report(Diag::tile_wrong_kind, op.range, ref.name, formOf(decl.kind).spelling, formOf(op.kind).spelling,
+                   formOf(wanted).spelling);
+      return;
+    }
+    bool mayOmit = wanted == OpKind::Shared && decl.number("stages", 1) == 1;
+    if (ref.index.size() != indices && !(mayOmit && ref.index.empty()))
+      diags.report(Diag::tile_index_count, op.range, ref.name, indices, ref.index.size());
+    for (const Expr &index : ref.index)
+      inScope(index, op);
+    if (ref.index.size() == 1 && ref.index[0].isVar() && decl.has("stages"))
+      if (auto cursor = cursors.find(ref.index[0].name()); cursor != cursors.end())
+        if (cursor->second->number("stages") != decl.number("stages"))
+          diags.report(Diag::tile_stage_count, op.range, cursor->first(), cursor->second->number("stages"), ref.name,
+                       decl.number("stages"));
+  }
+
+  void roles() {
+    const Op *owner[64] = {};
+    int64_t warps = kernel.number("threads") / 32;
+    for (const Op &op : kernel.body()) {
+      if (op.kind != OpKind::Role)
+        continue;
+      int64_t first = op.item("warps", 0), count = op.item("warps", 1);
+      if (first < 0 || count < 1 || first + count > warps || warps > 64) {
+        diags.report(Diag::tile_role_range, op.range, op.subject.name, first, first + count - 1, warps);
+        continue;
+      }
+      for (int64_t warp = first; warp < first + count; ++warp) {
+        if (owner[warp]) {
+          diags.report(Diag::tile_role_overlap, op.range, owner[warp]->subject.name, op.subject.name, warp);
+          break;
+        }
+        owner[warp] = &op;
+      }
+    }
+  }
+
+  const Kernel &kernel;
+  Diags &diags;
+  llvm::StringMap<const Op *> declared, cursors;
+  llvm::StringSet<> variables;
+};
+} // namespace
+
+bool verify(const Kernel &kernel, Diags &diags) { return Verifier(kernel, diags).run(); }
+} // namespace gemmc::tile

@@ -1,0 +1,56 @@
+/// A libcuda and libcublasLt in one shared object, so that driver paths run without a GPU: device memory is host memory,
+/// a launch calls a hook of the test, time stands still but for launches. Everything of note is recorded.
+#pragma once
+#include "gemmc/Runtime/CudaApi.h"
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+struct FakeLaunch {
+  gemmc::cuda::LaunchConfig config;
+  std::vector<gemmc::cuda::LaunchAttribute> attributes;
+  std::string kernel;
+};
+struct FakeMap {
+  int type, rank, interleave, swizzle, promotion, oobFill;
+  uint64_t address;
+  std::vector<uint64_t> dims, strides;
+  std::vector<uint32_t> box, elementStrides;
+};
+struct FakeMatmul {
+  int compute, scaleType;
+  int32_t transA, transB;
+  struct Layout {
+    int type;
+    uint64_t rows, cols;
+    int64_t ld;
+  } a, b, c, d;
+  uint64_t aAddress, bAddress, cAddress, dAddress;
+  std::vector<unsigned char> alpha, beta; ///< 2 or 4 bytes, as the scale type says.
+  int algorithm;
+};
+
+struct FakeCuda {
+  // Behaviour.
+  std::map<std::string, int> failing; ///< Function -> code it returns instead of working.
+  int devices = 1;
+  std::map<int, int> attributes{{13, 1980000}, {16, 132}, {38, 50 << 20}, {75, 9}, {76, 0}, {97, 232448}};
+  std::string name = "Fake H200";
+  std::string jitLog;
+  bool currentContext = false; ///< The caller has one already.
+  std::function<void(const FakeLaunch &, void **params)> onLaunch;
+  double launchMicroseconds = 100;
+  std::vector<double> algorithmMicroseconds{130, 90, 110}; ///< cuBLASLt algorithms, in the heuristic's order.
+  // What happened.
+  std::vector<std::string> calls;
+  std::vector<FakeLaunch> launches;
+  std::vector<FakeMap> maps;
+  std::vector<FakeMatmul> matmuls;
+  std::map<std::string, int> functionAttributes; ///< "kernel:attribute" -> value.
+  int allocations = 0, modules = 0, retained = 0, streams = 0, events = 0, lookups = 0;
+  int lifetime() const { return allocations + modules + retained + streams + events; }
+};
+
+/// The one instance in the shared object; the test resets it with `*fakeCuda() = FakeCuda()`.
+using FakeCudaAccessor = FakeCuda *(*)();
