@@ -151,14 +151,18 @@ RegId Function::addReg(Type type, StringRef name) {
   return regs.size() - 1;
 }
 
-std::string Function::freshLabel(StringRef stem) {
+std::string Function::uniqueLabel(StringRef name) {
   if (!names.seenLabels)
     for (const Stmt &stmt : body)
       if (stmt.kind == Stmt::Label)
         names.labels.try_emplace(stmt.text, 1);
   names.seenLabels = true;
+  return makeUnique(names.labels, name);
+}
+
+std::string Function::freshLabel(StringRef stem) {
   // The prefix keeps labels apart from the names of variables and from PTX's keywords.
-  return makeUnique(names.labels, stem.starts_with("L_") || stem.starts_with("$") ? stem.str() : ("L_" + stem).str());
+  return uniqueLabel(stem.starts_with("L_") || stem.starts_with("$") ? stem.str() : ("L_" + stem).str());
 }
 
 template <typename List> static auto *findIn(List &list, StringRef name) {

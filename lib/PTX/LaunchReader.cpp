@@ -23,6 +23,15 @@ template <typename Names> std::string listed(const Names &names) {
   return list;
 }
 
+/// The first place where `name` is a whole word in `text`, which has it.
+llvm::StringRef wordIn(llvm::StringRef text, llvm::StringRef name) {
+  auto inWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  size_t at = text.find(name);
+  while ((at && inWord(text[at - 1])) || (at + name.size() < text.size() && inWord(text[at + name.size()])))
+    at = text.find(name, at + 1);
+  return text.substr(at, name.size());
+}
+
 /// One node at a time: checks its form and converts it. A report is enough; the caller looks at the sink at the end.
 class Values {
 public:
@@ -214,7 +223,7 @@ void Values::read(llvm::StringRef key, const YamlNode &node, Expr &value, Limits
   llvm::StringSet<> reported;
   read->forEachVar([&](llvm::StringRef name) {
     if (!llvm::is_contained(variables, name) && reported.insert(name).second)
-      diags.report(Diag::launch_variable, rangeOf(raw.substr(raw.find(name), name.size())), name, listed(variables));
+      diags.report(Diag::launch_variable, rangeOf(wordIn(raw, name)), name, listed(variables));
   });
   value = *read;
 }

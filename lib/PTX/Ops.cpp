@@ -163,6 +163,73 @@ SmallVector<Match, 2> matchMnemonics(StringRef text) {
   return found;
 }
 
+namespace {
+/// Like matchSlots, but notes how far any reading gets and what could have stood there.
+void explore(const Row &row, ArrayRef<StringRef> tokens, unsigned token, unsigned slot, unsigned &furthest,
+             SmallVectorImpl<StringRef> &expected) {
+  if (slot == row.slots.size())
+    return;
+  const ModSlot &form = row.slots[slot];
+  if (token > furthest) {
+    furthest = token;
+    expected.clear();
+  }
+  if (token == furthest)
+    for (StringRef choice : form.choices)
+      if (!is_contained(expected, choice))
+        expected.push_back(choice);
+  if (token < tokens.size() && is_contained(form.choices, tokens[token]))
+    explore(row, tokens, token + 1, slot + 1, furthest, expected);
+  if (form.optional)
+    explore(row, tokens, token, slot + 1, furthest, expected);
+}
+} // namespace
+
+MnemonicFault explainMnemonic(StringRef text) {
+  SmallVector<StringRef, 12> tokens;
+  text.split(tokens, '.', 32);
+  MnemonicFault fault;
+  auto rows = rangeOf(tokens.front());
+  if (rows.empty()) {
+    fault.unknownRoot = true;
+    fault.token = tokens.front();
+    fault.expected.assign(allRoots().begin(), allRoots().end());
+    return fault;
+  }
+  unsigned furthest = 0;
+  auto modifiers = ArrayRef(tokens).drop_front();
+  for (uint16_t index : rows)
+    explore(rowOf(static_cast<Op>(index)), modifiers, 0, 0, furthest, fault.expected);
+  if (furthest < modifiers.size())
+    fault.token = modifiers[furthest];
+  return fault;
+}
+
+std::string syntaxOf(const Match &match) {
+  Inst inst;
+  inst.op = match.op;
+  inst.mods = match.mods;
+  std::string text = inst.mnemonic();
+  const Row &row = rowOf(match.op);
+  for (unsigned i = 0; i < row.operands.size(); ++i) {
+    const OperandForm &form = row.operands[i];
+    std::optional<bool> presence = operandPresence(inst, i);
+    if (presence == false)
+      continue;
+    text += presence ? "" : "(";
+    text += form.afterBar ? "|" : i ? ", " : " ";
+    StringRef name = form.name;
+    if (form.isAddress)
+      text += ("[" + name + (form.hasCoords ? ", {c0, ...}]" : "]")).str();
+    else if (form.isVector && !form.mayBeScalar)
+      text += ("{" + name + ", ...}").str();
+    else
+      text += (form.immediate ? "#" + name : Twine(name)).str();
+    text += presence ? "" : ")";
+  }
+  return text;
+}
+
 SmallVector<Op, 4> rowsWithRoot(StringRef root) {
   SmallVector<Op, 4> ops;
   for (uint16_t index : rangeOf(root))

@@ -73,7 +73,7 @@ private:
   template <typename... Args> Problem &report(Diag id, llvm::SMRange place, Args &&...args) {
     Problem &problem = diags.report(id, place, std::forward<Args>(args)...);
     if (draft.plan.swapped)
-      problem.note(Diag::plan_note_swapped, spec.swapOperands.range);
+      problem.note(Diag::plan_note_swapped, spec.swapOperands.given ? spec.swapOperands.range : spec.d.layout.range);
     return problem;
   }
 
@@ -241,12 +241,15 @@ private:
     if (*spec.copy == CopyKind::ld) {
       if (*spec.stages == 1)
         return true;
-      report(Diag::plan_stages_ld, spec.stages.range, *spec.stages).fix(spec.stages.range, "1");
+      Problem &problem = diags.report(Diag::plan_stages_ld, spec.stages.range, *spec.stages);
+      problem.fix(spec.stages.range, "1");
+      if (!spec.copy.given)
+        problem.note(Diag::plan_note_copy, spec.stages.range, spec.copy.reason);
       return false;
     }
     if (*spec.stages >= 2 && *spec.stages <= 8)
       return true;
-    report(Diag::plan_stages, spec.stages.range, *spec.stages)
+    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages)
         .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, 2, 8)));
     return false;
   }

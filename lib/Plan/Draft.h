@@ -81,7 +81,8 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
 // The steps, in the order of makePlan.
 void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
-void decideFamily(Draft &draft);  ///< Instruction, copy, swizzle and what follows for the operands.
+/// Instruction, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in doubt.
+bool decideFamily(Draft &draft);
 void decideShape(Draft &draft);   ///< Schedule, tiles, cluster, stages: the best legal candidate.
 void decideRest(Draft &draft);    ///< Raster, persistence, store.
 void addRequirements(Draft &draft);

@@ -37,6 +37,8 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
     else if (size->value.fixed.value_or(1) > maxCoordinate)
       report(Diag::plan_tma_extent, at(*size), name, *size->value.fixed);
   }
+  if (s.k.value == Size{0})
+    return; // a leading dimension that follows from k = 0 says nothing
   if (s.alpha.value == Scale{0.0})
     report(Diag::plan_tma_alpha, at(s.alpha));
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
@@ -73,13 +75,13 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
   if (s.copy.given && *s.copy == CopyKind::tma)
     add(s.copy, "copy", "tma");
   if (s.schedule.given && *s.schedule != Schedule::pipelined)
-    add(s.schedule, "schedule", nameOf(*s.schedule));
+    add(s.schedule, "pipeline.schedule", nameOf(*s.schedule));
   if (s.swizzle.given && (*s.swizzle == Swizzle::b32 || *s.swizzle == Swizzle::b64 || *s.swizzle == Swizzle::b128))
     add(s.swizzle, "swizzle", nameOf(*s.swizzle));
   if (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] != 1)
-    add(s.cluster, "cluster", formatv("[{0}, {1}, {2}]", (*s.cluster)[0], (*s.cluster)[1], (*s.cluster)[2]).str());
+    add(s.cluster, "tile.cluster", formatv("[{0}, {1}, {2}]", (*s.cluster)[0], (*s.cluster)[1], (*s.cluster)[2]).str());
   if (s.store.given && *s.store == StoreKind::staged)
-    add(s.store, "store", "staged");
+    add(s.store, "epilogue.store", "staged");
   return wishes;
 }
 
@@ -90,9 +92,11 @@ std::string mmaWish(const Draft &draft) {
     return formatv("copy {0} was asked for", nameOf(*s.copy));
   if (s.swizzle.given && (*s.swizzle == Swizzle::padded || *s.swizzle == Swizzle::xor_))
     return formatv("swizzle {0} was asked for", nameOf(*s.swizzle));
-  unsigned m = draft.plan.swapped ? 1 : 0;
+  unsigned m = draft.plan.swapped ? 1 : 0, n = 1 - m;
   if (s.block.given && (*s.block)[m] < 64)
     return formatv("a block tile of {0} rows was asked for, wgmma multiplies 64", (*s.block)[m]);
+  if (s.block.given && s.warp.given && (*s.warp)[m] < (*s.block)[m] && (*s.warp)[n] < (*s.block)[n])
+    return "warp tiles that cut the block tile both ways were asked for, warpgroups share it along one direction";
   if (s.warp.given && (*s.warp)[m] % 64 != 0)
     return formatv("a warp tile of {0} rows was asked for, wgmma multiplies 64", (*s.warp)[m]);
   return "";
@@ -183,15 +187,21 @@ unsigned copyBytes(const Draft &draft, const OperandSpec &operand) {
 }
 } // namespace
 
-void decideFamily(Draft &draft) {
+bool decideFamily(Draft &draft) {
+  unsigned before = draft.diags.numErrors();
   chooseInstruction(draft);
   Spec &s = draft.spec();
   if (*s.instruction == Instruction::wmma)
     draft.diags.report(Diag::plan_wmma, s.instruction.range).fix(s.instruction.range, "mma");
+  // TMA that cannot read the operands leaves the family in no doubt; a wrong instruction or copy does.
+  bool clear = draft.diags.numErrors() == before || (*s.target == Target::sm_90a && draft.wgmma());
+  unsigned beforeCopy = draft.diags.numErrors();
   chooseCopy(draft);
+  clear &= draft.diags.numErrors() == beforeCopy;
   chooseSwizzle(draft);
   draft.plan.copyBytesA = copyBytes(draft, draft.kernelA());
   draft.plan.copyBytesB = copyBytes(draft, draft.kernelB());
+  return clear;
 }
 
 } // namespace gemmc::plan

@@ -8,9 +8,10 @@ std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
   Draft draft{Plan{}, diags, limitsOf(Target::sm_90a)};
   draft.plan.spec = spec;
   decideProblem(draft);
-  decideFamily(draft);
-  decideShape(draft);
-  decideRest(draft);
+  if (decideFamily(draft)) {
+    decideShape(draft);
+    decideRest(draft);
+  }
   if (diags.numErrors() != errors)
     return std::nullopt;
   addRequirements(draft);

@@ -116,6 +116,8 @@ void checkSize(Draft &draft, Field<Size> &size, llvm::StringRef path) {
 
 void decideProblem(Draft &draft) {
   Spec &s = draft.spec();
+  if (s.name.value.empty())
+    s.name.decide("gemm", "what the kernel is");
   s.target.decide(Target::sm_90a, "Hopper: the fastest kernels");
   draft.limits = limitsOf(*s.target);
   checkSize(draft, s.m, "problem.m");

@@ -118,7 +118,8 @@ Tiles clusterCandidates(const Draft &draft, const Shape &shape) {
 /// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.
 bool sane(const Shape &shape) {
   auto small = [](int64_t value) { return value >= 1 && value <= 1024; };
-  return small(shape.m) && small(shape.n) && small(shape.k) && small(shape.warpM) && small(shape.warpN);
+  return small(shape.m) && small(shape.n) && small(shape.k) && small(shape.warpM) && small(shape.warpN) &&
+         shape.warpM <= shape.m && shape.warpN <= shape.n;
 }
 
 std::vector<Shape> candidates(const Draft &draft) {

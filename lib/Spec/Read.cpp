@@ -63,7 +63,7 @@ public:
 
   /// After everything was read: required fields, sizes, the name.
   std::optional<Spec> finish(StringRef text, StringRef baseName) {
-    if (readable)
+    if (readable && !attempted.contains(""))
       checkRequired(text);
     if (diags.numErrors() == errorsBefore)
       checkSizes();

@@ -34,7 +34,7 @@ bool isReservedName(StringRef name) {
 
 bool isGoodName(StringRef name) {
   bool letters = llvm::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || llvm::isDigit(c) || c == '_'; });
-  return letters && !name.empty() && name.size() <= 63 && !llvm::isDigit(name[0]) && name != "_" &&
+  return letters && !name.empty() && name.size() <= 63 && !llvm::isDigit(name[0]) && name != "_" && name != "auto" &&
          !name.starts_with("__") && !isReservedName(name);
 }
 

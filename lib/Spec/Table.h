@@ -75,7 +75,7 @@ std::string seenKind(const YamlNode &node);
 
 /// Reserved.cpp: an instruction keyword of PTX (manual, table "Reserved Instruction Keywords").
 bool isReservedName(llvm::StringRef name);
-/// `[a-z_][a-z0-9_]{0,62}`, not reserved, without a leading `__`.
+/// `[a-z_][a-z0-9_]{0,62}`, not reserved, not `_` or `auto`, without a leading `__`.
 bool isGoodName(llvm::StringRef name);
 
 std::string printValue(const std::string &name);

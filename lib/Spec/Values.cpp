@@ -21,6 +21,8 @@ bool failWord(const YamlNode &node, const Row &row, Diags &diags) {
   if (row.domain.kind == Domain::Extent || row.domain.kind == Domain::Scale)
     known.push_back("dynamic");
   StringRef near = nearest(node.text, known);
+  if (isSwitch(row.domain) && (node.text == "yes" || node.text == "no"))
+    near = node.text == "yes" ? "on" : "off";
   if (near.empty())
     diags.report(Diag::spec_word, node.range, row.path, describe(row.domain), shown(node.text));
   else

@@ -1,5 +1,6 @@
 #include "gemmc/Support/Diag.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ConvertUTF.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <algorithm>
@@ -40,6 +41,8 @@ Severity severityOf(Diag id) { return rowOf(id).severity; }
 llvm::StringRef textOf(Diag id) { return rowOf(id).text; }
 unsigned numDiags() { return std::size(rows); }
 
+void (*diagObserver)(Diag) = nullptr;
+
 Problem &Problem::fix(llvm::SMRange where, const llvm::Twine &text) {
   if (where.isValid())
     fixes.emplace_back(where, text);
@@ -54,6 +57,8 @@ llvm::StringRef Diags::addSource(llvm::StringRef name, llvm::StringRef text) {
 }
 
 Problem &Diags::add(Problem problem) {
+  if (diagObserver)
+    diagObserver(problem.id);
   errors += problem.severity == Severity::error;
   problems.push_back(std::move(problem));
   return problems.back();
@@ -72,12 +77,46 @@ std::vector<const Problem *> Diags::sorted() const {
   return order;
 }
 
-static void printOne(const llvm::SourceMgr &sources, const Problem &problem, llvm::raw_ostream &os, bool color) {
-  llvm::SmallVector<llvm::SMRange, 1> ranges;
+/// `text` without what a terminal would obey or choke on; every byte keeps its column.
+static std::string printable(llvm::StringRef text) {
+  std::string result = text.str();
+  for (size_t at = 0; at < result.size();) {
+    unsigned char c = result[at];
+    size_t length = llvm::getNumBytesForUTF8(c);
+    auto *bytes = reinterpret_cast<const llvm::UTF8 *>(result.data()) + at;
+    bool legal = at + length <= result.size() && llvm::isLegalUTF8Sequence(bytes, bytes + length);
+    bool control = (c < 0x20 && c != '\t') || c == 0x7f || (c == 0xc2 && legal && bytes[1] < 0xa0);
+    if (!legal || control)
+      result[at] = '?', length = 1;
+    at += length;
+  }
+  return result;
+}
+
+/// LLVM's rendering of a problem, for lines that may be a megabyte long and hold anything: at most `most` columns around
+/// the place are shown.
+static llvm::SMDiagnostic rendered(const llvm::SourceMgr &sources, const Problem &problem) {
+  constexpr int most = 160, before = 60;
+  llvm::SmallVector<llvm::SMRange, 1> marked;
   if (problem.range.isValid())
-    ranges.push_back(problem.range);
-  auto fixes = problem.fixes;
-  sources.PrintMessage(os, problem.range.Start, kindOf(problem.severity), problem.message, ranges, fixes, color);
+    marked.push_back(problem.range);
+  llvm::SMDiagnostic whole =
+      sources.GetMessage(problem.range.Start, kindOf(problem.severity), problem.message, marked, problem.fixes);
+  llvm::StringRef line = whole.getLineContents();
+  int column = whole.getColumnNo(), begin = 0;
+  if (line.size() > size_t(most) && column > before)
+    begin = column - before;
+  line = line.substr(begin, most);
+  std::vector<std::pair<unsigned, unsigned>> ranges;
+  for (auto [first, last] : whole.getRanges())
+    ranges.push_back({std::max<int>(first - begin, 0), std::min<int>(last - begin, line.size())});
+  return llvm::SMDiagnostic(sources, problem.range.Start, printable(whole.getFilename()), whole.getLineNo(),
+                            column < 0 ? column : column - begin, whole.getKind(), printable(whole.getMessage()),
+                            printable(line), ranges, whole.getFixIts());
+}
+
+static void printOne(const llvm::SourceMgr &sources, const Problem &problem, llvm::raw_ostream &os, bool color) {
+  rendered(sources, problem).print(nullptr, os, color);
   for (const Problem &note : problem.notes)
     printOne(sources, note, os, color);
 }

@@ -343,7 +343,7 @@ private:
 
   bool parseFlowEntry(YamlNode &map, llvm::StringMap<SMRange> &known, unsigned depth) {
     auto &[key, value] = map.entries.emplace_back();
-    if (!parseKey(key, Style::flow, depth + 1) || !checkKey(key, known))
+    if (!parseKey(key, Style::flow, depth) || !checkKey(key, known))
       return false;
     ++cur; // the colon
     value.range = rangeOf(cur, cur);
@@ -477,26 +477,6 @@ std::optional<YamlNode> parseYaml(StringRef text, Diags &diags) {
   if (!TextCheck(text, diags).run())
     return std::nullopt;
   return Parser(text, diags).run();
-}
-
-StringRef nearest(StringRef word, llvm::ArrayRef<StringRef> known) {
-  // Farther than a third of the word is another word; long words are no typing errors, and cost time.
-  if (word.empty() || word.size() > 64)
-    return "";
-  StringRef best;
-  unsigned limit = word.size() == 1 ? 1 : std::max<size_t>(1, word.size() / 3) + 1;
-  for (StringRef candidate : known) {
-    unsigned distance = word.edit_distance_insensitive(candidate, /*AllowReplacements=*/true, limit);
-    if (distance < limit) {
-      limit = distance;
-      best = candidate;
-    }
-  }
-  // `row_major` means `row`.
-  for (StringRef candidate : known)
-    if (best.empty() && candidate.size() >= 3 && word.starts_with_insensitive(candidate))
-      best = candidate;
-  return best;
 }
 
 } // namespace gemmc

@@ -9,9 +9,10 @@ import lit.formats
 
 root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 build = os.path.abspath(lit_config.params.get("build", os.path.join(root, "build")))
-gemmc = os.path.join(build, "bin", "gemmc")
+# gemmc with test/RecordDiags.cpp linked in; otherwise the same objects as bin/gemmc.
+gemmc = os.path.join(build, "test", "bin", "gemmc")
 if not os.path.exists(gemmc):
-    lit_config.fatal(f"{gemmc} is missing: build first (ninja -C {build} gemmc)")
+    lit_config.fatal(f"{gemmc} is missing: build first (ninja -C {build} gemmc-recorded)")
 
 config.name = "gemmc"
 config.test_format = lit.formats.ShTest(execute_external=True)
@@ -19,6 +20,8 @@ config.suffixes = [".yaml", ".tile", ".ptx", ".expr", ".test"]
 config.excludes = ["Inputs", "lit.cfg.py"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(build, "test", "lit")
+
+config.gemmc = gemmc  # for test formats of our own
 
 # FileCheck and `not` of the LLVM whose lit this is (DIR/build/utils/lit/lit/__init__.py), else of PATH.
 llvm_bin = os.path.abspath(os.path.join(os.path.dirname(lit.__file__), "../../../../bin"))

@@ -27,6 +27,10 @@ struct Val {
   bool isImm(int64_t value) const { return op.isImm() && !op.floatBits && op.imm == value; }
   bool isReg() const { return op.isReg(); }
 };
+inline Val operator!(Val p) { ///< `!p`
+  p.op.negated = !p.op.negated;
+  return p;
+}
 Val at(const Val &base, int64_t offset = 0);                    ///< `[base + offset]`
 Val at(const Val &base, int64_t offset, llvm::ArrayRef<Val> coords); ///< `[base, {coords}]`
 Val pair(const Val &first, const Val &second);                  ///< `d|p` destinations: fills two operands of the form.

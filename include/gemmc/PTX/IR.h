@@ -108,10 +108,10 @@ struct Inst {
 
 /// A line of a kernel's body.
 struct Stmt {
-  enum Kind : uint8_t { Instruction, Label, Comment, Blank };
+  enum Kind : uint8_t { Instruction, Label, Comment, Blank, Pragma };
   Kind kind = Blank;
   Inst inst;
-  std::string text; ///< Label: its name. Comment: the text without `//`.
+  std::string text; ///< Label: its name. Comment: the text without `//`. Pragma: the string ("nounroll").
 };
 
 /// A module- or kernel-level variable or a kernel parameter.
@@ -121,7 +121,7 @@ struct Variable {
   unsigned align = 0;           ///< Bytes; 0 = natural.
   std::string name;
   std::vector<uint64_t> extent; ///< Array extents; empty = scalar; a first extent 0 = `[]` (dynamic shared memory).
-  bool isExtern = false, isVisible = false;
+  bool isExtern = false, isVisible = false, isWeak = false;
   std::vector<uint64_t> init; ///< Element values (bit patterns).
   unsigned ptrAlign = 0;      ///< Parameter: `.ptr` with this alignment of the pointee; 0 = not said.
   std::optional<Space> ptrSpace; ///< Parameter: `.ptr` and the space it points to (reg = generic).
@@ -132,7 +132,7 @@ struct Variable {
 /// A kernel (`.entry`). Directives are 0 when absent.
 struct Function {
   std::string name;
-  bool visible = true;
+  bool visible = true, weak = false;
   std::vector<Variable> params;
   std::array<unsigned, 3> reqntid{}, maxntid{}, reqnctapercluster{};
   unsigned minnctapersm = 0, maxnreg = 0, maxclusterrank = 0;
@@ -147,6 +147,7 @@ struct Function {
   RegId addReg(Type type, llvm::StringRef name); ///< Makes the name unique by a number when it is taken.
   /// A label name that no statement of this function has: `L_stem`, `L_stem_1`...
   std::string freshLabel(llvm::StringRef stem);
+  std::string uniqueLabel(llvm::StringRef name); ///< `name` itself, or with a number.
 
   /// Names in use, so that making one unique needs no search; rebuilt when `regs` or `body` changed size elsewhere.
   struct Names {
@@ -170,7 +171,7 @@ struct Module {
 /// Reads PTX. `text` must be a source held by `diags`.
 /// Unknown instructions, modifiers and directives are located errors that name the nearest known one.
 std::optional<Module> parse(llvm::StringRef text, Diags &diags);
-/// print(parse(print(m))) == print(m), byte for byte.
+/// print(parse(print(m))) == print(m), byte for byte. Registers that no statement uses are not declared.
 std::string print(const Module &module);
 /// Checks each instruction against its row: target and PTX version, operand kinds and register widths, and what a form
 /// cannot say (`verify<Name>`). Problems carry the line of the text when the module was parsed.

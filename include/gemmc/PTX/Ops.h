@@ -137,6 +137,16 @@ struct TextOperand {
 /// kinds (vector, address, immediate, label, sink) or predicate-ness. `isPred` tells predicate registers.
 bool placeOperands(Inst &inst, llvm::MutableArrayRef<TextOperand> given, llvm::function_ref<bool(RegId)> isPred);
 
+/// The row as a person reads it: "mbarrier.init.b64 [a], count" with `mods`' choices, "(, x)" for optional operands.
+std::string syntaxOf(const Match &match);
+/// Why no row matches `text`: the token at fault and what could stand there instead.
+struct MnemonicFault {
+  bool unknownRoot = false;
+  llvm::StringRef token;                       ///< Empty when the mnemonic ends too early.
+  llvm::SmallVector<llvm::StringRef, 16> expected; ///< Roots or modifiers.
+};
+MnemonicFault explainMnemonic(llvm::StringRef text);
+
 /// Type of a special register (`%tid.x`: u32), `WARP_SZ` included; nullopt when there is none of that name.
 std::optional<Type> specialType(llvm::StringRef name);
 

@@ -60,4 +60,8 @@ std::optional<Plan> makePlan(const Spec &spec, Diags &diags);
 /// Keeps types, layouts and sizes.
 std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags);
 
+/// The plan as JSON: `fields` (path, value, given, reason) of the complete spec, `kernel` what follows from it in the
+/// kernel's view, `requirements` as texts.
+std::string printPlanJson(const Plan &plan);
+
 } // namespace gemmc

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gemmc {
 
@@ -95,6 +96,14 @@ std::optional<Spec> readSpec(llvm::StringRef text, llvm::ArrayRef<Override> over
 /// The complete YAML of a spec, a reason behind each decided field as a comment. readSpec(printSpec(s)) gives the same
 /// values, all of them `given`. A field that is neither given nor decided with a reason is printed as `auto`.
 std::string printSpec(const Spec &spec, bool reasons);
+/// Every field as text, in the order of the table.
+struct FieldText {
+  llvm::StringRef path;
+  std::string value; ///< As YAML, `auto` when it is open.
+  bool given = false;
+  std::string reason;
+};
+std::vector<FieldText> fieldTexts(const Spec &spec);
 /// The JSON schema and the reference page, from the table.
 std::string specJsonSchema();
 std::string specReference();

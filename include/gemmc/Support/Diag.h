@@ -31,6 +31,9 @@ Severity severityOf(Diag id);
 llvm::StringRef textOf(Diag id);
 /// Number of rows.
 unsigned numDiags();
+/// For the test that asks whether every row is produced by some test (test/RecordDiags.cpp): called with each reported
+/// row, from any thread. Null, and never set, outside of tests.
+extern void (*diagObserver)(Diag);
 
 /// One reported problem with its notes and fix-its.
 struct Problem {
@@ -45,6 +48,8 @@ struct Problem {
   Problem &fix(llvm::SMRange where, const llvm::Twine &text);
   /// Adds a note (a row of severity note) that explains the problem.
   template <typename... Args> Problem &note(Diag noteId, llvm::SMRange where, Args &&...args) {
+    if (diagObserver)
+      diagObserver(noteId);
     notes.push_back(Problem{noteId, severityOf(noteId), where,
                             llvm::formatv(textOf(noteId).data(), std::forward<Args>(args)...).str(), {}, {}});
     return *this;

@@ -17,7 +17,7 @@ struct YamlNode {
   Kind kind = Null;
   llvm::SMRange range;            ///< The node's text, quotes included.
   std::string text;               ///< Scalar: the value without quotes and escapes.
-  bool quoted = false;            ///< Scalar: was written in quotes (then it is never a number or a keyword).
+  bool quoted = false;            ///< Scalar: was written in quotes (then it is never a number).
   std::vector<YamlNode> items;    ///< List.
   std::vector<YamlEntry> entries; ///< Map, in the order of the text; keys are scalars.
 
@@ -31,7 +31,7 @@ struct YamlEntry {
 /// Parses `text`, which must be a source held by `diags`. Nullopt after a reported error.
 std::optional<YamlNode> parseYaml(llvm::StringRef text, Diags &diags);
 
-/// The member of `known` nearest to `word` by edit distance, or an empty string when none is near.
+/// The member of `known` that `word` is probably a misspelling of, or an empty string.
 llvm::StringRef nearest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> known);
 
 } // namespace gemmc

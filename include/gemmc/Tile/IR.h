@@ -61,6 +61,8 @@ struct Op {
   Op &set(llvm::StringRef key, llvm::StringRef word) { return set(key, AttrValue(Word{word.str()})); }
   Op &set(llvm::StringRef key, const char *word) { return set(key, AttrValue(Word{word})); }
   Op &set(llvm::StringRef key, int64_t value) { return set(key, AttrValue(Expr(value))); }
+  Op &set(llvm::StringRef key, int value) { return set(key, int64_t(value)); }
+  Op &set(llvm::StringRef key, Expr value) { return set(key, AttrValue(std::move(value))); }
   void erase(llvm::StringRef key);
   /// The attribute's value; asserts that it is there (or gives the default) and of that kind.
   const Expr &expr(llvm::StringRef key) const;

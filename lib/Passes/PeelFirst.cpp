@@ -1,0 +1,45 @@
+#include "Rewrite.h"
+
+namespace gemmc::tile {
+namespace {
+
+bool never(const Op &op) { return op.has("when") && op.expr("when").isConst(0); }
+void dropWhen(Op &op, const Expr &known) {
+  if (op.has("when") && (op.expr("when") == known || (op.expr("when").isConst() && !op.expr("when").isConst(0))))
+    op.erase("when");
+  for (Op &inner : op.body)
+    dropWhen(inner, known);
+}
+
+/// Iteration 0: what waits for an earlier iteration goes, the accumulator is written.
+std::vector<Op> firstOf(const Op &loop) {
+  std::vector<Op> first = loop.body;
+  for (Op &op : first) {
+    substitute(op, "kt", 0);
+    if (op.kind == OpKind::Wgmma)
+      op.set("accumulate", "no");
+    dropWhen(op, Expr(1));
+  }
+  llvm::erase_if(first, never);
+  return first;
+}
+
+void peel(std::vector<Op> &body) {
+  for (size_t at = 0; at < body.size(); ++at) {
+    peel(body[at].body);
+    if (body[at].kind != OpKind::For || !findIn(body[at].body, OpKind::Wgmma))
+      continue;
+    std::vector<Op> first = firstOf(body[at]);
+    body[at].set("from", 1);
+    for (Op &op : body[at].body)
+      dropWhen(op, less(0, Expr::var("kt")));
+    body.insert(body.begin() + at, first.begin(), first.end());
+    at += first.size();
+    llvm::erase_if(body, [](const Op &op) { return op.kind == OpKind::Zero; });
+    return; // one main loop a tile
+  }
+}
+} // namespace
+
+void peelFirst(Kernel &kernel) { peel(kernel.body()); }
+} // namespace gemmc::tile

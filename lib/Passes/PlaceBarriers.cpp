@@ -1,0 +1,191 @@
+#include "Rewrite.h"
+#include "gemmc/Layout/SharedTile.h"
+#include "gemmc/Support/Types.h"
+
+namespace gemmc::tile {
+namespace {
+
+// ld and cp.async: groups and CTA barriers ---------------------------------------------------------------------------
+
+/// One stage: copy, barrier, read, barrier.
+void guardSingleStage(Op &loop, bool async) {
+  size_t firstRead = llvm::find_if(loop.body, [](const Op &op) { return !isCopy(op); }) - loop.body.begin();
+  std::vector<Op> visible;
+  if (async)
+    append(visible, {Op(OpKind::Commit), Op(OpKind::WaitGroup).set("pending", 0)});
+  visible.push_back(Op(OpKind::Sync));
+  loop.body.insert(loop.body.begin() + firstRead, visible.begin(), visible.end());
+  loop.body.push_back(Op(OpKind::Sync));
+}
+
+/// A commit closes each iteration's copies, even when there were none, so that the count of groups stays the iteration's.
+void commitCopies(Op &loop) {
+  size_t last = loop.body.size();
+  while (last > 0 && !isCopy(loop.body[last - 1]))
+    --last;
+  loop.body.insert(loop.body.begin() + last, Op(OpKind::Commit));
+}
+
+void guardGroups(Kernel &kernel) {
+  int64_t stages = kernel.number("stages");
+  bool async = kernel.word("copy") == "cp_async";
+  std::vector<Op> &tile = findIn(kernel.body(), OpKind::Tiles)->body;
+  if (stages == 1)
+    return guardSingleStage(*findIn(tile, OpKind::For), async);
+  for (Op &op : tile)
+    if (op.kind == OpKind::For)
+      commitCopies(op);
+  Op &loop = *llvm::find_if(tile, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); });
+  loop.body.insert(loop.body.begin(), {Op(OpKind::WaitGroup).set("pending", stages - 2), Op(OpKind::Sync)});
+  // The next tile's prologue, or nothing: its copies must not meet reads of this tile that are still under way.
+  if (kernel.word("persistent") == "on") {
+    size_t end = &loop - tile.data() + 1;
+    tile.insert(tile.begin() + end, {Op(OpKind::WaitGroup).set("pending", 0), Op(OpKind::Sync)});
+  }
+}
+
+// TMA: full and empty mbarriers --------------------------------------------------------------------------------------
+
+/// Which CTAs of a cluster write into this one's stages: those of its row (A is shared along n) and column.
+int64_t writers(const Kernel &kernel) {
+  return kernel.root.item("cluster", 0) + kernel.root.item("cluster", 1) - 1;
+}
+
+void declareBarriers(Kernel &kernel) {
+  int64_t stages = kernel.number("stages");
+  int64_t readers = kernel.word("schedule") == "pingpong" ? 1 : kernel.number("consumers");
+  Op full = Op(OpKind::Barrier, "full").set("stages", stages).set("count", 1);
+  Op empty =
+      Op(OpKind::Barrier, "empty").set("stages", stages).set("count", readers * writers(kernel)).set("free", "yes");
+  size_t at = indexOf(kernel.body(), OpKind::Accumulator);
+  kernel.body().insert(kernel.body().begin() + at, {full, empty});
+}
+
+int64_t stageBytes(const Kernel &kernel) {
+  int64_t bytes = 0;
+  for (const Op &op : kernel.body())
+    if (op.kind == OpKind::Shared)
+      bytes += SharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k",
+                          bytesOf(*parseElem(op.word("type"))), *parseSharedLayout(op.word("swizzle")))
+                   .stageBytes();
+  return bytes;
+}
+
+/// wait empty; expect full; copies that signal full.
+std::vector<Op> guardedCopies(const Kernel &kernel, std::vector<Op> copies) {
+  Expr w = Expr::var("w");
+  std::vector<Op> result = {Op(OpKind::Wait, Ref{"empty", {w}}),
+                            Op(OpKind::Expect, Ref{"full", {w}}).set("bytes", stageBytes(kernel))};
+  for (Op &copy : copies) {
+    copy.set("signal", Ref{"full", {w}});
+    // Neighbours along n work on the same rows of A, neighbours along m on the same columns of B.
+    bool isA = copy.ref("from").name == "A";
+    if (kernel.root.item("cluster", isA ? 1 : 0) > 1)
+      copy.set("multicast", isA ? "n" : "m");
+    copy.erase("when");
+    result.push_back(std::move(copy));
+  }
+  return result;
+}
+
+/// Puts the copies of `body` behind their waits; `elect`: only one lane of the first warp does it.
+void guardProducer(const Kernel &kernel, std::vector<Op> &body, bool elect) {
+  std::vector<Op> copies, result;
+  for (Op &op : body) {
+    if (isCopy(op)) {
+      copies.push_back(std::move(op));
+      continue;
+    }
+    if (!copies.empty()) {
+      Op block = Op(OpKind::Elect).set("warp", 0);
+      if (copies.front().has("when"))
+        block.set("when", copies.front().expr("when"));
+      std::vector<Op> guarded = guardedCopies(kernel, std::move(copies));
+      copies.clear();
+      if (elect) {
+        block.body = std::move(guarded);
+        result.push_back(std::move(block));
+      } else {
+        append(result, std::move(guarded));
+      }
+    }
+    result.push_back(std::move(op));
+  }
+  body = std::move(result);
+}
+
+/// wait full; wgmma; the wgmma before it has finished: release its stage.
+void guardConsumer(std::vector<Op> &body) {
+  size_t at = indexOf(body, OpKind::Wgmma);
+  if (at == body.size())
+    return;
+  Expr r = Expr::var("r"), q = Expr::var("q"), later = less(0, Expr::var("kt"));
+  body.insert(body.begin() + at + 1, {Op(OpKind::WaitWgmma).set("pending", 1).set("when", later),
+                                      Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later),
+                                      Op(OpKind::Advance, "q").set("when", later)});
+  body.insert(body.begin() + at, Op(OpKind::Wait, Ref{"full", {r}}));
+}
+
+/// In `outer` (a role, or the kernel): the released stage gets a cursor of its own, `q`, that follows `r`.
+void guardReads(std::vector<Op> &outer) {
+  Op &tiles = *findIn(outer, OpKind::Tiles);
+  size_t at = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); }) -
+              tiles.body.begin();
+  guardConsumer(tiles.body[at].body);
+  tiles.body.insert(tiles.body.begin() + at + 1, {Op(OpKind::WaitWgmma).set("pending", 0),
+                                                  Op(OpKind::Arrive, Ref{"empty", {Expr::var("q")}}),
+                                                  advance("q")});
+  // Wherever `r` is declared or steps over another warpgroup's tile, `q` does.
+  auto follow = [](std::vector<Op> &body) {
+    for (size_t i = 0; i < body.size(); ++i) {
+      bool twin = body[i].subject.name == "r" &&
+                  (body[i].kind == OpKind::Cursor || (body[i].kind == OpKind::Advance && body[i].has("by")));
+      if (!twin)
+        continue;
+      Op copy = body[i];
+      copy.subject.name = "q";
+      body.insert(body.begin() + ++i, std::move(copy));
+    }
+  };
+  follow(tiles.body);
+  follow(outer);
+}
+
+/// The turn is passed on once the last wgmma is issued, in front of the wait for it.
+void passTurnEarly(Op &tiles) {
+  auto pass = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::Turn && op.word("action") == "pass"; });
+  if (pass == tiles.body.end())
+    return;
+  auto wait = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::WaitWgmma; });
+  if (wait < pass)
+    std::rotate(wait, pass, pass + 1);
+}
+
+void guardMbarriers(Kernel &kernel) {
+  declareBarriers(kernel);
+  if (kernel.word("schedule") == "pipelined") {
+    for (Op &op : findIn(kernel.body(), OpKind::Tiles)->body)
+      if (op.kind == OpKind::For)
+        guardProducer(kernel, op.body, true);
+    return guardReads(kernel.body());
+  }
+  for (Op &role : kernel.body()) {
+    if (role.kind != OpKind::Role)
+      continue;
+    if (Op *elect = findIn(role.body, OpKind::Elect)) {
+      guardProducer(kernel, findIn(findIn(elect->body, OpKind::Tiles)->body, OpKind::For)->body, false);
+      continue;
+    }
+    guardReads(role.body);
+    passTurnEarly(*findIn(role.body, OpKind::Tiles));
+  }
+}
+} // namespace
+
+void placeBarriers(Kernel &kernel) {
+  if (kernel.word("copy") == "tma")
+    guardMbarriers(kernel);
+  else
+    guardGroups(kernel);
+}
+} // namespace gemmc::tile

@@ -1,0 +1,74 @@
+/// Small tools that several passes share.
+#pragma once
+#include "gemmc/Passes/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace gemmc::tile {
+
+/// Replaces variables in all expressions of `op` and its body.
+inline void substitute(Op &op, llvm::function_ref<std::optional<Expr>(llvm::StringRef)> with) {
+  auto all = [&](std::vector<Expr> &list) {
+    for (Expr &expr : list)
+      expr = expr.substitute(with);
+  };
+  all(op.subject.index);
+  for (Attr &attr : op.attrs) {
+    if (auto *expr = std::get_if<Expr>(&attr.value))
+      *expr = expr->substitute(with);
+    else if (auto *ref = std::get_if<Ref>(&attr.value))
+      all(ref->index);
+    else if (auto *list = std::get_if<std::vector<Expr>>(&attr.value))
+      all(*list);
+  }
+  for (Op &inner : op.body)
+    substitute(inner, with);
+}
+
+inline void substitute(Op &op, llvm::StringRef variable, const Expr &value) {
+  substitute(op, [&](llvm::StringRef name) { return name == variable ? std::optional(value) : std::nullopt; });
+}
+
+/// The first operation of `kind` in a body (not nested); nullptr when there is none.
+inline Op *findIn(std::vector<Op> &body, OpKind kind) {
+  auto found = llvm::find_if(body, [&](const Op &op) { return op.kind == kind; });
+  return found == body.end() ? nullptr : &*found;
+}
+
+inline size_t indexOf(const std::vector<Op> &body, OpKind kind) {
+  return llvm::find_if(body, [&](const Op &op) { return op.kind == kind; }) - body.begin();
+}
+
+inline void append(std::vector<Op> &body, std::vector<Op> more) {
+  for (Op &op : more)
+    body.push_back(std::move(op));
+}
+
+inline bool isCopy(const Op &op) { return op.kind == OpKind::Copy; }
+
+/// Indexes every use of shared memory in `op` by a cursor: copies' destinations, or multiplies' and loads' sources.
+inline void indexCopies(Op &op, const Expr &cursor) {
+  if (isCopy(op))
+    op.subject.index = {cursor};
+  for (Op &inner : op.body)
+    indexCopies(inner, cursor);
+}
+inline void indexReads(Op &op, const Expr &cursor) {
+  auto index = [&](llvm::StringRef key) {
+    Ref ref = op.ref(key);
+    ref.index = {cursor};
+    op.set(key, ref);
+  };
+  if (op.kind == OpKind::Load)
+    index("from");
+  if (op.kind == OpKind::Wgmma) {
+    index("a");
+    index("b");
+  }
+  for (Op &inner : op.body)
+    indexReads(inner, cursor);
+}
+
+inline Op cursor(llvm::StringRef name, int64_t stages) { return Op(OpKind::Cursor, name).set("stages", stages); }
+inline Op advance(llvm::StringRef name) { return Op(OpKind::Advance, name); }
+
+} // namespace gemmc::tile

@@ -1,0 +1,62 @@
+#include "gemmc/Passes/Passes.h"
+
+namespace gemmc::tile {
+namespace {
+constexpr int64_t stepK = 16; ///< Of every 16-bit tensor-core instruction.
+
+std::vector<Op> wgmmaOf(const Op &multiply) {
+  Op op(OpKind::Wgmma, multiply.subject);
+  op.set("a", multiply.ref("a")).set("b", multiply.ref("b")).set("accumulate", "yes");
+  op.range = multiply.range;
+  return {op};
+}
+
+/// load fA; load fB; mma, for each k-step of the block tile.
+std::vector<Op> mmaStepsOf(const Op &multiply, int64_t steps) {
+  std::vector<Op> ops;
+  for (int64_t step = 0; step < steps; ++step) {
+    ops.push_back(Op(OpKind::Load, Ref{"fA", {0}}).set("from", multiply.ref("a")).set("step", step));
+    ops.push_back(Op(OpKind::Load, Ref{"fB", {0}}).set("from", multiply.ref("b")).set("step", step));
+    ops.push_back(Op(OpKind::Mma, multiply.subject).set("a", Ref{"fA", {0}}).set("b", Ref{"fB", {0}}));
+  }
+  for (Op &op : ops)
+    op.range = multiply.range;
+  return ops;
+}
+
+void declareFragments(Kernel &kernel) {
+  auto fragment = [](llvm::StringRef name, llvm::StringRef operand, llvm::StringRef buffer) {
+    return Op(OpKind::Fragment, name)
+        .set("of", Ref{"acc", {}})
+        .set("operand", operand)
+        .set("from", Ref{buffer.str(), {}})
+        .set("buffers", 1);
+  };
+  auto after = llvm::find_if(kernel.body(), [](const Op &op) { return op.kind == OpKind::Accumulator; });
+  after = kernel.body().insert(std::next(after), fragment("fA", "a", "sA"));
+  kernel.body().insert(std::next(after), fragment("fB", "b", "sB"));
+}
+
+void split(std::vector<Op> &body, bool wgmma, int64_t steps) {
+  std::vector<Op> result;
+  for (Op &op : body) {
+    split(op.body, wgmma, steps);
+    if (op.kind != OpKind::Multiply) {
+      result.push_back(std::move(op));
+      continue;
+    }
+    for (Op &part : wgmma ? wgmmaOf(op) : mmaStepsOf(op, steps))
+      result.push_back(std::move(part));
+  }
+  body = std::move(result);
+}
+} // namespace
+
+void splitMultiply(Kernel &kernel) {
+  bool wgmma = kernel.word("instruction") == "wgmma";
+  split(kernel.body(), wgmma, kernel.root.item("block", 2) / stepK);
+  kernel.declaration("acc")->set("warp", kernel.root.list("warp"));
+  if (!wgmma)
+    declareFragments(kernel);
+}
+} // namespace gemmc::tile

@@ -1,0 +1,14 @@
+#include "gemmc/Passes/Passes.h"
+
+namespace gemmc::tile {
+
+void swizzleShared(Kernel &kernel) {
+  llvm::StringRef swizzle = kernel.word("swizzle");
+  // ldmatrix reads whole rows; without a swizzle they just lie one behind the other.
+  if (kernel.word("instruction") != "wgmma" && swizzle == "none")
+    swizzle = "rows";
+  for (Op &op : kernel.body())
+    if (op.kind == OpKind::Shared)
+      op.set("swizzle", swizzle);
+}
+} // namespace gemmc::tile

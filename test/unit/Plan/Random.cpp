@@ -1,0 +1,156 @@
+// Random specs, most of them wrong somewhere: each is either refused with a reason or gives a plan that keeps all
+// rules.
+#include "Describe.h"
+#include "Specs.h"
+#include <random>
+#include <type_traits>
+
+using namespace gemmc;
+using namespace gemmc::test;
+
+namespace {
+class Generator {
+public:
+  explicit Generator(unsigned seed) : random(seed) {}
+
+  Spec spec() {
+    // Half of the specs leave nearly all open, so that legal ones are frequent.
+    rate = below(2) ? 8 : 2;
+    Spec s = problem(extent(), extent(), extent());
+    maybe(s.target, {Target::sm_80, Target::sm_86, Target::sm_89, Target::sm_90a});
+    for (OperandSpec *operand : {&s.a, &s.b, &s.c, &s.d}) {
+      maybe(operand->layout, {Order::row, Order::col});
+      maybe(operand->ld, {Size{}, Size{1}, Size{64}, Size{4097}, Size{8192}, Size{int64_t(1) << 40}});
+      maybe(operand->align, {1u, 2u, 4u, 8u, 16u, 128u});
+    }
+    rate *= 2;
+    maybe(s.a.type, {Elem::f16, Elem::bf16, Elem::e4m3});
+    maybe(s.b.type, {Elem::f16, Elem::bf16});
+    maybe(s.c.type, {Elem::f16, Elem::bf16, Elem::f32});
+    maybe(s.d.type, {Elem::f16, Elem::f32});
+    maybe(s.accumulator, {Elem::f32, Elem::f16, Elem::f64});
+    maybe(s.alpha, {Scale{}, Scale{0.0}, Scale{2.0}});
+    maybe(s.beta, {Scale{}, Scale{-0.0}, Scale{1.0}});
+    maybe(s.block, {triple(64), triple(16), {128, 256, 64}, {64, 64, 32}, {256, 128, 64}, {128, 176, 64}});
+    maybe(s.warp, {triple(64), triple(16), {64, 64, 64}, {32, 32, 32}, {64, 256, 64}, {128, 176, 64}});
+    maybe(s.cluster, {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {4, 4, 1}, {3, 1, 2}});
+    maybe(s.instruction, {Instruction::mma, Instruction::wgmma, Instruction::wmma});
+    maybe(s.copy, {CopyKind::ld, CopyKind::cp_async, CopyKind::tma});
+    maybe(s.stages, {1, 2, 3, 4, 5, 8, 64});
+    maybe(s.schedule, {Schedule::pipelined, Schedule::cooperative, Schedule::pingpong});
+    maybe(s.swizzle, {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128, Swizzle::padded, Swizzle::xor_});
+    maybe(s.rasterOrder, {RasterOrder::along_m, RasterOrder::along_n});
+    maybe(s.rasterGroup, {1, 8, 65536});
+    maybe(s.persistent, {Persistence::off, Persistence::on});
+    maybe(s.store, {StoreKind::direct, StoreKind::staged});
+    maybe(s.swapOperands, {Persistence::off, Persistence::on});
+    return s;
+  }
+
+private:
+  std::mt19937 random;
+  unsigned rate = 2;
+
+  unsigned below(unsigned end) { return unsigned(random() % end); }
+  Size extent() {
+    static constexpr int64_t sizes[] = {0, 1, 7, 8, 64, 65, 127, 128, 1000, 2048, 4096, 4095, int64_t(1) << 40};
+    unsigned i = below(std::size(sizes) + 3);
+    return i < std::size(sizes) ? Size{sizes[i]} : Size{};
+  }
+  /// A multiple of `step` three times out of four.
+  std::array<int64_t, 3> triple(int64_t step) {
+    std::array<int64_t, 3> values;
+    for (int64_t &value : values)
+      value = below(4) ? step * (1 + below(5)) : 1 + below(4096);
+    return values;
+  }
+  template <typename T> void maybe(Field<T> &field, std::initializer_list<std::type_identity_t<T>> values) {
+    if (below(rate) == 0)
+      field = given(T(values.begin()[below(values.size())]));
+  }
+};
+
+/// The rules that every plan keeps, restated without the planner's functions.
+void expectSound(const Plan &p) {
+  TargetLimits limits = limitsOf(*p.spec.target);
+  EXPECT_LE(p.sharedBytes, limits.sharedPerBlock);
+  EXPECT_LE(p.threads, limits.maxThreads);
+  EXPECT_EQ(p.threads % 32, 0u);
+  EXPECT_GT(p.threads, 0u);
+  EXPECT_EQ(p.blockM % p.warpM, 0);
+  EXPECT_EQ(p.blockN % p.warpN, 0);
+  EXPECT_EQ(p.blockK % 16, 0);
+  EXPECT_LE(p.clusterM * p.clusterN, 8);
+  bool wgmma = *p.spec.instruction == Instruction::wgmma;
+  EXPECT_EQ(p.warpM % (wgmma ? 64 : 16), 0);
+  EXPECT_EQ(p.warpN % (wgmma ? 8 : 16), 0);
+  // Operand tiles alone are a lower bound of the shared memory.
+  EXPECT_GE(p.sharedBytes, *p.spec.stages * (p.blockM + p.blockN) * p.blockK * 2);
+  // No thread holds more accumulators than it has registers, and the CTA fits in an SM's register file.
+  int64_t perRegister = *p.spec.accumulator == Elem::f16 ? 2 : 1;
+  EXPECT_LE(p.warpM * p.warpN / (wgmma ? 128 : 32) / perRegister, 255 - 32);
+  if (p.producerRegs) {
+    EXPECT_LE(128 * (p.producerRegs + p.consumerWarpgroups * p.consumerRegs), limits.registersPerSM);
+    EXPECT_EQ(p.threads, 128 * (p.consumerWarpgroups + 1));
+  }
+  bool tma = *p.spec.copy == CopyKind::tma;
+  EXPECT_EQ(tma, wgmma);
+  for (const PlanOperand *operand : {&p.a, &p.b}) {
+    EXPECT_EQ(tma ? operand->align % 16 : 0, 0u);
+    EXPECT_EQ(operand->ld.isConst() ? operand->ld.constant() * 2 % operand->align : 0, 0);
+  }
+  EXPECT_EQ(p.a.align % p.copyBytesA, 0u);
+  EXPECT_EQ(p.b.align % p.copyBytesB, 0u);
+  forEachField(p.spec, [](const auto &field) { EXPECT_TRUE(field.given || !field.reason.empty()); });
+}
+
+/// What printing and reading a plan's spec does to it: the same values, all given.
+Spec allGiven(Spec spec) {
+  forEachField(spec, [](auto &field) { field.given = true, field.reason.clear(); });
+  return spec;
+}
+} // namespace
+
+TEST(PlanRandom, RefusedOrSound) {
+  unsigned legal = 0;
+  for (unsigned seed = 0; seed < 20000 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Spec spec = Generator(seed).spec();
+    Diags diags;
+    std::optional<Plan> plan = makePlan(spec, diags);
+    ASSERT_EQ(plan.has_value(), !diags.hasErrors());
+    if (!plan)
+      continue;
+    ++legal;
+    expectSound(*plan);
+    Diags again;
+    std::optional<Plan> second = makePlan(allGiven(plan->spec), again);
+    for (const Problem &problem : again.all())
+      ADD_FAILURE() << problem.message;
+    ASSERT_TRUE(second);
+    EXPECT_EQ(describe(*plan), describe(*second));
+  }
+  EXPECT_GT(legal, 2000u); // the generator has not drifted into nonsense
+}
+
+TEST(PlanRandom, FallbackOfEveryLegalSpec) {
+  for (unsigned seed = 0; seed < 20000 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Spec spec = Generator(seed).spec();
+    Diags diags;
+    std::optional<Plan> plan = makePlan(spec, diags);
+    if (!plan)
+      continue;
+    std::optional<Plan> fallback = makeFallbackPlan(spec, diags);
+    ASSERT_TRUE(fallback) << diags.all().front().message;
+    EXPECT_TRUE(fallback->requirements.empty());
+    EXPECT_EQ(*fallback->spec.copy, CopyKind::ld);
+    EXPECT_EQ(fallback->swapped, plan->swapped);
+    for (auto operand : {&Plan::a, &Plan::b, &Plan::c, &Plan::d}) {
+      EXPECT_EQ(((*plan).*operand).type, ((*fallback).*operand).type);
+      EXPECT_EQ(((*plan).*operand).order, ((*fallback).*operand).order);
+      EXPECT_EQ(((*plan).*operand).ld, ((*fallback).*operand).ld);
+    }
+    expectSound(*fallback);
+  }
+}

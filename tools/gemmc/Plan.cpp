@@ -1,0 +1,29 @@
+// gemmc plan: the complete spec, every decision with its reason.
+#include "gemmc/Plan/Plan.h"
+#include "SpecInput.h"
+
+using namespace llvm;
+
+namespace gemmc::tool {
+namespace {
+cl::SubCommand plan("plan", "Print the complete spec with a reason behind every decision");
+SpecInput input(plan);
+cl::opt<std::string> output("o", cl::desc("Write to a file"), cl::value_desc("file"), cl::sub(plan));
+cl::opt<bool> asJson("json", cl::desc("Print JSON: fields, the kernel's view, requirements"), cl::sub(plan));
+cl::opt<bool> bare("no-reasons", cl::desc("Leave the comments out"), cl::sub(plan));
+cl::opt<bool> fallback("fallback", cl::desc("Plan the kernel for launches that the first one's requirements exclude"),
+                       cl::sub(plan));
+
+int run() {
+  Diags diags;
+  std::optional<Spec> spec = input.read(diags);
+  if (!spec)
+    return finish(diags);
+  std::optional<Plan> plan = fallback ? makeFallbackPlan(*spec, diags) : makePlan(*spec, diags);
+  if (plan)
+    writeFile(output, asJson ? printPlanJson(*plan) : printSpec(plan->spec, !bare), diags);
+  return finish(diags);
+}
+Command command(plan, run);
+} // namespace
+} // namespace gemmc::tool
