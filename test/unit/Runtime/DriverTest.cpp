@@ -32,7 +32,7 @@ TEST(NoDriver, AFailureIsReportedWithItsHintsAsNotes) {
 
 // Each row of the table, filled by str() and by report(), gives the same text: str() has its own way with holes.
 TEST(NoDriver, BothWaysToFillARowAgree) {
-  Failure failures[] = {Failure::make(Diag::ptxas_missing), Failure::make(Diag::cublas_missing, "x"),
+  Failure failures[] = {Failure::make(Diag::run_in_place), Failure::make(Diag::cublas_missing, "x"),
                         Failure::make(Diag::launch_negative, "m", -1), Failure::make(Diag::launch_fixed, "m", 2, 3),
                         Failure::make(Diag::driver_failed, "a", "b", 3, "d"),
                         Failure::make(Diag::device_target, "a", 1, 2, "c", "d"),

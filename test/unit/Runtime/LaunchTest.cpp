@@ -87,10 +87,10 @@ TEST(CheckArgs, AScaleThatIsCompiledIn) {
 TEST(CheckArgs, LeadingDimensions) {
   LaunchArgs args = goodArgs();
   args.lda = 39;
-  EXPECT_FAILS(args, launch_ld, "`lda` is 39; a row-major matrix of 100 x 40 needs at least 40");
+  EXPECT_FAILS(args, launch_ld, "`lda` is 39; a 100 x 40 matrix of layout row needs at least 40");
   args = goodArgs();
   args.ldb = 39; // column-major 40 x 60
-  EXPECT_FAILS(args, launch_ld, "column");
+  EXPECT_FAILS(args, launch_ld, "layout col");
 }
 
 TEST(CheckArgs, TheLeadingDimensionOfCCountsOnlyWithABeta) {
