@@ -108,6 +108,7 @@ def format_(stage):
 def build(stage):
     stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", BUILD, "-DGEMMC_TESTS=ON")
     make(stage, BUILD)
+    (BUILD / "diagnostics.txt").unlink(missing_ok=True)
 
 
 def unit(stage):
@@ -116,6 +117,12 @@ def unit(stage):
 
 def lit(stage):
     lit_tests(stage, BUILD)
+
+
+def diagnostics(stage):
+    """After unit and lit: every row of the tables of diagnostics was produced by a test."""
+    need(BUILD)
+    stage.expect("every diagnostic is produced by a test", "test/diag_coverage.py", "--build", BUILD)
 
 
 def specs(stage):
@@ -175,7 +182,7 @@ def fuzz(stage):
             stage.fail(f"{name} made no runs")
 
 
-STAGES = [includes, format_, build, unit, lit, specs, package, sanitize_build, sanitize_unit, sanitize_lit, fuzz]
+STAGES = [includes, format_, build, unit, lit, diagnostics, specs, package, sanitize_build, sanitize_unit, sanitize_lit, fuzz]
 
 
 def stage_name(function):
