@@ -20,8 +20,8 @@ if(GEMMC_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 else()
-  # One binary for machines with an older libstdc++.
-  add_link_options(-static-libstdc++ -static-libgcc)
+  # One binary for all machines: of LLVM's dependencies (zlib, zstd, z3) only what is used, no libstdc++ of this machine.
+  add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed)
 endif()
 if(GEMMC_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)

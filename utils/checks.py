@@ -80,6 +80,10 @@ class Stage:
         self.tally.skipped[reason] += count
 
 
+class NotBuilt(Exception):
+    """The build that a stage tests failed; that failure is told once."""
+
+
 # ---- stages ----------------------------------------------------------------------------------------------------------
 
 
@@ -89,17 +93,22 @@ def includes(stage):
 
 
 def format_(stage):
-    sources = git_files("*.cpp", "*.h")
     for tool in ("clang-format-19", "/usr/lib/llvm-19/bin/clang-format"):
         if shutil.which(tool):
-            stage.expect("clang-format", tool, "--dry-run", "-Werror", *sources)
+            if not stage.run(tool, "--dry-run", "-Werror", *git_files("*.cpp", "*.h")):
+                files = sorted(set(re.findall(r"^([^:\s]+):\d+:\d+: error", stage.output, re.M)))
+                stage.fail(f"{len(files)} files to format (run utils/format): {' '.join(files)}")
+                stage.log.write_text("")
+            else:
+                stage.tally.passed += 1
             return
     stage.skip("no clang-format-19 on PATH")
 
 
 def build(stage):
     stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", BUILD, "-DGEMMC_TESTS=ON")
-    stage.expect("build", "ninja", "-C", BUILD, seconds=1800)
+    make(stage, BUILD)
+    (BUILD / "diagnostics.txt").unlink(missing_ok=True)
 
 
 def unit(stage):
@@ -110,6 +119,12 @@ def lit(stage):
     lit_tests(stage, BUILD)
 
 
+def diagnostics(stage):
+    """After unit and lit: every row of the tables of diagnostics was produced by a test."""
+    need(BUILD)
+    stage.expect("every diagnostic is produced by a test", "test/diag_coverage.py", "--build", BUILD)
+
+
 def specs(stage):
     """Random valid specs: compile, assemble, emulate bit-exact."""
     random_specs(stage, RANDOM_SPECS, BUILD)
@@ -117,6 +132,7 @@ def specs(stage):
 
 def package(stage):
     """Installs into a scratch folder and builds users of the CMake package against it."""
+    need(BUILD)
     prefix, user = REPORTS / "prefix", REPORTS / "package-user"
     shutil.rmtree(prefix, ignore_errors=True)
     shutil.rmtree(user, ignore_errors=True)
@@ -137,7 +153,7 @@ def sanitize_build(stage):
     stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", SANITIZED, f"-DCMAKE_CXX_COMPILER={clang}",
                  "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -gline-tables-only",
                  "-DGEMMC_TESTS=ON", "-DGEMMC_SANITIZE=ON", "-DGEMMC_FUZZ=ON", "-DGEMMC_INSTALL=OFF")
-    stage.expect("build", "ninja", "-C", SANITIZED, seconds=1800)
+    make(stage, SANITIZED)
 
 
 def sanitize_unit(stage):
@@ -150,6 +166,7 @@ def sanitize_lit(stage):
 
 def fuzz(stage):
     """Each fuzzer for a few seconds, from seeds that the test files give."""
+    need(SANITIZED)
     fuzzers = sorted((ROOT / "test" / "fuzz").glob("*Fuzzer.cpp"))
     for source in fuzzers:
         name = source.stem
@@ -165,7 +182,7 @@ def fuzz(stage):
             stage.fail(f"{name} made no runs")
 
 
-STAGES = [includes, format_, build, unit, lit, specs, package, sanitize_build, sanitize_unit, sanitize_lit, fuzz]
+STAGES = [includes, format_, build, unit, lit, diagnostics, specs, package, sanitize_build, sanitize_unit, sanitize_lit, fuzz]
 
 
 def stage_name(function):
@@ -180,6 +197,19 @@ def git_files(*patterns):
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *patterns], cwd=ROOT, text=True,
                             capture_output=True, check=True).stdout.split("\n")
     return [name for name in listed if name and (ROOT / name).exists()]
+
+
+def make(stage, folder):
+    """Builds all, and leaves a mark that the stages which need it look for."""
+    mark = folder / "checks-built"
+    mark.unlink(missing_ok=True)
+    if stage.expect("build", "ninja", "-k", 0, "-C", folder, seconds=2400):
+        mark.touch()
+
+
+def need(folder):
+    if not (folder / "checks-built").exists():
+        raise NotBuilt(f"no complete build in {folder.name} (stages build, sanitize-build)")
 
 
 def find_clang():
@@ -198,6 +228,7 @@ def sanitizer_options():
 
 def unit_tests(stage, build_folder):
     """ctest runs a binary per room; GoogleTest's JSON reports give the single tests."""
+    need(build_folder)
     reports = REPORTS / f"{stage.name}-reports"
     shutil.rmtree(reports, ignore_errors=True)
     good = stage.run("ctest", "--test-dir", build_folder, "-j", JOBS, "--output-on-failure", "--no-tests=error",
@@ -219,6 +250,7 @@ def unit_tests(stage, build_folder):
 
 
 def lit_tests(stage, build_folder, *options):
+    need(build_folder)
     report, skips = REPORTS / f"{stage.name}.json", REPORTS / f"{stage.name}.skips"
     report.unlink(missing_ok=True)
     skips.write_text("")
@@ -247,6 +279,7 @@ def lit_reason(output):
 
 
 def random_specs(stage, count, build_folder):
+    need(build_folder)
     report = REPORTS / "random-specs.json"
     report.unlink(missing_ok=True)
     good = stage.run("utils/random-specs", "--count", count, "--jobs", JOBS, "--build", build_folder, "--json", report,
@@ -288,6 +321,8 @@ def run_stage(function):
     start = time.monotonic()
     try:
         function(stage)
+    except NotBuilt as error:
+        stage.fail(f"not run: {error}")
     except Exception as error:  # a broken stage is a failed check, and the other stages still run
         stage.fail(f"{type(error).__name__}: {error}")
     print(f"{time.monotonic() - start:6.1f} s  {stage.tally}", flush=True)

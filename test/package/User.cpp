@@ -1,6 +1,6 @@
 // Uses one function of an installed room, LLVM's headers included, with the compiler's default settings.
-#include <gemmc/Support/Diag.h>
 #include <cstdio>
+#include <gemmc/Support/Diag.h>
 
 int main() {
   gemmc::Diags diags;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace gemmc::emu {
@@ -22,6 +23,15 @@ public:
   void free(uint64_t address);
   /// The bytes behind [address, address + bytes), or nullptr when not wholly inside one allocation.
   std::byte *find(uint64_t address, uint64_t bytes);
+
+  struct Span {
+    uint64_t begin = 0, size = 0;
+    std::byte *data = nullptr;
+  };
+  /// The allocation that holds the byte at `address`.
+  std::optional<Span> blockOf(uint64_t address) const;
+  /// The allocation whose bytes are nearest to `address`, for messages.
+  std::optional<Span> nearest(uint64_t address) const;
 
 private:
   struct Block {

@@ -1,0 +1,223 @@
+"""Random specs that are valid by construction, for utils/random-specs.
+
+The rules here are written from the manuals and docs/spec.md, not from the planner: a spec from here that the compiler
+refuses is a finding. Tiles are drawn in the kernel's view and exchanged at the end when D is in column order."""
+import math
+import random
+
+MAX_PRODUCTS = 5_000_000  # multiplications of all padded tiles: what the emulator does in well under a second
+SHARED = {"sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90a": 232448}
+WGMMA_SHARED = SHARED["sm_90a"] - 2048  # barriers and the alignment of the first stage
+SPAN = {"none": 16, "32B": 16, "64B": 32, "128B": 64}  # elements of a swizzled row (no swizzle: wgmma's depth)
+BYTES = {"f16": 2, "bf16": 2, "f32": 4}
+FAMILIES = {"cooperative": 3, "pingpong": 3, "pipelined": 2, "cp_async": 4, "ld": 1, "auto": 2}
+
+
+def generate(seed):
+    """(spec, arguments): a nested dict in the order of the reference page, and arguments for `gemmc run`."""
+    return Draw(seed).spec()
+
+
+def to_yaml(spec):
+    def value(item):
+        if isinstance(item, dict):
+            return "{" + ", ".join(f"{key}: {value(entry)}" for key, entry in item.items()) + "}"
+        if isinstance(item, list):
+            return "[" + ", ".join(map(str, item)) + "]"
+        return str(item)
+    return "".join(f"{key}: {value(item)}\n" for key, item in spec.items())
+
+
+class Draw:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    def pick(self, *choices):
+        return self.random.choice(choices)
+
+    def spec(self):
+        self.family = self.random.choices(list(FAMILIES), FAMILIES.values())[0]
+        self.wgmma = self.family in ("cooperative", "pingpong", "pipelined")
+        self.arguments = []
+        self.types()
+        self.tile = None
+        if self.wgmma:
+            self.wgmma_tile()
+        elif self.family != "auto":
+            self.mma_tile()
+        else:
+            self.block, self.stages = (128, 128, 64), 2  # only to draw sizes near
+        self.sizes()
+        self.alignment()
+        self.scales()
+        return self.assemble(), self.arguments
+
+    # ---- what is computed
+
+    def types(self):
+        self.input = self.pick("f16", "bf16")
+        self.accumulator = "f16" if self.input == "f16" and self.chance(0.25) else "f32"
+        self.d_type = self.pick("f16", "bf16", "f32")
+        self.layouts = {name: self.pick("row", "col") for name in "abd"}
+        self.target = "sm_90a" if self.wgmma else self.pick("sm_80", "sm_80", "sm_86", "sm_89", "sm_90a")
+        # D in column order is computed as D^T = B^T A^T: the kernel's A is b, and an operand's order turns around.
+        self.swapped = self.layouts["d"] == "col"
+        first, second = ("b", "a") if self.swapped else ("a", "b")
+        self.k_major_a = (self.layouts[first] == "row") != self.swapped
+        self.k_major_b = (self.layouts[second] == "col") != self.swapped
+
+    # ---- how: tiles that fit registers and shared memory
+
+    def wgmma_tile(self):
+        self.swizzle = self.pick("128B", "128B", "128B", "64B", "32B", "none")
+        depth = SPAN[self.swizzle]
+        # A line of a tile is whole swizzled rows, also where the tile is narrower.
+        whole = lambda extent: -(-extent // depth) * depth
+        self.staged = not self.swapped and self.chance(0.25)
+        while True:
+            m = self.pick(64, 128, 128) if self.family != "cooperative" else self.pick(64, 128, 192, 256)
+            n = self.pick(8, 16, 24, 40, 64, 72, 96, 104, 128, 136, 176, 192, 256)
+            k = depth * self.pick(1, 1, 2) if depth < 64 else self.pick(64, 64, 64, 128)
+            # Sums of a warpgroup: what the schedule leaves registers for.
+            groups = {"cooperative": {256: 2}.get(m, m // 64), "pingpong": 1, "pipelined": m // 64}[self.family]
+            limit = {"cooperative": 128 * 128, "pingpong": 128 * 192, "pipelined": 64 * 256}[self.family]
+            stage = 2 * k * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))
+            store = m * 64 * BYTES[self.d_type] * (2 if self.family == "pingpong" else 1) if self.staged else 0
+            most = (WGMMA_SHARED - store) // stage
+            if m * n // groups <= limit and most >= 2:
+                break
+        self.block, self.stages = (m, n, k), self.random.randint(2, min(8, most))
+        self.cluster = 1, 1
+        if self.family != "pipelined" and self.chance(0.4):
+            self.cluster = self.pick((2, 1), (1, 2), (2, 2), (4, 1), (4, 2))
+            # Each CTA brings a part of a shared tile: whole groups of 8 swizzled rows.
+            rows_a, rows_b = (m if self.k_major_a else k), (n if self.k_major_b else k)
+            if rows_a % (8 * self.cluster[1]) or rows_b % (8 * self.cluster[0]):
+                self.cluster = 1, 1
+
+    def mma_tile(self):
+        self.swizzle = self.pick("xor", "xor", "padded", "none")
+        while True:
+            warp = self.pick((16, 16), (16, 32), (32, 16), (32, 32), (64, 32), (32, 64), (64, 64))
+            warps = self.pick((1, 1), (1, 2), (2, 1), (2, 2), (2, 2), (4, 2), (2, 4), (1, 4))
+            m, n, k = warp[0] * warps[0], warp[1] * warps[1], self.pick(16, 32, 32, 64)
+            stage = 2 * (m * (k + 8) + n * (k + 8) + 8 * k)
+            most = SHARED[self.target] // stage
+            if max(m, n) <= 256 and most >= 2 and warp[0] * warp[1] // 32 <= 128:
+                break
+        self.block, self.warp = (m, n, k), (*warp, k)
+        self.stages = 1 if self.family == "ld" else self.random.randint(2, min(8, most))
+
+    # ---- sizes: a few tiles, often cut
+
+    def sizes(self):
+        m, n, k = self.block
+        tiles = [self.pick(1, 1, 2, 3), self.pick(1, 1, 2, 3), self.random.randint(1, self.stages + 3)]
+        while math.prod(tiles) * m * n * k > MAX_PRODUCTS and max(tiles) > 1:
+            largest = tiles.index(max(tiles))
+            tiles[largest] -= 1
+        extents = [self.extent(count, size) for count, size in zip(tiles, self.block)]
+        if self.swapped:
+            extents[0], extents[1] = extents[1], extents[0]
+        self.size = dict(zip("mnk", extents))
+        if not self.wgmma and self.chance(0.06):
+            self.size[self.pick("m", "n", "k", "k")] = 0
+        self.dynamic = {name for name in "mnk" if self.chance(0.2)}
+        for name in sorted(self.dynamic):
+            self.arguments += [f"--{name}", str(self.size[name])]
+        if self.dynamic and self.chance(0.15):  # TMA kernels too must do without k or m when they come at launch
+            name = self.pick(*sorted(self.dynamic))
+            self.size[name] = 0
+            self.arguments[self.arguments.index(f"--{name}") + 1] = "0"
+
+    def extent(self, count, size):
+        if self.chance(0.3):
+            return count * size
+        extent = (count - 1) * size + self.random.randint(1, size)
+        return -(-extent // 8) * 8 if self.wgmma and self.chance(0.8) else extent
+
+    def alignment(self):
+        """Leading dimensions, pointers. Static operands of TMA have pitches of 16 bytes; all others may be anything."""
+        self.ld, self.align = {}, {}
+        rows, columns = {"a": "m", "b": "k", "c": "m", "d": "m"}, {"a": "k", "b": "n", "c": "n", "d": "n"}
+        self.layouts["c"] = self.layouts["d"]
+        for name in "abcd":
+            along = (columns if self.layouts[name] == "row" else rows)[name]
+            if along in self.dynamic:
+                continue
+            least = max(1, self.size[along])
+            if self.wgmma and name in "ab":
+                ld = -(-least // 8) * 8 + self.pick(0, 0, 0, 8, 24)
+            elif self.family == "cp_async" and name in "ab":
+                ld = -(-least // 2) * 2 + self.pick(0, 0, 0, 2, 6, 8)
+            else:
+                ld = least + self.pick(0, 0, 0, 1, 7, 8)
+            if name == "d" and self.wgmma and self.staged:
+                ld = -(-ld // 8) * 8
+            if ld != least:
+                self.ld[name] = ld
+        element = 4 if "f32" in (self.d_type, self.c_type()) else 2
+        if self.chance(0.15):
+            least = element if not self.wgmma and self.family != "cp_async" else 4
+            misalign = self.pick(*[bytes for bytes in (2, 4, 8) if bytes >= least])
+            self.arguments += ["--misalign", str(misalign)]
+            if not self.wgmma and self.chance(0.5):
+                self.align = {name: misalign for name in "abcd"}
+
+    def c_type(self):
+        if not hasattr(self, "c"):
+            self.c = self.pick(self.d_type, self.d_type, "f32", self.input)
+        return self.c
+
+    def scales(self):
+        self.alpha, self.beta = self.pick(1, 1, 1, 2, -1, 0.5, "dynamic"), self.pick(0, 0, 0, 1, -1, 2, 0.5, "dynamic")
+        if not self.wgmma and self.chance(0.05):
+            self.alpha = 0
+        for name, value in ("alpha", self.alpha), ("beta", self.beta):
+            if value == "dynamic":
+                self.arguments += [f"--{name}", str(self.pick(0, 1, 1, 2, -1))]
+
+    # ---- the spec as the user writes it
+
+    def assemble(self):
+        spec = {"target": self.target, "problem": {name: "dynamic" if name in self.dynamic else self.size[name]
+                                                   for name in "mnk"}}
+        for name in "abcd":
+            if name == "c" and self.beta == 0:
+                continue
+            kind = {"a": self.input, "b": self.input, "c": self.c_type(), "d": self.d_type}[name]
+            operand = {"type": kind, "layout": self.layouts[name]}
+            if name in self.ld:
+                operand["ld"] = self.ld[name]
+            if name in self.align:
+                operand["align"] = self.align[name]
+            spec[name] = operand
+        spec["accumulator"] = self.accumulator
+        if self.alpha != 1:
+            spec["alpha"] = self.alpha
+        if self.beta != 0:
+            spec["beta"] = self.beta
+        if self.family == "auto":
+            return spec
+        user = lambda tile: [tile[1], tile[0], tile[2]] if self.swapped else list(tile)
+        spec["tile"] = {"block": user(self.block)}
+        if self.wgmma:
+            if self.cluster != (1, 1):
+                spec["tile"]["cluster"] = user((*self.cluster, 1))
+            spec |= {"instruction": "wgmma", "copy": "tma", "swizzle": self.swizzle}
+            spec["pipeline"] = {"stages": self.stages, "schedule": self.family}
+            if self.staged:
+                spec["epilogue"] = {"store": "staged"}
+        else:
+            if self.chance(0.7):
+                spec["tile"]["warp"] = user(self.warp)
+            spec |= {"instruction": "mma", "copy": self.family, "swizzle": self.swizzle}
+            spec["pipeline"] = {"stages": self.stages}
+        if self.chance(0.3):
+            spec["raster"] = {"order": self.pick("along_m", "along_n"), "group": self.pick(1, 2, 3, 8)}
+            if self.wgmma and self.family == "cooperative":
+                spec["raster"]["persistent"] = self.pick("on", "off")
+        return spec
