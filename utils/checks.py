@@ -166,6 +166,7 @@ def sanitize_lit(stage):
 
 def fuzz(stage):
     """Each fuzzer for a few seconds, from seeds that the test files give."""
+    need(BUILD)
     need(SANITIZED)
     fuzzers = sorted((ROOT / "test" / "fuzz").glob("*Fuzzer.cpp"))
     for source in fuzzers:
