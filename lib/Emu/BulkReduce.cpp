@@ -117,28 +117,28 @@ bool isReduce(ReduceOp op, ptx::Type type) {
 void reduceBytes(ReduceOp op, ptx::Type type, std::byte *dst, const std::byte *src, uint32_t bytes) {
   switch (type) {
   case ptx::Type::u32:
-    integer<uint32_t>(op, dst, src, bytes;
+    integer<uint32_t>(op, dst, src, bytes);
     return;
   case ptx::Type::s32:
-    integer<int32_t>(op, dst, src, bytes;
+    integer<int32_t>(op, dst, src, bytes);
     return;
   case ptx::Type::u64:
-    integer<uint64_t>(op, dst, src, bytes;
+    integer<uint64_t>(op, dst, src, bytes);
     return;
   case ptx::Type::s64:
-    integer<int64_t>(op, dst, src, bytes;
+    integer<int64_t>(op, dst, src, bytes);
     return;
   case ptx::Type::b32:
-    logic<uint32_t>(op, dst, src, bytes;
+    logic<uint32_t>(op, dst, src, bytes);
     return;
   case ptx::Type::b64:
-    logic<uint64_t>(op, dst, src, bytes;
+    logic<uint64_t>(op, dst, src, bytes);
     return;
   case ptx::Type::f16:
-    half(formatF16, op, dst, src, bytes;
+    half(formatF16, op, dst, src, bytes);
     return;
   case ptx::Type::bf16:
-    half(formatBf16, op, dst, src, bytes;
+    half(formatBf16, op, dst, src, bytes);
     return;
   case ptx::Type::f32:
     addF32(dst, src, bytes);
