@@ -51,6 +51,7 @@ bool among(const MmaForm &form, std::initializer_list<Shape> shapes) {
 bool isMma(const MmaForm &form) {
   bool rowCol = form.aOrder == Order::row && form.bOrder == Order::col, halfC = form.c == Type::f16,
        halfD = form.d == Type::f16, floatC = form.c == Type::f32, floatD = form.d == Type::f32;
+  bool intAcc = form.c == Type::s32 && form.d == Type::s32;
   auto both = [&](Type x, Type y) { return (form.a == x || form.a == y) && (form.b == x || form.b == y); };
   if (form.a == Type::f16 && form.b == Type::f16 && form.m == 8)
     return among(form, {{8, 8, 4}}) && (halfC || floatC) && (floatD || (halfD && halfC));
@@ -72,12 +73,12 @@ bool isMma(const MmaForm &form) {
            among(form, {{8, 8, 4}, {16, 8, 4}, {16, 8, 8}, {16, 8, 16}});
   case Type::s8:
   case Type::u8:
-    return both(Type::s8, Type::u8) && among(form, {{8, 8, 16}, {16, 8, 16}, {16, 8, 32}});
+    return both(Type::s8, Type::u8) && intAcc && among(form, {{8, 8, 16}, {16, 8, 16}, {16, 8, 32}});
   case Type::s4:
   case Type::u4:
-    return both(Type::s4, Type::u4) && among(form, {{8, 8, 32}, {16, 8, 32}, {16, 8, 64}});
+    return both(Type::s4, Type::u4) && intAcc && among(form, {{8, 8, 32}, {16, 8, 32}, {16, 8, 64}});
   case Type::b1:
-    return form.b == Type::b1 && among(form, {{8, 8, 128}, {16, 8, 128}, {16, 8, 256}});
+    return form.b == Type::b1 && intAcc && among(form, {{8, 8, 128}, {16, 8, 128}, {16, 8, 256}});
   default:
     return false;
   }

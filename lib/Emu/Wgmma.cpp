@@ -144,6 +144,7 @@ bool isWgmma(const WgmmaForm &form) {
   bool integerN = anyN && (form.n % 16 == 0 || form.n == 8 || form.n == 24);
   auto both = [&](Type x, Type y) { return (form.a == x || form.a == y) && (form.b == x || form.b == y); };
   bool plain = !form.transA && !form.transB;
+  bool integerForm = form.d == Type::s32 && integerN && plain && !form.negateA && !form.negateB;
   switch (form.a) {
   case Type::f16:
     return same && form.k == 16 && anyN && (half || single);
@@ -156,9 +157,9 @@ bool isWgmma(const WgmmaForm &form) {
     return both(Type::e4m3, Type::e5m2) && form.k == 32 && anyN && (half || single) && plain;
   case Type::s8:
   case Type::u8:
-    return both(Type::s8, Type::u8) && form.k == 32 && integerN && plain && !form.negateA && !form.negateB;
+    return both(Type::s8, Type::u8) && form.k == 32 && integerForm;
   case Type::b1:
-    return same && form.k == 256 && integerN && plain && !form.negateA && !form.negateB;
+    return same && form.k == 256 && integerForm;
   default:
     return false;
   }
