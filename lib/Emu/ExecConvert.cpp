@@ -1,5 +1,6 @@
 // Conversions (PTX ISA 9.7.9.21).
 #include "Formats.h"
+#include "gemmc/Emu/Numerics.h"
 #include "Lanes.h"
 #include <limits>
 
@@ -263,8 +264,52 @@ Step cvtTf32(Warp &warp, const Code &code, Mask mask) {
   forLanes(mask, [&](unsigned l) { d[l] = toTf32(a[l], code); });
   return Step::Next;
 }
+
+// --- 8-bit formats, two in a 16-bit register
+
+template <const sem::Format &format> uint32_t toFp8(double value, const Code &code) {
+  return sem::encode(format, value, {sem::Round::nearest, true, (code.flags & Relu) != 0});
+}
+/// The first source becomes the upper byte.
+template <const sem::Format &format> Step cvtToFp8(Warp &warp, const Code &code, Mask mask) {
+  const float *a = warp.read<float>(code.args[1]), *b = warp.read<float>(code.args[2]);
+  forLanes(mask, [&](unsigned l) {
+    warp.set(code.args[0], l, toFp8<format>(a[l], code) << 8 | toFp8<format>(b[l], code));
+  });
+  return Step::Next;
+}
+template <const sem::Format &format> Step cvtHalfToFp8(Warp &warp, const Code &code, Mask mask) {
+  const uint32_t *a = warp.read<uint32_t>(code.args[1]);
+  forLanes(mask, [&](unsigned l) {
+    warp.set(code.args[0], l,
+             toFp8<format>(F16::get(a[l] >> 16), code) << 8 | toFp8<format>(F16::get(a[l] & 0xffff), code));
+  });
+  return Step::Next;
+}
+template <const sem::Format &format> Step cvtFromFp8(Warp &warp, const Code &code, Mask mask) {
+  sem::CvtMode mode;
+  mode.relu = code.flags & Relu;
+  auto half = [&](uint32_t byte) { return sem::encode(sem::formatF16, sem::decode(format, byte), mode); };
+  forLanes(mask, [&](unsigned l) {
+    auto pair = static_cast<uint32_t>(warp.value(code.args[1], l));
+    warp.set(code.args[0], l, half(pair >> 8 & 0xff) << 16 | half(pair & 0xff));
+  });
+  return Step::Next;
+}
 } // namespace
 
+Exec execCvtToFp8(Decoder &d) {
+  noteModifiers(d);
+  return d.typeAt(1) == Type::e4m3x2 ? cvtToFp8<sem::formatE4m3> : cvtToFp8<sem::formatE5m2>;
+}
+Exec execCvtHalfToFp8(Decoder &d) {
+  noteModifiers(d);
+  return d.typeAt(1) == Type::e4m3x2 ? cvtHalfToFp8<sem::formatE4m3> : cvtHalfToFp8<sem::formatE5m2>;
+}
+Exec execCvtFromFp8(Decoder &d) {
+  noteModifiers(d);
+  return d.typeAt(2) == Type::e4m3x2 ? cvtFromFp8<sem::formatE4m3> : cvtFromFp8<sem::formatE5m2>;
+}
 Exec execCvt(Decoder &d) {
   noteModifiers(d);
   Type to = d.typeAt(1), from = d.typeAt(2);

@@ -218,7 +218,7 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
       step = Step::Stop;
       return;
     }
-    std::lock_guard lock(warp.cluster.launch.lockOf(reinterpret_cast<uint64_t>(at)));
+    std::lock_guard lock(warp.cluster.launch.lockOf(at));
     for (unsigned i = 0; i < count; ++i) {
       uint64_t old = 0;
       std::memcpy(&old, at + i * code.bytes, code.bytes);
@@ -248,7 +248,7 @@ Step compareAndSwap(Warp &warp, const Code &code, Mask mask) {
       step = Step::Stop;
       return;
     }
-    std::lock_guard lock(warp.cluster.launch.lockOf(reinterpret_cast<uint64_t>(at)));
+    std::lock_guard lock(warp.cluster.launch.lockOf(at));
     uint64_t old = wordAt(at, code.bytes), replacement = warp.value(code.args[3], l);
     if (old == warp.value(code.args[2], l))
       std::memcpy(at, &replacement, code.bytes);
