@@ -12,7 +12,7 @@ constexpr double batchSeconds = 400e-6;
 /// A, B, C, D of one problem, several times over.
 class BufferSets {
 public:
-  static Outcome<BufferSets> create(std::shared_ptr<const Device> device, const Problem &problem, unsigned count,
+  static Outcome<BufferSets> create(std::shared_ptr<const Device> device, const GemmProblem &problem, unsigned count,
                                     const DeviceStream &stream);
   /// The problem's arguments on set `index`.
   LaunchArgs args(const LaunchArgs &base, unsigned index) const {
@@ -24,7 +24,7 @@ public:
     out.d = start + offsets[3];
     return out;
   }
-  static uint64_t bytesOf(const Problem &problem) {
+  static uint64_t bytesOf(const GemmProblem &problem) {
     uint64_t sum = 0;
     for (const HostMatrix *matrix : {&problem.a, &problem.b, &problem.c, &problem.d})
       sum += llvm::alignTo(matrix->data.size() + 256, 256);
@@ -37,7 +37,7 @@ private:
   std::array<uint64_t, 4> offsets{};
 };
 
-Outcome<BufferSets> BufferSets::create(std::shared_ptr<const Device> device, const Problem &problem, unsigned count,
+Outcome<BufferSets> BufferSets::create(std::shared_ptr<const Device> device, const GemmProblem &problem, unsigned count,
                                        const DeviceStream &stream) {
   BufferSets sets;
   sets.stride = bytesOf(problem);
@@ -90,7 +90,7 @@ private:
   const BenchRequest &request;
   std::shared_ptr<const Device> device;
   DeviceStream stream;
-  Problem problem;
+  GemmProblem problem;
   std::optional<BufferSets> buffers;
   DeviceMemory workspace, cublasWorkspace;
   std::shared_ptr<const GpuModule> module;
