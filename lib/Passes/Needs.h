@@ -13,7 +13,7 @@ bool hasSwizzles(const Kernel &kernel);
 bool hasCopyLoop(const Kernel &kernel);
 /// Accumulator, swizzles, and a main loop where the schedule has it: in the kernel's `tiles`, or in that of each role.
 bool fitsBarriers(const Kernel &kernel);
-/// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`.
+/// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
 bool fitsFragments(const Kernel &kernel);
 /// No loop in a loop.
 bool hasFlatLoops(const Kernel &kernel);
