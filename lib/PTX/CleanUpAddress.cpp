@@ -59,7 +59,7 @@ private:
   }
 
   void learn(const Inst &inst, uint32_t stmt) {
-    if ((inst.op != Op::Add && inst.op != Op::Sub) || inst.guarded || inst.has("sat"))
+    if ((inst.op != Op::Add && inst.op != Op::Sub) || inst.has("sat"))
       return;
     const Operand &dst = inst.ops[0], &base = inst.ops[1], &offset = inst.ops[2];
     auto type = IntType::of(inst.type());

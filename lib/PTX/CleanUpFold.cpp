@@ -277,7 +277,7 @@ void Folder::simplify(Inst &inst) {
 /// Records what the result is, if it is a value and known.
 void Folder::learn(const Inst &inst) {
   const Operand &dst = inst.ops[0];
-  if (inst.guarded || !dst.isReg() || !work.flow.isValue(dst.reg))
+  if (!dst.isReg() || !work.flow.isValue(dst.reg))
     return;
   Fact &fact = facts[dst.reg];
   bool sameWidth = bitsOf(operandType(inst, 0)) == bitsOf(regs[dst.reg].type);

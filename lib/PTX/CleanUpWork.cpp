@@ -31,7 +31,7 @@ static bool isStable(const Operand &special) {
 }
 
 bool isWorthKeeping(const Work &work, const Inst &inst) {
-  if (inst.guarded || effectOf(inst.op) != Effect::Pure || !inst.ops[0].isReg() || !work.flow.isValue(inst.ops[0].reg))
+  if (effectOf(inst.op) != Effect::Pure || !inst.ops[0].isReg() || !work.flow.isValue(inst.ops[0].reg))
     return false;
   if (inst.op == Op::Mov && (inst.ops[1].isImm() || inst.ops[1].isReg()))
     return false;

@@ -25,6 +25,7 @@ public:
     sequence(0);
     for (unsigned i = 0; i < 3; ++i)
       line("st.shared.u32 [%k0], " + read() + ";");
+    line("st.shared.u64 [%k0+8], " + readWide() + ";");
     line("ret;");
     std::string text = ".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n";
     text += llvm::formatv(".reg .b32 %r<{0}>;\n.reg .b64 %d<{1}>;\n.reg .pred %p<{2}>;\n.reg .b32 %c<{3}>;\n", fresh,
@@ -49,7 +50,7 @@ private:
   }
   std::string source() { return chance(30) ? constant() : counters && chance(15) ? counter() : read(); }
   std::string counter() { return "%c" + std::to_string(pick(counters)); }
-  std::string readWide() { return "%d" + std::to_string(pick(wideFresh)); }
+  std::string readWide() { return "%d" + std::to_string(chance(70) ? wideFresh - 1 : pick(wideFresh)); }
   std::string predicate() { return "%p" + std::to_string(pick(predFresh)); }
   std::string write() {
     unsigned number = chance(85) ? fresh++ : pick(fresh);
@@ -105,7 +106,12 @@ private:
     }
     case 9: {
       if (chance(50)) {
-        std::string a = read();
+        std::string a = source();
+        if (a[0] != '%') {
+          std::string value = write();
+          line("mov.b32 " + value + ", " + a + ";");
+          a = value;
+        }
         return line(before + oneOf({"cvt.u64.u32 ", "cvt.s64.s32 "}) + writeWide() + ", " + a + ";");
       }
       std::string a = readWide();
@@ -317,7 +323,10 @@ private:
       return put(cell(inst.ops[1].kind == Operand::Address ? inst.ops[1] : inst.ops[0]), 32);
     case Op::St: {
       uint32_t &to = cell(inst.ops[0]);
-      to = get(inst.ops[1], 32);
+      uint64_t value = get(inst.ops[1], bits);
+      to = value;
+      if (bits == 64)
+        stores.push_back({~uint32_t(0), uint32_t(value >> 32)});
       return stores.push_back({uint32_t(&to - memory.data()), to});
     }
     case Op::BarSync:

@@ -97,6 +97,29 @@ TEST(FoldConstants, ComputesWhatIsKnown) {
     st.shared.b32 [%r9], 4294967289;)");
 }
 
+TEST(FoldConstants, KnowsSigns) {
+  becomes(foldConstants, R"(
+    mov.b32 %r0, -2;
+    cvt.s64.s32 %d0, %r0;
+    cvt.u64.u32 %d1, %r0;
+    mul.hi.s32 %r1, %r0, 3;
+    mul.hi.u32 %r2, %r0, 3;
+    setp.lt.s32 %p0, %r0, 1;
+    setp.lt.u32 %p1, %r0, 1;
+    @%p0 st.shared.u64 [%r9], %d0;
+    @!%p1 st.shared.u64 [%r9], %d1;)",
+          R"(
+    mov.b32 %r0, -2;
+    cvt.s64.s32 %d0, %r0;
+    cvt.u64.u32 %d1, %r0;
+    mov.s32 %r1, -1;
+    mov.u32 %r2, 2;
+    setp.lt.s32 %p0, -2, 1;
+    setp.lt.u32 %p1, 4294967294, 1;
+    st.shared.u64 [%r9], -2;
+    st.shared.u64 [%r9], 4294967294;)");
+}
+
 TEST(FoldConstants, SimplifiesOneConstant) {
   becomes(foldConstants, R"(
     mov.u32 %r0, %tid.x;
@@ -165,6 +188,14 @@ TEST(FoldConstants, LeavesLoopVariablesAlone) {
     setp.lt.u32 %p0, %r0, 10;
     @%p0 bra L_loop;)",
         "the copy keeps what the variable was");
+}
+
+TEST(FoldConstants, LeavesASecondDefinitionAlone) {
+  stays(foldConstants, R"(
+    mov.u32 %r0, 1;
+    st.shared.u32 [%r9], %r0;
+    mov.u32 %r0, 2;
+    st.shared.u32 [%r9], %r0;)");
 }
 
 TEST(FoldConstants, LeavesGuardedAndPartialDefinitionsAlone) {
@@ -437,6 +468,15 @@ TEST(HoistLoopInvariants, LeavesWhatItMust) {
     @%p0 bra L_loop;
     ret;)",
         "the loop has a second way in, over what stands above its label");
+  stays(hoistLoopInvariants, R"(
+    setp.lt.u32 %p0, %r9, 10;
+    @%p0 bra L_loop;
+  L_loop:
+    xor.b32 %r6, %r9, 7;
+    st.shared.u32 [%r6], %r9;
+    @%p0 bra L_loop;
+    ret;)",
+        "the branch above the label would jump over what is put between them");
 }
 
 TEST(HoistLoopInvariants, KeepsABoundOnRegisters) {
