@@ -11,7 +11,8 @@
 /// Behind it the operands, in the order of the text:
 ///
 ///     a               read; a register or an immediate     =d, +d       written; read and written
-///     #n              an immediate only                    [a]          an address;  [m, {c}]  with coordinates
+///     #n              an immediate only                    [a]          an address;  [m, {c}]  with coordinates;
+///                                                          [a:b64]      its register must have 64 bits
 ///     {a}, {a}?       a vector; a vector or a scalar       |q           stands behind a bar: `p|q`
 ///     !p              may be negated                       _=d          may be the sink `_`
 ///     ~a              may be a wider register              %a, &a       may be a special register; a symbol
