@@ -125,7 +125,7 @@ enum AtomicOp { Add, Inc, Dec, Min, Max, And, Or, Xor, Exch };
 template <typename Format> uint64_t floatAtomic(AtomicOp op, uint64_t old, uint64_t operand) {
   auto a = Format::get(old), b = Format::get(operand);
   if (op == Add)
-    return Format::put(a + b, Rounding::Nearest);
+    return Format::put(a + b, Rounding::nearest);
   if (a != a)
     return b != b ? Format::canonicalNaN : operand;
   return b != b || (op == Min ? a <= b : a >= b) ? old : operand;

@@ -151,10 +151,7 @@ void writeGlobal(Warp &warp, const Code &code, unsigned lane, const Access &acce
 
 /// Whether the map's elements can be reduced so; the instruction does not name their type.
 bool canReduce(Warp &warp, const Code &code, unsigned lane, const Access &access) {
-  std::array<std::byte, 16> one{}, other{};
-  Type type = elementType(access.map.type, code.imm[2]);
-  if (type != Type::none &&
-      sem::reduceBytes(static_cast<sem::ReduceOp>(code.imm[1] - 1), type, one.data(), other.data(), one.size()))
+  if (sem::isReduce(static_cast<sem::ReduceOp>(code.imm[1] - 1), elementType(access.map.type, code.imm[2])))
     return true;
   warp.incomplete(code, lane, "unmodelled",
                   formatv("the emulator does not model this reduction of {0} elements", nameOf(access.map.type)).str());
