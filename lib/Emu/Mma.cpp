@@ -51,6 +51,7 @@ bool among(const MmaForm &form, std::initializer_list<Shape> shapes) {
 bool isMma(const MmaForm &form) {
   bool rowCol = form.aOrder == Order::row && form.bOrder == Order::col, halfC = form.c == Type::f16,
        halfD = form.d == Type::f16, floatC = form.c == Type::f32, floatD = form.d == Type::f32;
+  bool intAcc = form.c == Type::s32 && form.d == Type::s32;
   auto both = [&](Type x, Type y) { return (form.a == x || form.a == y) && (form.b == x || form.b == y); };
   if (form.a == Type::f16 && form.b == Type::f16 && form.m == 8)
     return among(form, {{8, 8, 4}}) && (halfC || floatC) && (floatD || (halfD && halfC));
@@ -72,12 +73,12 @@ bool isMma(const MmaForm &form) {
            among(form, {{8, 8, 4}, {16, 8, 4}, {16, 8, 8}, {16, 8, 16}});
   case Type::s8:
   case Type::u8:
-    return both(Type::s8, Type::u8) && among(form, {{8, 8, 16}, {16, 8, 16}, {16, 8, 32}});
+    return both(Type::s8, Type::u8) && intAcc && among(form, {{8, 8, 16}, {16, 8, 16}, {16, 8, 32}});
   case Type::s4:
   case Type::u4:
-    return both(Type::s4, Type::u4) && among(form, {{8, 8, 32}, {16, 8, 32}, {16, 8, 64}});
+    return both(Type::s4, Type::u4) && intAcc && among(form, {{8, 8, 32}, {16, 8, 32}, {16, 8, 64}});
   case Type::b1:
-    return form.b == Type::b1 && among(form, {{8, 8, 128}, {16, 8, 128}, {16, 8, 256}});
+    return form.b == Type::b1 && intAcc && among(form, {{8, 8, 128}, {16, 8, 128}, {16, 8, 256}});
   default:
     return false;
   }
@@ -98,31 +99,53 @@ Place mmaPlace(const MmaForm &form, Role role, unsigned lane, unsigned index) {
   return role == Role::b ? placeInB(form, lane, index) : placeInC(lane, index);
 }
 
+namespace {
+
+/// Elements of C and D, by `mmaPlace`; `quad` chooses one of the four matrices of m8n8k4.f16.
+template <typename Visit> void forEachElement(const MmaForm &form, Role role, unsigned quad, Visit visit) {
+  unsigned perLane = mmaRegs(form, role) * elementsPerRegister(typeOf(form, role));
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned i = 0; i < perLane; ++i)
+      if (Place at = mmaPlace(form, role, lane, i); at.quad == quad)
+        visit(lane, i, at);
+}
+
+/// A and B element by element, for the shapes whose registers are not blocks of 32-bit words.
+void gatherElements(const MmaForm &form, unsigned quad, const uint32_t *const *a, const uint32_t *const *b, Lines &rows,
+                    Lines &columns) {
+  unsigned bits = elementBits(form.a);
+  forEachElement(form, Role::a, quad, [&](unsigned lane, unsigned i, Place at) {
+    rows.set(at.row, at.column, bits, element(a, form.a, lane, i));
+  });
+  forEachElement(form, Role::b, quad, [&](unsigned lane, unsigned i, Place at) {
+    columns.set(at.column, at.row, bits, element(b, form.b, lane, i));
+  });
+}
+
+} // namespace
+
 void mma(const MmaForm &form, const uint32_t *const *a, const uint32_t *const *b, const uint32_t *const *c,
          uint32_t *const *d) {
-  auto gather = [&](Role role, const uint32_t *const *regs, Tile &tile, unsigned quad) {
-    unsigned perLane = mmaRegs(form, role) * elementsPerRegister(typeOf(form, role));
-    for (unsigned lane = 0; lane < 32; ++lane)
-      for (unsigned i = 0; i < perLane; ++i)
-        if (Place at = mmaPlace(form, role, lane, i); at.quad == quad)
-          tile.at(at.row, at.column) = element(regs, typeOf(form, role), lane, i);
-  };
-  static thread_local Tile tiles[3];
-  unsigned quads = isQuad(form) ? 4 : 1;
+  static thread_local Lines rows, columns;
+  static thread_local std::vector<uint64_t> acc;
   // d may share registers with the sources, but a quad's lanes are its own, so that each can be finished by itself.
-  for (unsigned quad = 0; quad < quads; ++quad) {
-    tiles[0].resize(form.m, form.k);
-    tiles[1].resize(form.k, form.n);
-    tiles[2].resize(form.m, form.n);
-    gather(Role::a, a, tiles[0], quad);
-    gather(Role::b, b, tiles[1], quad);
-    gather(Role::c, c, tiles[2], quad);
-    multiply(form, tiles[0], tiles[1], tiles[2]);
-    unsigned perLane = mmaRegs(form, Role::d) * elementsPerRegister(form.d);
-    for (unsigned lane = 0; lane < 32; ++lane)
-      for (unsigned i = 0; i < perLane; ++i)
-        if (Place at = mmaPlace(form, Role::d, lane, i); at.quad == quad)
-          setElement(d, form.d, lane, i, tiles[2].at(at.row, at.column));
+  for (unsigned quad = 0; quad < (isQuad(form) ? 4 : 1); ++quad) {
+    acc.resize(form.m * form.n);
+    rows.resize(form.m, form.k, elementBits(form.a));
+    columns.resize(form.n, form.k, elementBits(form.b));
+    if (isQuad(form) || form.a == Type::f64) {
+      gatherElements(form, quad, a, b, rows, columns);
+    } else {
+      gatherBlocks(a, mmaRegs(form, Role::a), form.m / 8, rows);
+      gatherBlocks(b, mmaRegs(form, Role::b), 1, columns);
+    }
+    forEachElement(form, Role::c, quad, [&](unsigned lane, unsigned i, Place at) {
+      acc[at.row * form.n + at.column] = element(c, form.c, lane, i);
+    });
+    multiply(form, rows, columns, acc);
+    forEachElement(form, Role::d, quad, [&](unsigned lane, unsigned i, Place at) {
+      setElement(d, form.d, lane, i, acc[at.row * form.n + at.column]);
+    });
   }
 }
 

@@ -27,31 +27,23 @@ public:
   }
 };
 
+double elementF64(const uint32_t *line, unsigned i) {
+  double value;
+  std::memcpy(&value, line + 2 * i, 8);
+  return value;
+}
+
 /// f64: fused multiply-adds in the order of K.
-void multiplyF64(const MmaForm &form, const Tile &a, const Tile &b, Tile &acc) {
+void multiplyF64(const MmaForm &form, const Lines &a, const Lines &b, std::vector<uint64_t> &acc) {
   HostRounding rounding(form.round);
   for (unsigned row = 0; row < form.m; ++row)
     for (unsigned column = 0; column < form.n; ++column) {
-      auto sum = std::bit_cast<double>(acc.at(row, column));
+      uint64_t &at = acc[row * form.n + column];
+      auto sum = std::bit_cast<double>(at);
       for (unsigned i = 0; i < form.k; ++i)
-        sum = std::fma(std::bit_cast<double>(a.at(row, i)), std::bit_cast<double>(b.at(i, column)), sum);
-      acc.at(row, column) = std::bit_cast<uint64_t>(sum);
+        sum = std::fma(elementF64(a.line(row), i), elementF64(b.line(column), i), sum);
+      at = std::bit_cast<uint64_t>(sum);
     }
-}
-
-void loadFactors(Factors &factors, Type type, unsigned lines, unsigned k, auto at) {
-  factors.resize(lines, k);
-  uint32_t line[64];
-  std::byte packed[256];
-  unsigned bytes = elementBits(type) / 8;
-  for (unsigned l = 0; l < lines; ++l) {
-    for (unsigned i = 0; i < k; ++i) {
-      line[i] = static_cast<uint32_t>(at(l, i));
-      std::memcpy(packed + i * bytes, &line[i], bytes);
-    }
-    factors.fill(l, 0, k, type, packed);
-  }
-  factors.finish();
 }
 
 /// f32 and f16 accumulators as words. c may be of another type than d (m8n8k4 and wmma): the conversion is exact from
@@ -64,72 +56,62 @@ uint32_t convertC(Type from, Type to, uint64_t bits) {
   return static_cast<uint32_t>(bits);
 }
 
-void multiplyFloat(const MmaForm &form, const Tile &a, const Tile &b, Tile &acc) {
+void loadFactors(Factors &factors, Type type, unsigned count, unsigned k, const Lines &lines) {
+  factors.resize(count, k);
+  for (unsigned line = 0; line < count; ++line)
+    factors.fill(line, 0, k, type, lines.line(line));
+  factors.finish();
+}
+
+void multiplyFloat(const MmaForm &form, const Lines &a, const Lines &b, std::vector<uint32_t> &acc) {
   static thread_local Factors rows, columns;
-  static thread_local std::vector<uint32_t> words;
-  loadFactors(rows, form.a, form.m, form.k, [&](unsigned line, unsigned i) { return a.at(line, i); });
-  loadFactors(columns, form.b, form.n, form.k, [&](unsigned line, unsigned i) { return b.at(i, line); });
-  words.resize(acc.elements.size());
-  for (size_t i = 0; i < words.size(); ++i)
-    words[i] = convertC(form.c, form.d, acc.elements[i]);
-  fusedDots(dotModel(form.chip, false, form.a, form.d, form.k), rows, columns, words.data(), form.n);
-  llvm::copy(words, acc.elements.begin());
+  loadFactors(rows, form.a, form.m, form.k, a);
+  loadFactors(columns, form.b, form.n, form.k, b);
+  fusedDots(dotModel(form.chip, false, form.a, form.d, form.k), rows, columns, acc.data(), form.n);
 }
 
-int16_t integerValue(Type type, uint64_t bits) {
-  switch (type) {
-  case Type::s8:
-    return static_cast<int8_t>(bits);
-  case Type::s4:
-    return static_cast<int16_t>((bits ^ 8) - 8);
-  default:
-    return static_cast<int16_t>(bits);
-  }
+void loadIntegers(std::vector<int16_t> &integers, Type type, unsigned count, unsigned k, const Lines &lines) {
+  unsigned bits = elementBits(type);
+  bool isSigned = type == Type::s8 || type == Type::s4;
+  integers.resize(size_t(count) * k);
+  for (unsigned line = 0; line < count; ++line)
+    for (unsigned i = 0; i < k; ++i) {
+      uint32_t value = lines.line(line)[i * bits / 32] << (32 - bits - i * bits % 32); // at the top of the word
+      integers[line * k + i] = static_cast<int16_t>(isSigned ? static_cast<int32_t>(value) >> (32 - bits)
+                                                             : static_cast<int32_t>(value >> (32 - bits)));
+    }
 }
 
-void multiplyInteger(const MmaForm &form, const Tile &a, const Tile &b, Tile &acc) {
-  std::vector<int16_t> rows(size_t(form.m) * form.k), columns(size_t(form.n) * form.k);
-  for (unsigned i = 0; i < form.k; ++i) {
-    for (unsigned row = 0; row < form.m; ++row)
-      rows[row * form.k + i] = integerValue(form.a, a.at(row, i));
-    for (unsigned column = 0; column < form.n; ++column)
-      columns[column * form.k + i] = integerValue(form.b, b.at(i, column));
-  }
-  std::vector<uint32_t> words(acc.elements.begin(), acc.elements.end());
-  integerDots(rows.data(), form.m, columns.data(), form.n, form.k, form.satfinite, words.data(), form.n);
-  llvm::copy(words, acc.elements.begin());
-}
-
-void multiplyBits(const MmaForm &form, const Tile &a, const Tile &b, Tile &acc) {
-  unsigned perLine = form.k / 32;
-  std::vector<uint32_t> rows(form.m * perLine), columns(form.n * perLine);
-  for (unsigned i = 0; i < form.k; ++i) {
-    for (unsigned row = 0; row < form.m; ++row)
-      rows[row * perLine + i / 32] |= static_cast<uint32_t>(a.at(row, i)) << i % 32;
-    for (unsigned column = 0; column < form.n; ++column)
-      columns[column * perLine + i / 32] |= static_cast<uint32_t>(b.at(i, column)) << i % 32;
-  }
-  std::vector<uint32_t> words(acc.elements.begin(), acc.elements.end());
-  bitDots(rows.data(), form.m, columns.data(), form.n, perLine, form.exclusive, words.data(), form.n);
-  llvm::copy(words, acc.elements.begin());
+void multiplyInteger(const MmaForm &form, const Lines &a, const Lines &b, std::vector<uint32_t> &acc) {
+  static thread_local std::vector<int16_t> rows, columns;
+  loadIntegers(rows, form.a, form.m, form.k, a);
+  loadIntegers(columns, form.b, form.n, form.k, b);
+  integerDots(rows.data(), form.m, columns.data(), form.n, form.k, form.satfinite, acc.data(), form.n);
 }
 
 } // namespace
 
-void multiply(const MmaForm &form, const Tile &a, const Tile &b, Tile &acc) {
-  switch (form.a) {
-  case Type::f64:
+void multiply(const MmaForm &form, const Lines &a, const Lines &b, std::vector<uint64_t> &acc) {
+  if (form.a == Type::f64)
     return multiplyF64(form, a, b, acc);
+  static thread_local std::vector<uint32_t> words;
+  words.resize(acc.size());
+  for (size_t i = 0; i < words.size(); ++i)
+    words[i] = convertC(form.c, form.d, acc[i]);
+  switch (form.a) {
   case Type::s8:
   case Type::u8:
   case Type::s4:
   case Type::u4:
-    return multiplyInteger(form, a, b, acc);
+    multiplyInteger(form, a, b, words);
+    break;
   case Type::b1:
-    return multiplyBits(form, a, b, acc);
+    bitDots(a.data.data(), form.m, b.data.data(), form.n, a.words, form.exclusive, words.data(), form.n);
+    break;
   default:
-    return multiplyFloat(form, a, b, acc);
+    multiplyFloat(form, a, b, words);
   }
+  llvm::copy(words, acc.begin());
 }
 
 } // namespace gemmc::emu::sem

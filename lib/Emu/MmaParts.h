@@ -7,20 +7,6 @@
 
 namespace gemmc::emu::sem {
 
-/// A matrix of raw elements, row-major; each in the low bits of a word.
-struct Tile {
-  unsigned rows = 0, columns = 0;
-  std::vector<uint64_t> elements;
-
-  void resize(unsigned newRows, unsigned newColumns) {
-    rows = newRows;
-    columns = newColumns;
-    elements.resize(size_t(rows) * columns);
-  }
-  uint64_t &at(unsigned row, unsigned column) { return elements[size_t(row) * columns + column]; }
-  uint64_t at(unsigned row, unsigned column) const { return elements[size_t(row) * columns + column]; }
-};
-
 inline ptx::Type typeOf(const MmaForm &form, Role role) {
   switch (role) {
   case Role::a:
@@ -83,7 +69,37 @@ inline void setElement(uint32_t *const *regs, ptx::Type type, unsigned lane, uns
   reg = (reg & ~mask) | (static_cast<uint32_t>(value) << shift & mask);
 }
 
-/// acc = a * b + acc: c's elements in, d's elements out. `a` is m x k, `b` k x n.
-void multiply(const MmaForm &form, const Tile &a, const Tile &b, Tile &acc);
+/// An operand as lines along K: rows of A, columns of B, elements packed as in registers and in memory.
+struct Lines {
+  unsigned words = 0; ///< Of a line.
+  std::vector<uint32_t> data;
+
+  void resize(unsigned lines, unsigned k, unsigned elementBits) {
+    words = k * elementBits / 32;
+    data.assign(size_t(lines) * words, 0);
+  }
+  uint32_t *line(unsigned i) { return &data[size_t(i) * words]; }
+  const uint32_t *line(unsigned i) const { return &data[size_t(i) * words]; }
+  /// Once for each element.
+  void set(unsigned i, unsigned k, unsigned bits, uint64_t value) {
+    uint32_t *at = line(i) + k * bits / 32;
+    at[0] |= static_cast<uint32_t>(value) << k * bits % 32;
+    if (bits == 64)
+      at[1] = static_cast<uint32_t>(value >> 32);
+  }
+};
+
+/// Fragments of A and B lie in blocks of eight lines by four registers: register r of a lane holds word lane % 4 +
+/// 4 * (r / blocks) of line lane / 4 + 8 * (r % blocks).
+inline void gatherBlocks(const uint32_t *const *regs, unsigned numRegs, unsigned blocks, Lines &lines) {
+  for (unsigned r = 0; r < numRegs; ++r) {
+    uint32_t *first = lines.line(8 * (r % blocks)) + 4 * (r / blocks);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      first[lane / 4 * lines.words + lane % 4] = regs[r][lane];
+  }
+}
+
+/// acc = a * b + acc, row-major: c's elements in, d's elements out.
+void multiply(const MmaForm &form, const Lines &a, const Lines &b, std::vector<uint64_t> &acc);
 
 } // namespace gemmc::emu::sem

@@ -1,5 +1,5 @@
 #include "gemmc/Emu/Wgmma.h"
-#include "llvm/ADT/STLExtras.h"
+#include "MmaParts.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cstring>
 
@@ -8,20 +8,6 @@ namespace gemmc::emu::sem {
 namespace {
 
 using ptx::Type;
-
-unsigned bitsOfElement(Type type) {
-  switch (type) {
-  case Type::tf32:
-    return 32;
-  case Type::f16:
-  case Type::bf16:
-    return 16;
-  case Type::b1:
-    return 1;
-  default:
-    return 8;
-  }
-}
 
 bool isFloat(Type type) { return type != Type::s8 && type != Type::u8 && type != Type::b1; }
 
@@ -48,7 +34,7 @@ struct Chunk {
 };
 template <typename Visit>
 void forEachChunk(const WgmmaForm &form, bool isB, unsigned firstLine, unsigned lines, Visit visit) {
-  unsigned elements = 128 / bitsOfElement(isB ? form.b : form.a);
+  unsigned elements = 128 / elementBits(isB ? form.b : form.a);
   if (isB ? form.transB : form.transA) {
     for (unsigned k = 0; k < form.k; ++k)
       for (unsigned line = firstLine; line < firstLine + lines; line += elements)
@@ -144,6 +130,7 @@ bool isWgmma(const WgmmaForm &form) {
   bool integerN = anyN && (form.n % 16 == 0 || form.n == 8 || form.n == 24);
   auto both = [&](Type x, Type y) { return (form.a == x || form.a == y) && (form.b == x || form.b == y); };
   bool plain = !form.transA && !form.transB;
+  bool integerForm = form.d == Type::s32 && integerN && plain && !form.negateA && !form.negateB;
   switch (form.a) {
   case Type::f16:
     return same && form.k == 16 && anyN && (half || single);
@@ -156,9 +143,9 @@ bool isWgmma(const WgmmaForm &form) {
     return both(Type::e4m3, Type::e5m2) && form.k == 32 && anyN && (half || single) && plain;
   case Type::s8:
   case Type::u8:
-    return both(Type::s8, Type::u8) && form.k == 32 && integerN && plain && !form.negateA && !form.negateB;
+    return both(Type::s8, Type::u8) && form.k == 32 && integerForm;
   case Type::b1:
-    return same && form.k == 256 && integerN && plain && !form.negateA && !form.negateB;
+    return same && form.k == 256 && integerForm;
   default:
     return false;
   }
@@ -190,7 +177,7 @@ uint32_t elementAddress(const WgmmaDescriptor &descriptor, bool mnMajor, unsigne
 
 WgmmaExtent operandExtent(const WgmmaForm &form, bool isB, const WgmmaDescriptor &descriptor, unsigned firstLine,
                           unsigned lines) {
-  unsigned bits = bitsOfElement(isB ? form.b : form.a);
+  unsigned bits = elementBits(isB ? form.b : form.a);
   WgmmaExtent extent{~0u, 0};
   forEachChunk(form, isB, firstLine, lines, [&](Chunk chunk) {
     uint32_t at = elementAddress(descriptor, isB ? form.transB : form.transA, bits, chunk.line, chunk.k);
@@ -203,7 +190,7 @@ WgmmaExtent operandExtent(const WgmmaForm &form, bool isB, const WgmmaDescriptor
 Broken gatherShared(const WgmmaForm &form, bool isB, const WgmmaDescriptor &descriptor, unsigned firstLine,
                     unsigned lines, llvm::ArrayRef<std::byte> shared, WgmmaOperand &operand) {
   bool mnMajor = isB ? form.transB : form.transA;
-  unsigned bits = bitsOfElement(isB ? form.b : form.a);
+  unsigned bits = elementBits(isB ? form.b : form.a);
   Sink sink(form, isB, lines, operand);
   Broken broken;
   forEachChunk(form, isB, firstLine, lines, [&](Chunk chunk) {
@@ -220,14 +207,13 @@ Broken gatherShared(const WgmmaForm &form, bool isB, const WgmmaDescriptor &desc
   return broken;
 }
 
-/// Register r of A: row lane / 4 + 8 * (r & 1), elements e * (lane % 4 + 4 * (r >> 1)) and following of K, e a
-/// register.
 void gatherRegisters(const WgmmaForm &form, const uint32_t *const *regs, WgmmaOperand &operand) {
+  Lines lines;
+  lines.resize(16, form.k, elementBits(form.a));
+  gatherBlocks(regs, 4, 2, lines);
   Sink sink(form, false, 16, operand);
-  unsigned elements = 32 / bitsOfElement(form.a);
-  for (unsigned r = 0; r < 4; ++r)
-    for (unsigned lane = 0; lane < 32; ++lane)
-      sink.put(lane / 4 + 8 * (r & 1), elements * (lane % 4 + 4 * (r >> 1)), elements, &regs[r][lane], false);
+  for (unsigned row = 0; row < 16; ++row)
+    sink.put(row, 0, form.k, lines.line(row), false);
   sink.finish();
 }
 

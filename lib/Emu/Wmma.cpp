@@ -46,12 +46,13 @@ uint64_t loadElement(const std::byte *line, unsigned bits, unsigned i) {
   return value;
 }
 
-void gather(const MmaForm &form, Role role, const uint32_t *const *regs, Tile &tile) {
-  auto [rows, columns] = sizeOf(form, role);
+/// Visits the elements of the matrix: its row and column, and the bits in the registers.
+template <typename Visit>
+void forEachElement(const MmaForm &form, Role role, const uint32_t *const *regs, Visit visit) {
+  unsigned columns = sizeOf(form, role).columns;
   auto [perLane, count] = slotsOf(form, role);
-  tile.resize(rows, columns);
   for (unsigned e = 0; e < count; ++e)
-    tile.elements[e] = element(regs, typeOf(form, role), e / perLane, e % perLane);
+    visit(e / columns, e % columns, element(regs, typeOf(form, role), e / perLane, e % perLane));
 }
 
 } // namespace
@@ -114,14 +115,21 @@ void wmmaStore(const MmaForm &form, Order order, const uint32_t *const *regs, st
 
 void wmma(const MmaForm &form, const uint32_t *const *a, const uint32_t *const *b, const uint32_t *const *c,
           uint32_t *const *d) {
-  static thread_local Tile tiles[3];
-  gather(form, Role::a, a, tiles[0]);
-  gather(form, Role::b, b, tiles[1]);
-  gather(form, Role::c, c, tiles[2]);
-  multiply(form, tiles[0], tiles[1], tiles[2]);
+  static thread_local Lines rows, columns;
+  static thread_local std::vector<uint64_t> acc;
+  unsigned bits = elementBits(form.a);
+  rows.resize(form.m, form.k, bits);
+  columns.resize(form.n, form.k, bits);
+  acc.resize(form.m * form.n);
+  forEachElement(form, Role::a, a, [&](unsigned row, unsigned i, uint64_t value) { rows.set(row, i, bits, value); });
+  forEachElement(form, Role::b, b,
+                 [&](unsigned i, unsigned column, uint64_t value) { columns.set(column, i, bits, value); });
+  forEachElement(form, Role::c, c,
+                 [&](unsigned row, unsigned column, uint64_t value) { acc[row * form.n + column] = value; });
+  multiply(form, rows, columns, acc);
   auto [perLane, count] = slotsOf(form, Role::d);
   for (unsigned e = 0; e < count; ++e)
-    setElement(d, form.d, e / perLane, e % perLane, tiles[2].elements[e]);
+    setElement(d, form.d, e / perLane, e % perLane, acc[e]);
 }
 
 } // namespace gemmc::emu::sem
