@@ -148,10 +148,14 @@ void FormReader::condition(StringRef list, ChoiceLimit::Condition &condition) {
   SmallVector<StringRef, 4> names;
   list.split(names, ',');
   for (StringRef name : names)
-    if (name.consume_front("$"))
-      classChoices(name).split(condition.any, '|');
-    else
+    if (name.consume_front("$")) {
+      SmallVector<StringRef, 8> choices;
+      classChoices(name).split(choices, '|');
+      for (StringRef choice : choices)
+        condition.any.push_back(choice.take_until([](char c) { return c == '@' || c == '['; }));
+    } else {
       condition.any.push_back(name);
+    }
 }
 
 void FormReader::operands() {
@@ -214,6 +218,10 @@ void FormReader::operand(bool optional) {
     form.mayBeScalar = take("?");
   } else {
     name();
+  }
+  if (form.immediate && form.rule == TypeRule::Inst) {
+    form.rule = TypeRule::Fixed;
+    form.type = Type::s32;
   }
   if (take(" with ")) {
     StringRef list = rest.take_until([](char c) { return c == ')'; });

@@ -331,7 +331,8 @@ void Parser::instruction(StringRef mnemonic, bool isGuarded, bool negated, RegId
   uint32_t line = lex.lineOf(mnemonic.begin());
   SmallVector<TextOperand, 8> given;
   unknownNames.clear();
-  if (!operandList(given))
+  bool bare = all_of(rowsFor(mnemonic), [](const Match &match) { return rowOf(match.op).operands.empty(); });
+  if (!bare && !operandList(given))
     return recover();
   bool complete = endStatement();
   function->body.emplace_back().kind = Stmt::Instruction;
@@ -356,7 +357,7 @@ void Parser::instruction(StringRef mnemonic, bool isGuarded, bool negated, RegId
 bool Parser::operandList(SmallVectorImpl<TextOperand> &given) {
   bool afterBar = false;
   while (given.size() < 16) {
-    if (given.empty() && (lex.peek() == ';' || lex.onNewLine()))
+    if (given.empty() && lex.peek() == ';')
       return true;
     auto one = operand(0);
     if (!one)
@@ -516,7 +517,9 @@ bool Parser::offset(int64_t &into) {
     auto value = immediate();
     if (!value)
       return false;
-    if (value->floatBits || __builtin_add_overflow(into, minus ? -uint64_t(value->imm) : value->imm, &into)) {
+    bool wraps = !value->floatBits && (minus ? __builtin_sub_overflow(into, value->imm, &into)
+                                             : __builtin_add_overflow(into, value->imm, &into));
+    if (value->floatBits || wraps) {
       diags.report(Diag::ptx_expected, here, "an integer offset");
       return false;
     }

@@ -33,7 +33,8 @@ void appendNumber(std::string &out, int64_t value) {
 
 void appendFloat(std::string &out, uint64_t bits, unsigned floatBits) {
   out += floatBits == 32 ? "0f" : "0d";
-  out += utohexstr(floatBits == 32 ? bits & 0xffffffff : bits, false, floatBits / 4);
+  for (unsigned shift = floatBits; shift != 0; shift -= 4)
+    out += hexdigit((bits >> (shift - 4)) & 15);
 }
 
 void appendString(std::string &out, StringRef text) {

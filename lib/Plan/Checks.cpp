@@ -38,12 +38,13 @@ public:
       : draft(draft), spec(draft.spec()), shape(shape), diags(diags) {}
 
   void all() {
-    if (blockRanges() && blockMultiples() && warps() && split()) {
-      cluster();
-      registers();
+    bool staged = stages();
+    if (!blockRanges() || !blockMultiples() || !warps() || !split())
+      return;
+    cluster();
+    registers();
+    if (staged)
       shared();
-    }
-    stages();
   }
 
 private:
@@ -187,11 +188,12 @@ private:
                     "n is contiguous in B and warpgroups start at whole swizzled rows");
   }
 
-  void clusterDirection(char dimension, int64_t value, const char *allowed) {
-    if (value == 1 || (*allowed != '1' && (value == 2 || value == 4)))
-      return;
+  bool clusterDirection(char dimension, int64_t value, const char *allowed) {
+    if (value == 1 || (dimension != 'k' && (value == 2 || value == 4)))
+      return true;
     report(Diag::plan_cluster_size, placeIn(spec.cluster, dimension), userDimension(draft, dimension), value, allowed)
         .fix(placeIn(spec.cluster, dimension), dimension == 'k' || value < 2 ? "1" : "2");
+    return false;
   }
   void slice(char dimension, const char *operand, int64_t ctas, int64_t extent, int64_t step) {
     if (ctas > 1 && extent % (ctas * step) != 0)
@@ -199,10 +201,10 @@ private:
              step);
   }
   void cluster() {
-    clusterDirection('m', shape.clusterM, "2, 4 or 1");
-    clusterDirection('n', shape.clusterN, "2, 4 or 1");
-    clusterDirection('k', shape.clusterK, "1");
-    if (shape.clusterM < 1 || shape.clusterN < 1 || shape.clusterM > 4 || shape.clusterN > 4)
+    bool m = clusterDirection('m', shape.clusterM, "1, 2, 4");
+    bool n = clusterDirection('n', shape.clusterN, "1, 2, 4");
+    bool k = clusterDirection('k', shape.clusterK, "1");
+    if (!m || !n || !k)
       return;
     int64_t ctas = shape.clusterM * shape.clusterN;
     if (ctas > 8)

@@ -83,8 +83,8 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
 /// Instruction, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in doubt.
 bool decideFamily(Draft &draft);
-void decideShape(Draft &draft);   ///< Schedule, tiles, cluster, stages: the best legal candidate.
-void decideRest(Draft &draft);    ///< Raster, persistence, store.
+void decideShape(Draft &draft); ///< Schedule, tiles, cluster, stages: the best legal candidate.
+void decideRest(Draft &draft);  ///< Raster, persistence, store.
 void addRequirements(Draft &draft);
 
 /// The name a shape's direction has for the user: with swapped operands the kernel's m is the problem's n.

@@ -27,41 +27,51 @@ unsigned promisedAlign(const OperandSpec &operand) {
 }
 
 namespace {
-void checkType(Draft &draft, const Field<Elem> &field, llvm::StringRef path, llvm::ArrayRef<Elem> allowed) {
-  if (llvm::is_contained(allowed, *field))
-    return;
+/// Reports a type that is not `allowed`, then goes on as if it were the first of them: only what it says is wrong with
+/// it.
+bool checkType(Draft &draft, Field<Elem> &field, llvm::StringRef path, llvm::ArrayRef<Elem> allowed) {
+  if (!field.given || llvm::is_contained(allowed, *field))
+    return true;
   std::string list;
   for (Elem type : allowed)
     list += (list.empty() ? "" : ", ") + nameOf(type).str();
   draft.diags.report(Diag::plan_type_unsupported, field.range, path, nameOf(*field), list);
+  field.value = allowed.front();
+  return false;
 }
 
-void decideTypes(Draft &draft) {
+void decideInputs(Draft &draft) {
   Spec &s = draft.spec();
-  if (!s.a.type.given && s.b.type.given)
-    s.a.type.decide(*s.b.type, "the type of b: the matrix instructions take one type for both");
-  s.a.type.decide(Elem::bf16, "16-bit inputs run the tensor cores at full rate; bf16 has the range of f32");
-  s.b.type.decide(*s.a.type, "the type of a: the matrix instructions take one type for both");
-  checkType(draft, s.a.type, "a.type", {Elem::f16, Elem::bf16});
+  constexpr const char *same = "the matrix instructions take one type for a and b";
+  bool known = checkType(draft, s.a.type, "a.type", {Elem::bf16, Elem::f16});
+  known &= checkType(draft, s.b.type, "b.type", {Elem::bf16, Elem::f16});
   if (s.b.type.given)
-    checkType(draft, s.b.type, "b.type", {Elem::f16, Elem::bf16});
-  if (*s.a.type != *s.b.type)
+    s.a.type.decide(*s.b.type, same);
+  else
+    s.a.type.decide(Elem::bf16, "16-bit inputs run the tensor cores at full rate; bf16 has the range of f32");
+  s.b.type.decide(*s.a.type, same);
+  if (known && *s.a.type != *s.b.type)
     draft.diags.report(Diag::plan_types_differ, s.b.type.range, nameOf(*s.b.type), nameOf(*s.a.type))
         .note(Diag::plan_note_type, s.a.type.range)
         .fix(s.b.type.range, nameOf(*s.a.type));
+}
 
+void decideTypes(Draft &draft) {
+  decideInputs(draft);
+  Spec &s = draft.spec();
   s.accumulator.decide(Elem::f32, "sums of 16-bit products keep 24 bits; as fast as any other accumulator");
   bool half = *s.a.type == Elem::f16;
-  if (*s.accumulator != Elem::f32 && !(half && *s.accumulator == Elem::f16))
+  if (*s.accumulator != Elem::f32 && !(half && *s.accumulator == Elem::f16)) {
     draft.diags
         .report(Diag::plan_accumulator_type, s.accumulator.range, nameOf(*s.accumulator), nameOf(*s.a.type),
                 half ? "f32, f16" : "f32")
         .fix(s.accumulator.range, "f32");
+    s.accumulator.value = Elem::f32;
+  }
+  checkType(draft, s.d.type, "d.type", {Elem::f32, Elem::bf16, Elem::f16});
   s.d.type.decide(*s.a.type, "the type of a and b");
+  checkType(draft, s.c.type, "c.type", {Elem::f32, Elem::bf16, Elem::f16});
   s.c.type.decide(*s.d.type, "the type of d");
-  checkType(draft, s.d.type, "d.type", {Elem::f16, Elem::bf16, Elem::f32});
-  if (s.c.type.given)
-    checkType(draft, s.c.type, "c.type", {Elem::f16, Elem::bf16, Elem::f32});
 }
 
 void decideLayouts(Draft &draft) {

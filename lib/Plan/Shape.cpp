@@ -33,7 +33,7 @@ Tiles blockCandidates(const Draft &draft) {
     auto warp = kernelView(draft, *s.warp);
     Tiles tiles;
     for (auto [m, n] : {std::pair{2, 2}, {2, 1}, {1, 2}, {2, 4}, {4, 2}, {1, 1}})
-      if (warp[0] <= 512 && warp[1] <= 512)
+      if (warp[0] >= 1 && warp[0] <= 512 && warp[1] >= 1 && warp[1] <= 512)
         tiles.push_back({warp[0] * m, warp[1] * n});
     return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
   }
@@ -60,7 +60,7 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
   Tiles tiles;
   if (draft.wgmma()) {
     if (schedule != Schedule::pingpong)
-      for (int64_t groups : {2, 1, 3, 4})
+      for (int64_t groups : {2, 3, 4, 1})
         if (block.m % (64 * groups) == 0)
           tiles.push_back({block.m / groups, block.n});
   } else {

@@ -7,7 +7,7 @@ namespace {
 /// The steps of one run, with what they hand on.
 class Run {
 public:
-  Run(const Code &code, const RunRequest &request, Executor &executor, Problem problem)
+  Run(const Code &code, const RunRequest &request, Executor &executor, GemmProblem problem)
       : code(&code), request(request), executor(executor), problem(std::move(problem)) {
     report.kind = request.problem.kind;
     report.where = executor.where();
@@ -29,7 +29,7 @@ private:
   std::optional<Code> fallbackCode;
   const RunRequest &request;
   Executor &executor;
-  Problem problem;
+  GemmProblem problem;
   LaunchChoice choice;
 };
 

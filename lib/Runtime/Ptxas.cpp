@@ -115,7 +115,7 @@ MaybeFailure judge(int status, const std::string &log, const std::string &input,
 }
 } // namespace
 
-Outcome<std::string> findPtxas() {
+Outcome<std::string> findPtxas(llvm::StringRef toolkit) {
   if (const char *given = std::getenv("GEMMC_PTXAS"); given && *given) {
     if (fs::can_execute(given) && !fs::is_directory(given))
       return std::string(given);
@@ -123,9 +123,9 @@ Outcome<std::string> findPtxas() {
   }
   auto found = llvm::sys::findProgramByName("ptxas");
   if (!found)
-    found = llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"});
+    found = llvm::sys::findProgramByName("ptxas", {toolkit});
   if (!found)
-    return Failure::make(Diag::ptxas_missing).hint("install the CUDA Toolkit (nvcc), or set GEMMC_PTXAS");
+    return Failure::make(Diag::ptxas_missing, toolkit).hint("install the CUDA Toolkit (nvcc), or set GEMMC_PTXAS");
   return *found;
 }
 

@@ -58,7 +58,7 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
 Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn") * plan.blockN, depth = Expr::var("kt") * plan.blockK;
   Op loop(OpKind::For, "kt");
-  loop.set("from", 0).set("to", ceilDiv(k, plan.blockK));
+  loop.set("from", int64_t(0)).set("to", ceilDiv(k, plan.blockK));
   loop.body.push_back(Op(OpKind::Copy, "sA").set("from", Ref{"A", {row, depth}}));
   loop.body.push_back(Op(OpKind::Copy, "sB").set("from", Ref{"B", {depth, col}}));
   loop.body.push_back(Op(OpKind::Multiply, "acc").set("a", Ref{"sA", {}}).set("b", Ref{"sB", {}}));

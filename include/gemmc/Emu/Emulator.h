@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace gemmc::emu {
@@ -23,10 +24,20 @@ public:
   /// The bytes behind [address, address + bytes), or nullptr when not wholly inside one allocation.
   std::byte *find(uint64_t address, uint64_t bytes);
 
+  struct Span {
+    uint64_t begin = 0, size = 0;
+    std::byte *data = nullptr;
+  };
+  /// The allocation that holds the byte at `address`.
+  std::optional<Span> blockOf(uint64_t address) const;
+  /// The allocation whose bytes are nearest to `address`, for messages.
+  std::optional<Span> nearest(uint64_t address) const;
+
 private:
   struct Block {
-    uint64_t size;
+    uint64_t size, offset; ///< `offset`: the host's address is as aligned as the device's, up to 16 bytes.
     std::unique_ptr<std::byte[]> data;
+    std::byte *at() const { return data.get() + offset; }
   };
   std::map<uint64_t, Block> blocks;
   uint64_t next = 0x7f0000000000;

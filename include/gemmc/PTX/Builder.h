@@ -5,7 +5,8 @@
 ///     b("cp.async.cg.shared.global", at(addr), at(src, 16), 16);
 ///     b.when(p)("bra", label);
 ///
-/// Mnemonics are looked up once and cached. A mnemonic or operand that fits no row is our own fault: assert.
+/// Mnemonics are looked up once and cached. A mnemonic or operand that fits no row is our own fault: the program ends with
+/// the row's form, in release builds, too.
 #pragma once
 #include "gemmc/PTX/Ops.h"
 
@@ -68,7 +69,7 @@ public:
   void setOrigin(llvm::SMRange range);
 
   /// Instantiates the template `name` (a file of ptx_templates without `.ptx`): its own registers and labels get fresh
-  /// names, its holes take `holes` by name. A missing or extra hole, or an operand of the wrong width, is an assert.
+  /// names, its holes take `holes` by name. A missing or extra hole, or an operand of the wrong width, ends the program.
   void expand(llvm::StringRef name, llvm::ArrayRef<std::pair<llvm::StringRef, Val>> holes);
 
 private:
@@ -83,7 +84,9 @@ private:
 };
 
 /// The templates: embedded in the binary, or read from a directory when one is set (`--templates DIR`).
-/// A template file declares its holes, `//! hole bar: b32` a line each, and is parsed before holes are filled.
+/// A template file declares its holes, `//! hole bar: b32` a line each (a type or `label`), and is parsed before holes are
+/// filled; the comments in front of its first statement describe it and are not expanded. A file of the directory must be
+/// called like a built-in template and have the same holes. For the whole process; to be called before any `expand`.
 bool setTemplateDirectory(llvm::StringRef directory, Diags &diags);
 /// Parses and verifies all templates; the unit tests and `--templates` call it.
 bool checkTemplates(Diags &diags);

@@ -16,7 +16,7 @@
 ///     !p              may be negated                       _=d          may be the sink `_`
 ///     ~a              may be a wider register              %a, &a       may be a special register; a symbol
 ///     (, x)           optional                             (, x with m|n)   there exactly if modifier m or n is
-///     a:type          the operand's type; without it, the instruction's type (`Inst::type()`)
+///     a:type          the operand's type; without it, the instruction's type (`Inst::type()`), or s32 for `#n`
 ///
 /// Types beside those of `Type`: `T2` the second type in the mnemonic; `frag2` the register type in which a matrix
 /// fragment of it travels (f16, bf16, tf32, 8-bit and smaller: b32); `wide` twice the instruction's type; `part` an equal

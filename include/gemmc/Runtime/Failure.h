@@ -18,6 +18,8 @@ struct Failure {
   bool contextDead = false;      ///< A sticky error: every later call in this context fails with it.
 
   template <typename... Args> static Failure make(Diag id, const Args &...args) {
+    if (diagObserver)
+      diagObserver(id);
     return Failure{id, {textOfArg(args)...}, {}, 0, false};
   }
   Failure &hint(std::string text) {

@@ -34,8 +34,8 @@ struct PtxasOptions {
   uint64_t memory = uint64_t(8) << 30; ///< Bytes of address space.
 };
 
-/// $GEMMC_PTXAS, else `ptxas` of the PATH, else of /usr/local/cuda/bin. Failure: ptxas_missing.
-Outcome<std::string> findPtxas();
+/// $GEMMC_PTXAS, else `ptxas` of the PATH, else of `toolkit`. Failures: ptxas_missing, ptxas_override.
+Outcome<std::string> findPtxas(llvm::StringRef toolkit = "/usr/local/cuda/bin");
 /// Assembles PTX text. Failures: ptxas_missing, ptxas_failed (with its messages), ptxas_crashed (the text is kept),
 /// ptxas_limit, temporary_failed.
 Outcome<PtxasResult> assemblePtx(llvm::StringRef ptx, const PtxasOptions &options = {});

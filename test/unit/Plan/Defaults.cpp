@@ -1,4 +1,5 @@
 // What the planner decides when only the problem is given.
+#include "Describe.h"
 #include "Specs.h"
 
 using namespace gemmc;
@@ -44,17 +45,97 @@ TEST(PlanDefaults, DynamicProblemAsksForAlignmentAtLaunch) {
   for (const char *needed : {"a_ptr % 16 == 0", "b_ptr % 16 == 0", "lda % 8 == 0", "ldb % 8 == 0", "0 < k"})
     EXPECT_TRUE(std::count(requirements.begin(), requirements.end(), needed)) << needed;
 }
-TEST(PlanDefaults, Print) {
-  for (Size size : {fixed(0), fixed(1), fixed(64), fixed(127), fixed(128), fixed(512), fixed(1024), fixed(2048),
-                    fixed(3072), fixed(4096), fixed(8192), dynamic()})
-    for (Target target : {Target::sm_80, Target::sm_86, Target::sm_90a}) {
-      Spec spec = problem(size, size, size);
-      spec.target = given(target);
-      Plan p = planOf(spec);
-      printf("%s %s: %s %s %s %ldx%ldx%ld warp %ldx%ld stages %ld cluster %ldx%ld threads %u shared %ld\n  %s\n",
-             nameOf(target).str().c_str(), size.fixed ? std::to_string(*size.fixed).c_str() : "dyn",
-             nameOf(*p.spec.instruction).str().c_str(), nameOf(*p.spec.copy).str().c_str(),
-             nameOf(*p.spec.schedule).str().c_str(), p.blockM, p.blockN, p.blockK, p.warpM, p.warpN, *p.spec.stages,
-             p.clusterM, p.clusterN, p.threads, p.sharedBytes, p.spec.block.reason.c_str());
-    }
+
+TEST(PlanDefaults, SmallProblemsGetSmallTiles) {
+  // 512^3 in 128x256 tiles would keep 8 of 132 SMs busy.
+  Plan plan = planOf(cube(512));
+  EXPECT_LE(plan.blockM * plan.blockN, 64 * 128);
+  EXPECT_EQ(*plan.spec.cluster, (Tile3{1, 1, 1}));
+  Spec ampere = cube(512);
+  ampere.target = given(Target::sm_80);
+  EXPECT_LE(planOf(ampere).blockM * planOf(ampere).blockN, 64 * 128);
+}
+
+TEST(PlanDefaults, NarrowProductGetsANarrowTile) {
+  Plan plan = planOf(problem(fixed(8192), fixed(24), fixed(4096)));
+  EXPECT_EQ(plan.blockN, 24);
+}
+
+TEST(PlanDefaults, NoMoreStagesThanKSteps) {
+  EXPECT_EQ(*planOf(problem(fixed(256), fixed(256), fixed(192))).spec.stages, 3);
+  EXPECT_EQ(*planOf(problem(fixed(256), fixed(256), fixed(16))).spec.stages, 2);
+}
+
+TEST(PlanDefaults, OddPitchesTakeNarrowerCopies) {
+  struct Row {
+    int64_t k;
+    CopyKind copy;
+    unsigned bytes;
+  };
+  // Row pitches of A: 2 k bytes.
+  for (Row row : {Row{64, CopyKind::tma, 16}, Row{68, CopyKind::cp_async, 8}, Row{66, CopyKind::cp_async, 4},
+                  Row{65, CopyKind::ld, 2}}) {
+    SCOPED_TRACE(row.k);
+    Plan plan = planOf(problem(fixed(256), fixed(256), fixed(row.k)));
+    EXPECT_EQ(*plan.spec.copy, row.copy);
+    EXPECT_EQ(plan.copyBytesA, row.bytes);
+    EXPECT_EQ(plan.copyBytesB, row.copy == CopyKind::ld ? 2u : 16u);
+    EXPECT_EQ(*plan.spec.stages == 1, row.copy == CopyKind::ld);
+  }
+}
+
+TEST(PlanDefaults, NothingToReadTakesNoTensorMaps) {
+  for (Spec spec : {cube(0), problem(fixed(64), fixed(64), fixed(0)), problem(fixed(0), fixed(64), fixed(64))})
+    EXPECT_EQ(*planOf(spec).spec.instruction, Instruction::mma);
+  Spec spec = cube(256);
+  spec.alpha = given(Scale{0.0});
+  EXPECT_EQ(*planOf(spec).spec.copy, CopyKind::ld);
+  EXPECT_EQ(requirementsOf(planOf(spec)), Texts{"d_ptr % 16 == 0"}); // a and b may be null
+}
+
+TEST(PlanDefaults, WhatIsAskedForPicksTheFamily) {
+  Spec padded = cube(256);
+  padded.swizzle = given(Swizzle::padded);
+  EXPECT_EQ(*planOf(padded).spec.instruction, Instruction::mma);
+  Spec square = cube(256);
+  square.block = given(Tile3{128, 128, 32}), square.warp = given(Tile3{64, 64, 32});
+  EXPECT_EQ(*planOf(square).spec.instruction, Instruction::mma);
+  Spec pingpong = cube(256);
+  pingpong.schedule = given(Schedule::pingpong);
+  Plan plan = planOf(pingpong);
+  EXPECT_EQ(*plan.spec.instruction, Instruction::wgmma);
+  EXPECT_EQ(plan.warpM, plan.blockM);
+  EXPECT_EQ(plan.warpN, plan.blockN);
+  EXPECT_EQ(plan.threads, 384u);
+  EXPECT_EQ(*plan.spec.persistent, Persistence::on);
+}
+
+TEST(PlanDefaults, TypesFollowEachOther) {
+  Spec spec = cube(256);
+  spec.b.type = given(Elem::f16);
+  Plan plan = planOf(spec);
+  EXPECT_EQ(plan.a.type, Elem::f16);
+  EXPECT_EQ(plan.d.type, Elem::f16);
+  EXPECT_EQ(*plan.spec.accumulator, Elem::f32);
+  spec.d.type = given(Elem::f32);
+  EXPECT_EQ(planOf(spec).c.type, Elem::f32);
+}
+
+TEST(PlanDefaults, EveryDecisionHasAReason) {
+  for (Spec spec : {cube(4096), cube(65), dynamicProblem()}) {
+    Plan plan = planOf(spec);
+    forEachField(plan.spec, [](const auto &field) { EXPECT_NE(field.given, !field.reason.empty()); });
+  }
+}
+
+TEST(PlanDefaults, SetmaxnregKeepsTheSumOfALaunch) {
+  // 65536 registers: three warpgroups start with 168 each, four with 128.
+  Spec spec = cube(4096);
+  spec.block = given(Tile3{192, 128, 64});
+  Plan plan = planOf(spec);
+  EXPECT_EQ(plan.consumerWarpgroups, 3u);
+  EXPECT_EQ(plan.threads, 512u);
+  EXPECT_EQ(plan.producerRegs + 3 * plan.consumerRegs, 4 * 128u);
+  Plan two = planOf(cube(4096));
+  EXPECT_EQ(two.producerRegs + 2 * two.consumerRegs, 3 * 168u);
 }

@@ -1,0 +1,11 @@
+# cmake -DTEMPLATES=a;b -DROOT=dir -DOUTPUT=file.cpp -P EmbedTemplates.cmake: writes the table that lib/PTX/Templates.h declares.
+set(text "// Generated from ptx_templates/: edit those files.\n#include \"Templates.h\"\n\nnamespace gemmc::ptx {\n")
+string(APPEND text "const EmbeddedTemplate embeddedTemplates[] = {\n")
+foreach(file IN LISTS TEMPLATES)
+  file(READ "${file}" content)
+  file(RELATIVE_PATH name "${ROOT}" "${file}")
+  string(REGEX REPLACE "\\.ptx$" "" name "${name}")
+  string(APPEND text "    {\"${name}\", R\"ptx(${content})ptx\"},\n")
+endforeach()
+string(APPEND text "    {nullptr, nullptr}};\n} // namespace gemmc::ptx\n")
+file(WRITE "${OUTPUT}" "${text}")

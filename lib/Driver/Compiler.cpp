@@ -1,0 +1,91 @@
+#include "gemmc/Driver/Compiler.h"
+#include "gemmc/Lower/Lower.h"
+#include "gemmc/PTX/CleanUp.h"
+#include "gemmc/Passes/Passes.h"
+#include "gemmc/Tile/Build.h"
+
+namespace gemmc {
+namespace {
+
+#ifdef NDEBUG
+constexpr bool alwaysVerify = false;
+#else
+constexpr bool alwaysVerify = true;
+#endif
+
+/// The operands in the user's view.
+ptx::OperandInfo operandInfo(const OperandSpec &spec, const PlanOperand &plan) {
+  return {*spec.type, *spec.layout, plan.ld};
+}
+
+/// The problem-wide half of the launch information, from the plan.
+ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo kernel) {
+  const Spec &spec = plan.spec;
+  ptx::LaunchInfo info;
+  info.requirements = plan.requirements;
+  auto extent = [](const Size &size, llvm::StringRef name) { return size.fixed ? Expr(*size.fixed) : Expr::var(name); };
+  info.m = extent(*spec.m, "m");
+  info.n = extent(*spec.n, "n");
+  info.k = extent(*spec.k, "k");
+  info.a = operandInfo(spec.a, plan.swapped ? plan.b : plan.a);
+  info.b = operandInfo(spec.b, plan.swapped ? plan.a : plan.b);
+  info.c = operandInfo(spec.c, plan.c);
+  info.d = operandInfo(spec.d, plan.d);
+  info.accumulator = *spec.accumulator;
+  info.alpha = spec.alpha.value.fixed;
+  info.beta = spec.beta.value.fixed;
+  info.blockM = plan.swapped ? plan.blockN : plan.blockM;
+  info.blockN = plan.swapped ? plan.blockM : plan.blockN;
+  // Where alpha is given at launch, alpha == 0 makes the k-loop empty: A and B are not read then.
+  if (!info.alpha)
+    for (ptx::ParamInfo &param : kernel.params)
+      if (param.name == "k" && plan.requirements.empty() | (*spec.instruction != Instruction::wgmma))
+        param.value = info.k * equal(Expr::var("alpha_is_zero"), 0);
+  info.kernels.push_back(std::move(kernel));
+  return info;
+}
+} // namespace
+
+std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const CompileOptions &options) {
+  auto tell = [&](llvm::StringRef pass, const tile::Kernel &kernel) {
+    if (options.afterPass)
+      options.afterPass(pass, tile::print(kernel));
+  };
+  bool verifyEach = options.verifyEach || alwaysVerify;
+  tile::Kernel kernel = tile::buildKernel(plan);
+  tell("build", kernel);
+  for (const tile::Pass &pass : tile::passes()) {
+    pass.run(kernel);
+    tell(pass.name, kernel);
+    if (verifyEach && !tile::verify(kernel, diags))
+      return std::nullopt;
+  }
+
+  Lowered lowered = lowerKernel(kernel);
+  if (options.afterPass)
+    options.afterPass("lower", ptx::print(lowered.module));
+  if (options.cleanUp)
+    for (ptx::Function &function : lowered.module.functions)
+      ptx::cleanUp(function);
+  if (verifyEach && !ptx::verify(lowered.module, diags))
+    return std::nullopt;
+
+  Compiled result{plan, launchInfo(plan, std::move(lowered.kernel)), ""};
+  lowered.module.header = ptx::toHeader(result.launch);
+  result.ptx = ptx::print(lowered.module);
+  if (options.afterPass)
+    options.afterPass("clean-up", result.ptx);
+  return result;
+}
+
+std::optional<Compiled> compileSpec(const Spec &spec, Diags &diags, const CompileOptions &options) {
+  std::optional<Plan> plan = makePlan(spec, diags);
+  return plan ? compilePlan(*plan, diags, options) : std::nullopt;
+}
+
+std::optional<Compiled> compileFallback(const Spec &spec, Diags &diags, const CompileOptions &options) {
+  std::optional<Plan> plan = makeFallbackPlan(spec, diags);
+  return plan ? compilePlan(*plan, diags, options) : std::nullopt;
+}
+
+} // namespace gemmc

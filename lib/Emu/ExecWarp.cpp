@@ -1,0 +1,197 @@
+// Exchange between the lanes of a warp (PTX ISA 9.7.9.6, 9.7.13.9 to 9.7.13.14).
+#include "Lanes.h"
+
+namespace gemmc::emu {
+namespace {
+
+Step notAMember(Warp &warp, const Code &code, unsigned lane, Mask members) {
+  return warp.fail(code, lane, "NB-9",
+                   llvm::Twine("lane ") + llvm::Twine(lane) + " executes with member mask 0x" +
+                       llvm::Twine::utohexstr(members) + ", which does not contain it");
+}
+
+/// Calls `part(lanes)` for each set of lanes that named the same member mask, when all lanes of that mask are here.
+/// `args[maskIndex]` holds the member masks.
+template <typename Part> Step together(Warp &warp, const Code &code, Mask mask, unsigned maskIndex, Part part) {
+  const uint32_t *members = warp.read<uint32_t>(code.args[maskIndex]);
+  for (Mask rest = mask; rest;) {
+    Mask wanted = members[firstLane(rest)], lanes = 0;
+    forLanes(rest, [&](unsigned l) { lanes |= members[l] == wanted ? laneBits[l] : 0; });
+    if (Mask outside = lanes & ~wanted)
+      return notAMember(warp, code, firstLane(outside), wanted);
+    if (auto wait = warp.converge(code, lanes, wanted & warp.alive))
+      return *wait;
+    rest &= ~lanes;
+  }
+  for (Mask rest = mask; rest;) {
+    Mask lanes = members[firstLane(rest)] & mask;
+    part(lanes);
+    rest &= ~lanes;
+  }
+  return Step::Next;
+}
+
+enum ShflMode { Up, Down, Bfly, Idx };
+
+/// Operands: d, p, a, b, c, mask. c: bits 0-4 clamp, bits 8-12 the bits of the lane that segments keep.
+Step shfl(Warp &warp, const Code &code, Mask mask) {
+  return together(warp, code, mask, 5, [&](Mask lanes) {
+    const uint32_t *a = warp.read<uint32_t>(code.args[2]), *b = warp.read<uint32_t>(code.args[3]),
+                   *c = warp.read<uint32_t>(code.args[4]);
+    uint32_t out[numLanes] = {};
+    Mask inRange = 0;
+    forLanes(lanes, [&](unsigned l) {
+      int lane = static_cast<int>(l), offset = b[l] & 31, clamp = c[l] & 31, segment = c[l] >> 8 & 31;
+      int highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment, from = lane;
+      bool good = false;
+      switch (static_cast<ShflMode>(code.imm[0])) {
+      case Up:
+        from = lane - offset, good = from >= highest;
+        break;
+      case Down:
+        from = lane + offset, good = from <= highest;
+        break;
+      case Bfly:
+        from = lane ^ offset, good = from <= highest;
+        break;
+      case Idx:
+        from = lowest | (offset & ~segment), good = from <= highest;
+        break;
+      }
+      out[l] = a[good ? from : lane];
+      inRange |= good ? laneBits[l] : 0;
+    });
+    blend(warp.write<uint32_t>(code.args[0]), out, lanes);
+    if (code.args[1].kind == Arg::Pred)
+      warp.setPred(code.args[1], inRange, lanes);
+  });
+}
+
+enum VoteMode { All, Any, Uni };
+
+/// Operands: p, a, mask.
+Step vote(Warp &warp, const Code &code, Mask mask) {
+  return together(warp, code, mask, 2, [&](Mask lanes) {
+    Mask yes = warp.pred(code.args[1]) & lanes;
+    bool result = code.imm[0] == All ? yes == lanes : code.imm[0] == Any ? yes != 0 : yes == lanes || !yes;
+    warp.setPred(code.args[0], result ? allLanes : 0, lanes);
+  });
+}
+Step ballot(Warp &warp, const Code &code, Mask mask) {
+  return together(warp, code, mask, 2, [&](Mask lanes) {
+    Mask yes = warp.pred(code.args[1]) & lanes;
+    forLanes(lanes, [&](unsigned l) { warp.set(code.args[0], l, yes); });
+  });
+}
+
+/// Operands: d, p, a, mask.
+Step match(Warp &warp, const Code &code, Mask mask) {
+  return together(warp, code, mask, 3, [&](Mask lanes) {
+    uint64_t values[numLanes];
+    forLanes(lanes, [&](unsigned l) { values[l] = warp.value(code.args[2], l); });
+    forLanes(lanes, [&](unsigned l) {
+      Mask same = 0;
+      forLanes(lanes, [&](unsigned other) { same |= values[other] == values[l] ? laneBits[other] : 0; });
+      bool all = same == lanes;
+      warp.set(code.args[0], l, code.flags ? (all ? lanes : 0) : same);
+      if (code.args[1].kind == Arg::Pred)
+        warp.setPred(code.args[1], all ? allLanes : 0, laneBits[l]);
+    });
+  });
+}
+
+/// Operands: d, a, mask.
+template <typename T, typename F> Step reduce(Warp &warp, const Code &code, Mask mask) {
+  return together(warp, code, mask, 2, [&](Mask lanes) {
+    const uint32_t *a = warp.read<uint32_t>(code.args[1]);
+    auto sum = static_cast<T>(a[firstLane(lanes)]);
+    forLanes(lanes & (lanes - 1), [&](unsigned l) { sum = F::of(sum, static_cast<T>(a[l])); });
+    forLanes(lanes, [&](unsigned l) { warp.set(code.args[0], l, static_cast<uint32_t>(sum)); });
+  });
+}
+struct Plus {
+  template <typename T> static T of(T a, T b) { return static_cast<T>(uint32_t(a) + uint32_t(b)); }
+};
+struct Least {
+  template <typename T> static T of(T a, T b) { return a < b ? a : b; }
+};
+struct Most {
+  template <typename T> static T of(T a, T b) { return a > b ? a : b; }
+};
+struct Both {
+  template <typename T> static T of(T a, T b) { return a & b; }
+};
+struct Either {
+  template <typename T> static T of(T a, T b) { return a | b; }
+};
+struct Differ {
+  template <typename T> static T of(T a, T b) { return a ^ b; }
+};
+
+Step activemask(Warp &warp, const Code &code, Mask mask) {
+  forLanes(mask, [&](unsigned l) { warp.set(code.args[0], l, mask); });
+  return Step::Next;
+}
+
+/// Operands: d, p, mask. Which lane is elected is not specified; this is the lowest.
+Step elect(Warp &warp, const Code &code, Mask mask) {
+  return together(warp, code, mask, 2, [&](Mask lanes) {
+    unsigned leader = firstLane(lanes);
+    if (code.args[0].kind != Arg::None)
+      forLanes(lanes, [&](unsigned l) { warp.set(code.args[0], l, leader); });
+    warp.setPred(code.args[1], laneBits[leader], lanes);
+  });
+}
+
+/// Lanes may stand at different instructions: they meet by their mask. A lane's bit in `warpSyncArrived` is cleared when
+/// all lanes of its mask have arrived.
+Step warpSync(Warp &warp, const Code &code, Mask mask) {
+  Wait &wait = warp.group().wait;
+  if (wait.what == Wait::WarpSync && wait.arrived) {
+    if (!(warp.warpSyncArrived & mask))
+      return Step::Next;
+  } else {
+    Mask wanted = warp.read<uint32_t>(code.args[0])[firstLane(mask)];
+    if (Mask outside = mask & ~wanted)
+      return notAMember(warp, code, firstLane(outside), wanted);
+    wait = Wait();
+    wait.what = Wait::WarpSync;
+    wait.arrived = true;
+    wait.lanes = wanted;
+    warp.warpSyncArrived |= mask;
+  }
+  if (wait.lanes & warp.alive & ~warp.warpSyncArrived)
+    return Step::Block;
+  warp.warpSyncArrived &= ~wait.lanes;
+  return Step::Next;
+}
+} // namespace
+
+Exec execShfl(Decoder &d) {
+  d.code->imm[0] = d.has("up") ? Up : d.has("down") ? Down : d.has("bfly") ? Bfly : Idx;
+  return shfl;
+}
+Exec execVote(Decoder &d) {
+  d.code->imm[0] = d.has("all") ? All : d.has("any") ? Any : Uni;
+  return vote;
+}
+Exec execVoteBallot(Decoder &) { return ballot; }
+Exec execMatch(Decoder &d) {
+  d.code->flags = d.has("all");
+  return match;
+}
+Exec execRedux(Decoder &d) {
+  bool isSigned = d.type() == Type::s32;
+  if (d.has("add"))
+    return reduce<uint32_t, Plus>;
+  if (d.has("min"))
+    return isSigned ? reduce<int32_t, Least> : reduce<uint32_t, Least>;
+  if (d.has("max"))
+    return isSigned ? reduce<int32_t, Most> : reduce<uint32_t, Most>;
+  return d.has("and") ? reduce<uint32_t, Both> : d.has("or") ? reduce<uint32_t, Either> : reduce<uint32_t, Differ>;
+}
+Exec execActivemask(Decoder &) { return activemask; }
+Exec execElect(Decoder &) { return elect; }
+Exec execBarWarpSync(Decoder &) { return warpSync; }
+
+} // namespace gemmc::emu

@@ -1,0 +1,99 @@
+/// Floating-point formats as the scalar instructions see them: bits in, a host type to compute in, bits out with one
+/// rounding. NaN results are canonical, as on the hardware (f32 0x7fffffff, halves 0x7fff).
+#pragma once
+#include "gemmc/Emu/Numerics.h"
+#include <bit>
+#include <cfenv>
+#include <cmath>
+#include <cstdint>
+
+namespace gemmc::emu {
+
+using Rounding = sem::Round;
+
+/// The host's rounding mode while it lives. The compiler does not know that arithmetic depends on it, so values must
+/// come from and go to memory across its ends.
+class RoundingScope {
+public:
+  explicit RoundingScope(Rounding rounding) : changed(rounding != Rounding::nearest) {
+    if (changed)
+      std::fesetround(rounding == Rounding::zero ? FE_TOWARDZERO : rounding == Rounding::down ? FE_DOWNWARD : FE_UPWARD);
+    asm volatile("" ::: "memory");
+  }
+  ~RoundingScope() {
+    asm volatile("" ::: "memory");
+    if (changed)
+      std::fesetround(FE_TONEAREST);
+  }
+
+private:
+  bool changed;
+};
+
+/// The last bit of an inexact result is set, so that a later rounding to fewer bits (at least two less) is right.
+/// `error` is the exact result minus `value`.
+inline double makeOdd(double value, double error) {
+  if (error == 0 || !std::isfinite(value) || !std::isfinite(error))
+    return value;
+  auto bits = std::bit_cast<uint64_t>(value);
+  if (bits & 1)
+    return value;
+  if (value == 0)
+    return error;
+  bits += (error > 0) == (value > 0) ? 1 : -1;
+  return std::bit_cast<double>(bits);
+}
+/// a * b + c for half operands: the product is exact in double.
+inline double fmaToOdd(double a, double b, double c) {
+  double product = a * b, sum = product + c;
+  double back = sum - product;
+  return makeOdd(sum, (product - (sum - back)) + (c - back));
+}
+
+struct F16 {
+  using Bits = uint16_t;
+  using Math = double;
+  static constexpr bool half = true;
+  static constexpr unsigned mantissa = 10;
+  static constexpr Bits canonicalNaN = 0x7fff;
+  static double get(Bits bits) { return sem::f16ToF32(bits); }
+  static Bits put(double value, Rounding rounding) { return sem::encode(sem::formatF16, value, {rounding}); }
+};
+struct Bf16 {
+  using Bits = uint16_t;
+  using Math = double;
+  static constexpr bool half = true;
+  static constexpr unsigned mantissa = 7;
+  static constexpr Bits canonicalNaN = 0x7fff;
+  static double get(Bits bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+  static Bits put(double value, Rounding rounding) { return sem::encode(sem::formatBf16, value, {rounding}); }
+};
+/// f32 and f64 are computed in their own type, under a `RoundingScope`.
+struct F32 {
+  using Bits = uint32_t;
+  using Math = float;
+  static constexpr bool half = false;
+  static constexpr unsigned mantissa = 23;
+  static constexpr Bits canonicalNaN = 0x7fffffff;
+  static float get(Bits bits) { return std::bit_cast<float>(bits); }
+  static Bits put(float value, Rounding) { return value == value ? std::bit_cast<Bits>(value) : canonicalNaN; }
+};
+struct F64 {
+  using Bits = uint64_t;
+  using Math = double;
+  static constexpr bool half = false;
+  static constexpr unsigned mantissa = 52;
+  static constexpr Bits canonicalNaN = 0x7ff8000000000000;
+  static double get(Bits bits) { return std::bit_cast<double>(bits); }
+  static Bits put(double value, Rounding) { return std::bit_cast<Bits>(value); }
+};
+
+/// Subnormal numbers become zeros of their sign.
+template <typename Format> typename Format::Bits flushSubnormal(typename Format::Bits bits) {
+  using Bits = typename Format::Bits;
+  constexpr Bits sign = Bits(1) << (sizeof(Bits) * 8 - 1);
+  bool zeroField = !((bits & static_cast<Bits>(~sign)) >> Format::mantissa);
+  return zeroField ? static_cast<Bits>(bits & sign) : bits;
+}
+
+} // namespace gemmc::emu

@@ -1,0 +1,127 @@
+#include "Machine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <thread>
+
+using namespace llvm;
+
+namespace gemmc::emu {
+namespace {
+
+constexpr size_t maxFindings = 100;
+
+class DecodedKernel final : public Kernel {
+public:
+  explicit DecodedKernel(std::unique_ptr<Program> made)
+      : program(std::move(made)), moduleBytes(program->moduleBytes) {}
+  Result launch(const LaunchParams &params, Memory &memory, const Options &options) const override;
+
+private:
+  std::unique_ptr<Program> program;
+  mutable std::vector<std::byte> moduleBytes; ///< Variables keep their values from launch to launch, as on the device.
+};
+
+/// Why a launch is refused before it begins; empty when it is fine.
+std::string refusal(const Program &program, const LaunchParams &params) {
+  const ptx::Function &function = program.function;
+  uint64_t threads = uint64_t(params.block[0]) * params.block[1] * params.block[2];
+  uint64_t ctas = uint64_t(params.cluster[0]) * params.cluster[1] * params.cluster[2];
+  constexpr uint32_t maxShared = 227 * 1024;
+  if (!threads || threads > 1024)
+    return formatv("a block of {0} threads: 1 to 1024 are possible", threads);
+  if (!ctas || ctas > 16)
+    return formatv("a cluster of {0} CTAs: 1 to 16 are possible", ctas);
+  for (unsigned i = 0; i < 3; ++i) {
+    if (!params.cluster[i] || params.grid[i] % params.cluster[i])
+      return formatv("the grid's extent {0} is no multiple of the cluster's, {1}", params.grid[i], params.cluster[i]);
+    if (function.reqntid[0] && params.block[i] != std::max(1u, function.reqntid[i]))
+      return formatv("the kernel demands a block of {0}x{1}x{2} threads and got {3}x{4}x{5}", function.reqntid[0],
+                     std::max(1u, function.reqntid[1]), std::max(1u, function.reqntid[2]), params.block[0],
+                     params.block[1], params.block[2]);
+    if (function.reqnctapercluster[0] && params.cluster[i] != std::max(1u, function.reqnctapercluster[i]))
+      return formatv("the kernel demands another cluster shape than {0}x{1}x{2}", params.cluster[0], params.cluster[1],
+                     params.cluster[2]);
+  }
+  uint64_t most = function.maxntid[0] ? uint64_t(function.maxntid[0]) * std::max(1u, function.maxntid[1]) *
+                                            std::max(1u, function.maxntid[2])
+                                      : 1024;
+  if (threads > most)
+    return formatv("a block of {0} threads: the kernel was made for at most {1}", threads, most);
+  uint64_t shared = std::max<uint64_t>(program.staticShared, uint64_t(program.dynamicOffset) + params.dynamicShared);
+  if (shared > maxShared)
+    return formatv("{0} bytes of shared memory: at most {1} are possible", shared, maxShared);
+  if (params.params.size() < program.paramBytes)
+    return formatv("{0} bytes of parameters: the kernel takes {1}", params.params.size(), program.paramBytes);
+  return "";
+}
+
+/// Runs the clusters `chosen` (all when empty) on `threads` host threads.
+void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total, unsigned threads) {
+  uint64_t count = chosen.empty() ? total : chosen.size();
+  std::atomic<uint64_t> next{0};
+  auto work = [&] {
+    for (uint64_t i; !launch.stop && (i = next++) < count;)
+      launch.runCluster(chosen.empty() ? i : chosen[i]);
+  };
+  std::vector<std::thread> pool;
+  for (unsigned i = 1; i < std::min<uint64_t>(threads, count); ++i)
+    pool.emplace_back(work);
+  work();
+  for (std::thread &thread : pool)
+    thread.join();
+}
+
+Result DecodedKernel::launch(const LaunchParams &params, Memory &memory, const Options &options) const {
+  Launch launch(*program, params, memory, options);
+  launch.module = &moduleBytes;
+  auto refuse = [&](const std::string &why) {
+    Finding finding;
+    finding.code = "launch";
+    finding.message = why;
+    launch.report(std::move(finding));
+    return std::move(launch.result);
+  };
+  if (std::string why = refusal(*program, params); !why.empty())
+    return refuse(why);
+  for (unsigned i = 0; i < 3; ++i)
+    launch.numClusters[i] = params.grid[i] / params.cluster[i];
+  auto [x, y, z] = launch.numClusters;
+  uint64_t total = uint64_t(x) * y * z;
+  for (uint64_t index : options.clusters)
+    if (index >= total)
+      return refuse(formatv("cluster {0} is wanted; the grid has {1}", index, total));
+  unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  runAll(launch, options.clusters, total, threads);
+  return std::move(launch.result);
+}
+} // namespace
+
+Launch::Launch(const Program &program, const LaunchParams &params, Memory &memory, const Options &options)
+    : program(program), params(params), memory(memory), options(options) {}
+
+void Launch::report(Finding finding) {
+  std::lock_guard lock(mutex);
+  if (finding.verdict == Verdict::error || result.verdict == Verdict::clean)
+    result.verdict = finding.verdict;
+  if (result.findings.size() < maxFindings)
+    result.findings.push_back(std::move(finding));
+  if (result.findings.size() == maxFindings)
+    stop = true;
+}
+
+void Launch::runCluster(uint64_t index) {
+  auto x = numClusters[0], y = numClusters[1];
+  Cluster cluster(*this, {static_cast<uint32_t>(index % x), static_cast<uint32_t>(index / x % y),
+                          static_cast<uint32_t>(index / x / y)});
+  cluster.run();
+  std::lock_guard lock(mutex);
+  result.stats.warpInstructions += cluster.steps;
+  result.stats.sharedBankConflicts += cluster.stats.sharedBankConflicts;
+}
+
+std::shared_ptr<const Kernel> Kernel::load(const ptx::Module &module, StringRef entry) {
+  std::unique_ptr<Program> program = decode(module, entry);
+  return program ? std::make_shared<DecodedKernel>(std::move(program)) : nullptr;
+}
+
+} // namespace gemmc::emu

@@ -1,0 +1,218 @@
+/// The machine while it runs: a cluster of CTAs, its warps, and the one launch that all clusters share.
+///
+/// One host thread runs one cluster at a time and interleaves its warps. Within a warp, lanes with the same program
+/// counter form a group; the group that is furthest behind runs first and joins others where it meets them, which brings
+/// the lanes of structured code together again after every branch.
+#pragma once
+#include "AsyncQueue.h"
+#include "Program.h"
+#include "gemmc/Emu/Emulator.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/Twine.h"
+#include <atomic>
+#include <mutex>
+
+namespace gemmc::emu {
+
+class Cluster;
+class Cta;
+
+/// What a group of lanes waits for; words for the deadlock report come from here.
+struct Wait {
+  enum What : uint8_t { None, Converge, Named, WarpSync, Mbarrier, ClusterBarrier, Registers };
+  What what = None;
+  bool arrived = false; ///< The arrival has happened: the group must not be merged with one that has yet to arrive.
+  uint32_t id = 0;      ///< Named: the barrier. Registers: how many are wanted for a thread.
+  uint64_t address = 0; ///< Mbarrier: shared address.
+  uint32_t phase = 0;   ///< Mbarrier: the parity asked for.
+  uint64_t generation = 0; ///< Named, ClusterBarrier: completes when the barrier's is another.
+  Mask lanes = 0;          ///< Converge, WarpSync: lanes that must come together.
+};
+
+/// Lanes at one program counter.
+struct Group {
+  uint32_t pc = 0;
+  Mask mask = 0;
+  bool stuck = false; ///< Tried in this turn and blocked.
+  Wait wait;
+  uint32_t spinPc = ~0u;     ///< Where a test last failed, and
+  uint64_t spinVersion = ~uint64_t(0); ///< the cluster's `version` then.
+};
+
+class Warp {
+public:
+  Warp(Cta &cta, unsigned index, Mask existing);
+
+  /// Runs until nothing more can be done now or `budget` instructions have run. False when no instruction completed.
+  bool run(uint64_t budget);
+  bool done() const { return groups.empty(); }
+
+  template <typename T> const T *read(const Arg &arg) const {
+    return reinterpret_cast<const T *>((arg.constant ? constants : rows) + arg.slot);
+  }
+  template <typename T> T *write(const Arg &arg) { return reinterpret_cast<T *>(rows + arg.slot); }
+  Mask pred(const Arg &arg) const { return preds[arg.slot] ^ (arg.negated ? allLanes : 0); }
+  void setPred(const Arg &arg, Mask value, Mask mask) {
+    preds[arg.slot] = (preds[arg.slot] & ~mask) | (value & mask);
+  }
+  /// One lane of a value of up to 64 bits, zero-extended.
+  uint64_t value(const Arg &arg, unsigned lane) const {
+    return arg.bits > 32 ? read<uint64_t>(arg)[lane] : read<uint32_t>(arg)[lane];
+  }
+  /// Stores `value`, cut to the register's width.
+  void set(const Arg &arg, unsigned lane, uint64_t value);
+  uint64_t address(const Arg &arg, unsigned lane) const { return value(arg, lane) + arg.offset; }
+  const Arg &element(const Arg &vector, unsigned index) const { return args[vector.first + index]; }
+  uint32_t thread(unsigned lane) const { return index * numLanes + lane; }
+
+  /// Reports an error found by `lane`.
+  Step fail(const Code &code, unsigned lane, llvm::StringRef rule, const llvm::Twine &message);
+  Step incomplete(const Code &code, unsigned lane, llvm::StringRef rule, const llvm::Twine &message);
+
+  /// The bytes of an access, or nullptr after a finding. Checks alignment to `align` and the bounds of the space.
+  std::byte *memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code);
+
+  /// For instructions whose lanes must execute together: nullopt when all lanes of `wanted` are here.
+  std::optional<Step> converge(const Code &code, Mask mask, Mask wanted);
+  /// The same for `.aligned` instructions: all lanes that have not exited.
+  std::optional<Step> aligned(const Code &code, Mask mask) { return converge(code, mask, alive); }
+  /// Sends `taken` to `target` and the other lanes of the current group to the next instruction.
+  Step branch(Mask taken, uint32_t target);
+  Step exit(Mask mask);
+  Group &group() { return groups[current]; }
+
+  Cta &cta;
+  Cluster &cluster;
+  const Program &program;
+  const unsigned index;
+  Mask alive; ///< Lanes that exist and have not exited.
+  llvm::SmallVector<Group, 4> groups;
+  WarpAsync async;
+  std::vector<std::byte> local; ///< One lane after the other.
+  Mask warpSyncArrived = 0;
+  Mask clusterArrived = 0; ///< Lanes that have arrived at the cluster barrier and not yet waited,
+  Mask clusterPhase = 0;   ///< and the parity of the barrier's generation when they did.
+  uint32_t registers = 0; ///< Per thread, as `setmaxnreg` sees it; 0 = never set.
+
+private:
+  friend struct WarpTestAccess;
+  Group *choose();
+  void fillSpecials();
+  const Row *constants;
+  Row *rows;
+  const Arg *args;
+  std::vector<Row> rowStorage;
+  std::vector<Mask> preds;
+  unsigned current = 0;
+
+public:
+  Mask *predFile() { return preds.data(); }
+};
+
+/// A named barrier of a CTA (PTX ISA 9.7.13.1).
+struct NamedBarrier {
+  uint64_t generation = 0;
+  uint32_t expected = 0;   ///< Threads; 0 = idle.
+  bool whole = false;      ///< Without a count: all threads of the CTA.
+  uint32_t arrived = 0;    ///< Threads, whole warps.
+  uint32_t line = 0;       ///< Of the first arrival.
+  bool isRed = false;
+  llvm::SmallVector<Mask, 8> lanes; ///< By warp: lanes that have arrived.
+  llvm::SmallVector<bool, 8> counted;
+  uint32_t count = 0; ///< Red: threads whose predicate is true, so far.
+  uint32_t redThreads = 0;
+  uint32_t result = 0, resultThreads = 0; ///< Of the last generation.
+};
+
+class Cta {
+public:
+  Cta(Cluster &cluster, uint32_t rank, std::array<uint32_t, 3> id);
+
+  Cluster &cluster;
+  const uint32_t rank;
+  const std::array<uint32_t, 3> id;
+  std::vector<std::byte> shared; ///< By offset: the first `sharedBase` bytes are not used.
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::array<NamedBarrier, 16> named;
+
+  uint32_t numThreads = 0;
+  int64_t freeRegisters = 0; ///< Given up by `setmaxnreg.dec`.
+  bool done() const;
+  /// Lanes of a warp have exited: barriers that wait only for them open.
+  void exited();
+};
+
+/// Everything that the clusters of a launch share.
+class Launch {
+public:
+  Launch(const Program &program, const LaunchParams &params, Memory &memory, const Options &options);
+  void report(Finding finding);
+  void runCluster(uint64_t index);
+
+  const Program &program;
+  const LaunchParams &params;
+  Memory &memory;
+  const Options &options;
+  std::vector<std::byte> *module = nullptr; ///< Module variables; shared by all launches of a kernel.
+  std::array<uint32_t, 3> numClusters{};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  Result result;
+  /// Atomic operations on global memory take the lock of their address.
+  std::mutex &lockOf(const void *at) { return locks[(reinterpret_cast<uintptr_t>(at) >> 4) % locks.size()]; }
+  /// Calls `part(at, offset, bytes)` for the pieces of a range, each under its lock.
+  template <typename Part> void reduceGlobal(std::byte *to, uint32_t bytes, Part part) {
+    for (uint32_t done = 0, size; done < bytes; done += size) {
+      size = std::min<uint32_t>(bytes - done, 16 - (reinterpret_cast<uintptr_t>(to + done) & 15));
+      std::lock_guard lock(lockOf(to + done));
+      part(to + done, done, size);
+    }
+  }
+
+private:
+  std::array<std::mutex, 64> locks;
+};
+
+class Cluster {
+public:
+  Cluster(Launch &launch, std::array<uint32_t, 3> id);
+  void run();
+
+  Launch &launch;
+  const Program &program;
+  const std::array<uint32_t, 3> id;
+  std::vector<std::unique_ptr<Cta>> ctas;
+  AsyncQueue async;
+  uint64_t steps = 0;
+  uint64_t version = 0; ///< Grows with every effect that another warp may see.
+  bool failed = false;
+  Stats stats;
+  std::vector<std::byte> params; ///< The parameter block.
+  /// Global memory, with the allocations used last kept at hand.
+  std::byte *global(uint64_t address, uint64_t bytes);
+
+  // Cluster barrier (9.7.13.3).
+  uint64_t generation = 0;
+  llvm::SmallVector<llvm::SmallVector<Mask, 8>, 2> arrived; ///< By CTA and warp.
+  void tryRelease();
+
+private:
+  void reportDeadlock();
+  void reportLimit(const Warp &warp);
+  struct Span {
+    uint64_t begin = 1, size = 0;
+    std::byte *data = nullptr;
+  };
+  std::array<Span, 4> spans;
+  unsigned nextSpan = 0;
+};
+
+/// What group `group` of `warp` waits for, in words.
+std::string describeWait(const Warp &warp, const Group &group);
+std::string describeMbarrier(const Warp &warp, const Wait &wait);
+
+/// Decodes; nullptr when the entry is missing.
+std::unique_ptr<Program> decode(const ptx::Module &module, llvm::StringRef entry);
+
+} // namespace gemmc::emu

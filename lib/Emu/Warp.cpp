@@ -1,0 +1,356 @@
+#include "Lanes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace gemmc::emu {
+
+Warp::Warp(Cta &cta, unsigned index, Mask existing)
+    : cta(cta), cluster(cta.cluster), program(cluster.program), index(index), alive(existing),
+      constants(program.constants.data()), args(program.args.data()), rowStorage(program.numRows),
+      preds(program.numPreds) {
+  rows = rowStorage.data();
+  std::memset(static_cast<void *>(rows), 0xff, rowStorage.size() * sizeof(Row)); // NaNs, all ones: easy to notice
+  preds[1] = allLanes;
+  local.assign(size_t(program.localBytes) * numLanes, std::byte(0xff));
+  groups.emplace_back();
+  groups.back().mask = existing;
+  fillSpecials();
+}
+
+// --- Special registers
+
+namespace {
+unsigned componentOf(char letter) { return letter == 'x' ? 0 : letter == 'y' ? 1 : letter == 'z' ? 2 : 3; }
+
+/// The vector registers; nullopt when `name` is none of them.
+std::optional<uint32_t> vectorSpecial(StringRef name, const Warp &warp, uint32_t thread) {
+  auto [stem, letter] = name.split('.');
+  if (letter.size() != 1)
+    return std::nullopt;
+  const Cluster &cluster = warp.cluster;
+  const LaunchParams &params = cluster.launch.params;
+  unsigned c = componentOf(letter[0]);
+  if (c == 3) // the fourth component: 0 for an index, 1 for a size
+    return stem == "%ntid" || stem.starts_with("%ncta") || stem == "%nclusterid" || stem == "%cluster_nctaid";
+  auto [x, y, z] = params.block;
+  uint32_t tid[3] = {thread % x, thread / x % y, thread / x / y};
+  return StringSwitch<std::optional<uint32_t>>(stem)
+      .Case("%tid", tid[c])
+      .Case("%ntid", params.block[c])
+      .Case("%ctaid", warp.cta.id[c])
+      .Case("%nctaid", params.grid[c])
+      .Case("%clusterid", cluster.id[c])
+      .Case("%nclusterid", cluster.launch.numClusters[c])
+      .Case("%cluster_ctaid", warp.cta.id[c] % params.cluster[c])
+      .Case("%cluster_nctaid", params.cluster[c])
+      .Default(std::nullopt);
+}
+std::optional<uint64_t> scalarSpecial(StringRef name, const Warp &warp, unsigned lane) {
+  const LaunchParams &params = warp.cluster.launch.params;
+  const Program &program = warp.program;
+  uint32_t sharedBytes = std::max(program.staticShared, program.dynamicOffset + params.dynamicShared);
+  Mask below = (Mask(1) << lane) - 1, self = Mask(1) << lane;
+  return StringSwitch<std::optional<uint64_t>>(name)
+      .Case("%laneid", lane)
+      .Case("%warpid", warp.index)
+      .Case("%nwarpid", (warp.cta.numThreads + numLanes - 1) / numLanes)
+      .Case("%smid", warp.cta.rank)
+      .Case("%nsmid", warp.cluster.ctas.size())
+      .Case("%gridid", 1)
+      .Case("%lanemask_eq", self)
+      .Case("%lanemask_lt", below)
+      .Case("%lanemask_le", below | self)
+      .Case("%lanemask_gt", ~(below | self))
+      .Case("%lanemask_ge", ~below)
+      .Case("%cluster_ctarank", warp.cta.rank)
+      .Case("%cluster_nctarank", warp.cluster.ctas.size())
+      .Case("%dynamic_smem_size", params.dynamicShared)
+      .Case("%total_smem_size", sharedBytes)
+      .Case("%aggr_smem_size", sharedBytes)
+      .Default(std::nullopt);
+}
+} // namespace
+
+bool isSpecialModelled(StringRef name) {
+  auto [stem, letter] = name.split('.');
+  return StringSwitch<bool>(stem)
+      .Cases("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid",
+             letter.size() == 1)
+      .Cases("%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid", true)
+      .Cases("%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge", true)
+      .Cases("%cluster_ctarank", "%cluster_nctarank", "%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size", true)
+      .Default(false);
+}
+
+void Warp::fillSpecials() {
+  for (const SpecialSlot &special : program.specials)
+    for (unsigned l = 0; l < numLanes; ++l) {
+      std::optional<uint64_t> value = vectorSpecial(special.name, *this, thread(l));
+      if (!value)
+        value = scalarSpecial(special.name, *this, l);
+      Arg arg;
+      arg.bits = special.bits;
+      arg.slot = special.slot;
+      set(arg, l, value.value_or(0));
+    }
+  for (const SymbolSlot &symbol : program.symbols)
+    for (unsigned l = 0; l < numLanes; ++l) {
+      Arg arg;
+      arg.bits = symbol.bits;
+      arg.slot = symbol.slot;
+      set(arg, l, (uint64_t(cta.rank) << window::rankShift) + symbol.offset);
+    }
+}
+
+// --- Values and findings
+
+void Warp::set(const Arg &arg, unsigned lane, uint64_t value) {
+  if (arg.bits > 32)
+    write<uint64_t>(arg)[lane] = value;
+  else
+    write<uint32_t>(arg)[lane] = arg.bits == 32 ? value : value & ((1u << arg.bits) - 1);
+}
+
+static Step report(Warp &warp, Verdict verdict, const Code &code, unsigned lane, StringRef rule, const Twine &message) {
+  Finding finding;
+  finding.verdict = verdict;
+  finding.code = rule.str();
+  finding.message = message.str();
+  finding.line = code.line;
+  finding.cta = warp.cta.id;
+  finding.thread = warp.thread(lane);
+  warp.cluster.launch.report(std::move(finding));
+  warp.cluster.failed = true;
+  return Step::Stop;
+}
+Step Warp::fail(const Code &code, unsigned lane, StringRef rule, const Twine &message) {
+  return report(*this, Verdict::error, code, lane, rule, message);
+}
+Step Warp::incomplete(const Code &code, unsigned lane, StringRef rule, const Twine &message) {
+  return report(*this, Verdict::incomplete, code, lane, rule, message);
+}
+
+Step unmodelled(Warp &warp, const Code &code, Mask mask) {
+  return warp.incomplete(code, firstLane(mask), "unmodelled",
+                         Twine("the emulator does not model `") + (code.inst ? code.inst->mnemonic() : "") + "`");
+}
+
+// --- Memory
+
+namespace {
+struct Window {
+  std::byte *data = nullptr;
+  std::string problem; ///< Why there is no such memory.
+};
+
+Window sharedWindow(Warp &warp, Where where, uint64_t address, uint64_t bytes) {
+  uint64_t rank = address >> window::rankShift, offset = address & ((1u << window::rankShift) - 1);
+  if (where == Where::Shared && rank != warp.cta.rank)
+    return {nullptr, formatv("is in the window of CTA {0} of the cluster, not of the executing CTA {1}", rank,
+                             warp.cta.rank)};
+  if (rank >= warp.cluster.ctas.size())
+    return {nullptr, formatv("is in the window of CTA {0}; the cluster has {1}", rank, warp.cluster.ctas.size())};
+  Cta &cta = *warp.cluster.ctas[rank];
+  if (rank != warp.cta.rank && cta.done())
+    return {nullptr, formatv("is in the window of CTA {0} of the cluster, which has exited", rank)};
+  if (offset < window::sharedBase || offset + bytes > cta.shared.size())
+    return {nullptr, formatv("is outside the CTA's {0} bytes of shared memory ({1:x} to {2:x})",
+                             cta.shared.size() - window::sharedBase, window::sharedBase, cta.shared.size())};
+  return {cta.shared.data() + offset, ""};
+}
+Window bytesOf(std::vector<std::byte> &storage, uint64_t offset, uint64_t bytes, const char *what) {
+  if (offset > storage.size() || bytes > storage.size() - offset)
+    return {nullptr, formatv("is outside {0} ({1} bytes)", what, storage.size())};
+  return {storage.data() + offset, ""};
+}
+Window globalWindow(Warp &warp, uint64_t address, uint64_t bytes) {
+  if (std::byte *data = warp.cluster.global(address, bytes))
+    return {data, ""};
+  auto near = warp.cluster.launch.memory.nearest(address);
+  if (!near)
+    return {nullptr, "is in no allocation: there is none"};
+  return {nullptr, formatv("is in no allocation; the nearest is {0:x} to {1:x} ({2} bytes)", near->begin,
+                           near->begin + near->size, near->size)};
+}
+} // namespace
+
+std::byte *Warp::memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code) {
+  uint64_t offset = address;
+  Where space = where;
+  if (where == Where::Generic || where == Where::Global || where == Where::Const || where == Where::Param) {
+    // Only generic addresses reach all windows; the others have windows of their own.
+    uint64_t which = address / window::size;
+    if (where == Where::Generic && (which == 1 || which == 2)) {
+      space = which == 1 ? Where::SharedCluster : Where::Local;
+      offset = address % window::size;
+    } else if (which == 3 && where != Where::Global)
+      space = Where::Param, offset = address % window::size;
+    else if (which == 4 && where != Where::Param)
+      space = Where::Const, offset = address % window::size;
+    else
+      space = where == Where::Generic ? Where::Global : where;
+  }
+  Window found;
+  if (align & (align - 1) || address % align)
+    found.problem = formatv("is not aligned to {0} bytes", align);
+  else if (space == Where::Shared || space == Where::SharedCluster)
+    found = sharedWindow(*this, space, offset, bytes);
+  else if (space == Where::Local) {
+    if (offset + bytes > program.localBytes || offset > program.localBytes)
+      found.problem = formatv("is outside the thread's {0} bytes of local memory", program.localBytes);
+    else
+      found.data = local.data() + size_t(lane) * program.localBytes + offset;
+  } else if (space == Where::Param && offset != address)
+    found = bytesOf(cluster.params, offset, bytes, "the kernel's parameters");
+  else if (space == Where::Const && offset != address)
+    found = bytesOf(*cluster.launch.module, offset, bytes, "the module's variables");
+  else if (space == Where::Global)
+    found = globalWindow(*this, address, bytes);
+  else
+    found.problem = formatv("is not an address of the {0} space", nameOf(space));
+  if (!found.data)
+    fail(code, lane, "mem", formatv("access of {0} bytes at {1} address {2:x} {3}", bytes, nameOf(where), address,
+                                    found.problem).str());
+  return found.data;
+}
+
+// --- Groups of lanes
+
+std::optional<Step> Warp::converge(const Code &code, Mask mask, Mask wanted) {
+  Wait &wait = group().wait;
+  if (wait.what == Wait::Converge) {
+    if (Mask gone = wait.lanes & ~alive)
+      return fail(code, firstLane(mask), "NB-2",
+                  formatv("lane {0} exited while lanes {1:x} waited for it to execute this instruction with them",
+                          firstLane(gone), mask).str());
+    wait.what = Wait::None;
+  }
+  Mask missing = wanted & ~mask;
+  if (!missing)
+    return std::nullopt;
+  if (Mask skipped = missing & group().mask)
+    return fail(code, firstLane(skipped), "NB-2",
+                formatv("lane {0} does not execute this instruction, as its guard is false, but lane {1} does: all lanes "
+                        "must execute it together",
+                        firstLane(skipped), firstLane(mask)).str());
+  wait.what = Wait::Converge;
+  wait.lanes = wanted;
+  return Step::Block;
+}
+
+Step Warp::branch(Mask taken, uint32_t target) {
+  Group &here = group();
+  if (taken == here.mask) {
+    here.pc = target;
+    return Step::Jump;
+  }
+  here.mask &= ~taken;
+  ++here.pc;
+  Group other;
+  other.pc = target;
+  other.mask = taken;
+  groups.push_back(other);
+  return Step::Regroup;
+}
+
+Step Warp::exit(Mask mask) {
+  alive &= ~mask;
+  async.finishCopies(mask);
+  forLanes(mask, [&](unsigned l) { cluster.async.finish(*this, l); });
+  Group &here = group();
+  here.mask &= ~mask;
+  ++here.pc;
+  if (!here.mask)
+    groups.erase(groups.begin() + current);
+  ++cluster.version;
+  cta.exited();
+  cluster.tryRelease();
+  return Step::Regroup;
+}
+
+/// Joins groups that stand at the same instruction, then picks the one that is furthest behind and not stuck.
+Group *Warp::choose() {
+  for (unsigned i = 0; i < groups.size(); ++i)
+    for (unsigned j = groups.size(); j-- > i + 1;) {
+      Group &a = groups[i], &b = groups[j];
+      if (a.pc != b.pc || a.wait.arrived || b.wait.arrived)
+        continue;
+      Mask lanes = (a.wait.what == Wait::Converge ? a.wait.lanes : 0) | (b.wait.what == Wait::Converge ? b.wait.lanes : 0);
+      a.mask |= b.mask;
+      a.stuck = false;
+      a.wait = Wait();
+      a.wait.what = lanes ? Wait::Converge : Wait::None;
+      a.wait.lanes = lanes;
+      groups.erase(groups.begin() + j);
+    }
+  Group *best = nullptr;
+  for (Group &group : groups)
+    if (!group.stuck && (!best || group.pc < best->pc))
+      best = &group;
+  if (best)
+    current = best - groups.data();
+  return best;
+}
+
+bool Warp::run(uint64_t budget) {
+  for (Group &group : groups)
+    group.stuck = false;
+  bool progress = false;
+  const Code *const code = program.code.data();
+  while (Group *chosen = choose()) {
+    uint32_t limit = ~0u; // where it meets, or passes, another group
+    for (Group &other : groups)
+      if (&other != chosen && other.pc > chosen->pc)
+        limit = std::min(limit, other.pc);
+    uint32_t pc = chosen->pc;
+    const Mask lanes = chosen->mask;
+    for (bool regroup = false; !regroup;) {
+      const Code &here = code[pc];
+      Mask mask = lanes;
+      if (here.guard >= 0)
+        mask &= preds[here.guard] ^ (here.guardNegated ? allLanes : 0);
+      Step step = Step::Next;
+      if (mask) {
+        groups[current].pc = pc;
+        step = here.run(*this, here, mask);
+      }
+      switch (step) {
+      case Step::Yield: // other lanes of the warp have their turn, too
+        groups[current].stuck = regroup = true;
+        groups[current].pc = pc + 1;
+        [[fallthrough]];
+      case Step::Next:
+        if (groups[current].wait.what != Wait::None)
+          groups[current].wait = Wait();
+        ++pc;
+        break;
+      case Step::Jump:
+        pc = groups[current].pc;
+        break;
+      case Step::Block:
+        groups[current].stuck = true;
+        regroup = true;
+        continue;
+      case Step::Regroup:
+        regroup = true;
+        break;
+      case Step::Stop:
+        return progress;
+      }
+      progress = true;
+      ++cluster.steps;
+      if (!regroup)
+        groups[current].pc = pc;
+      if (!--budget)
+        return true;
+      regroup |= pc >= limit;
+    }
+  }
+  return progress;
+}
+
+} // namespace gemmc::emu

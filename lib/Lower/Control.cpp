@@ -1,0 +1,155 @@
+#include "Lowering.h"
+
+namespace gemmc {
+
+void Lowering::role(const Op &op) {
+  int64_t first = op.item("warps", 0), count = op.item("warps", 1), warps = kernel.number("threads") / 32;
+  Val end = b.label(op.subject.name + "_end");
+  b.blank();
+  b.comment(op.subject.name + ": warps " + llvm::Twine(first) + " to " + llvm::Twine(first + count - 1));
+  auto leaveWhen = [&](const char *mnemonic, int64_t bound) {
+    Val p = b.reg(Type::pred, "not_" + op.subject.name);
+    b(mnemonic, p, warp, bound);
+    b.when(p)("bra", end);
+  };
+  if (first > 0)
+    leaveWhen("setp.lt.u32", first);
+  if (first + count < warps)
+    leaveWhen("setp.ge.u32", first + count);
+  if (op.has("regs")) {
+    // The kernel starts with an equal share; the producer hands registers over to those who multiply.
+    bool gives = op.subject.name == "producer";
+    b(gives ? "setmaxnreg.dec.sync.aligned.u32" : "setmaxnreg.inc.sync.aligned.u32", op.number("regs"));
+  }
+  roleWarp = first;
+  roleWarps = count;
+  if (isWgmma) {
+    Val group = add(warp, -first, "role_warp");
+    variables["wg"] = count > 4 ? divide(group, 4, "wg") : Val(0);
+  }
+  // Ping-pong: consumer 0 has the first turn, which consumer 1 gives it.
+  if (op.subject.name == "consumer" && kernel.word("schedule") == "pingpong") {
+    Val second = b.reg(Type::pred, "second");
+    b("setp.eq.u32", second, variables["wg"], 1);
+    b.when(second)("bar.arrive", 1, 256);
+  }
+  ops(op.body);
+  b.place(end);
+}
+
+void Lowering::placeTile(const Val &id, const Val &tilesM, const Val &tilesN) {
+  bool alongM = kernel.word("raster") == "along_m";
+  int64_t group = kernel.number("group");
+  const Val &fastExtent = alongM ? tilesM : tilesN, &slowExtent = alongM ? tilesN : tilesM;
+  Val fast, slow;
+  if (fastExtent.isImm() && fastExtent.op.imm <= group) {
+    fast = remainder(id, fastExtent, "tile_fast");
+    slow = divide(id, fastExtent, "tile_slow");
+  } else if (group == 1) {
+    slow = remainder(id, slowExtent, "tile_slow");
+    fast = divide(id, slowExtent, "tile_fast");
+  } else {
+    b.comment("bands of " + llvm::Twine(group) + " tiles share operands in L2");
+    Val bandTiles = mul(slowExtent, group, "band_tiles");
+    Val band = divide(id, bandTiles, "band"), inBand = remainder(id, bandTiles, "in_band");
+    Val first = mul(band, group, "band_first");
+    Val size = group;
+    if (!(fastExtent.isImm() && fastExtent.op.imm % group == 0)) {
+      Val left = binary("sub.u32", inRegister(fastExtent, "fast_extent"), first, "band_left");
+      size = binary("min.u32", left, group, "band_size");
+    }
+    fast = add(first, remainder(inBand, size, "in_row"), "tile_fast");
+    slow = divide(inBand, size, "tile_slow");
+  }
+  Val tm = alongM ? fast : slow, tn = alongM ? slow : fast;
+  if (clusterM > 1)
+    tm = add(mul(tm, clusterM, "cluster_m"), rankM, "tm");
+  if (clusterN > 1)
+    tn = add(mul(tn, clusterN, "cluster_n"), rankN, "tn");
+  variables["tm"] = tm;
+  variables["tn"] = tn;
+}
+
+void Lowering::tiles(const Op &op) {
+  const Expr &m = kernel.root.expr("m"), &n = kernel.root.expr("n");
+  int64_t cluster = clusterM * clusterN;
+  Expr countM = ceilDiv(ceilDiv(m, kernel.root.item("block", 0)), clusterM);
+  Expr countN = ceilDiv(ceilDiv(n, kernel.root.item("block", 1)), clusterN);
+  bool persistent = kernel.word("persistent") == "on";
+  Expr count = countM * countN, sms = Expr::var("sms");
+  result.kernel.grid[0] = persistent ? minOf(count, maxOf(1, sms / cluster)) * cluster : count * cluster;
+
+  b.blank();
+  Val tilesM = value(countM), tilesN = value(countN);
+  Val id = b.reg(Type::b32, "tile");
+  b("mov.u32", id, b.special(cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
+  if (!persistent) {
+    placeTile(id, tilesM, tilesN);
+    return ops(op.body);
+  }
+
+  Val total = mul(tilesM, tilesN, "tiles"), step = b.reg(Type::b32, "tile_step");
+  b("mov.u32", step, b.special(cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
+  Val stride = step;
+  if (op.has("alternate")) {
+    Val offset = mul(step, variables["wg"], "tile_offset");
+    b("add.u32", id, id, offset);
+    stride = mul(step, op.number("alternate"), "tile_stride");
+  }
+  Val next = b.label("tile_loop"), end = b.label("tiles_done");
+  Val done = b.reg(Type::pred, "done");
+  b("setp.ge.u32", done, id, total);
+  b.when(done)("bra", end);
+  b.place(next);
+  placeTile(id, tilesM, tilesN);
+  ops(op.body);
+  b("add.u32", id, id, stride);
+  Val more = b.reg(Type::pred, "more");
+  b("setp.lt.u32", more, id, total);
+  b.when(more)("bra", next);
+  b.place(end);
+}
+
+void Lowering::loop(const Op &op) {
+  llvm::StringRef name = op.subject.name;
+  if (op.has("unroll")) {
+    for (int64_t i = op.number("from"); i < op.number("to"); ++i) {
+      variables[name] = i;
+      ops(op.body);
+    }
+    return;
+  }
+  b.blank();
+  Val i = b.reg(Type::b32, name), from = value(op.expr("from")), to = value(op.expr("to"));
+  b("mov.u32", i, from);
+  Val next = b.label((name + "_loop").str()), end = b.label((name + "_done").str());
+  bool runs = from.isImm() && to.isImm() && from.op.imm < to.op.imm;
+  if (!runs) {
+    Val none = b.reg(Type::pred, "none");
+    b("setp.ge.u32", none, i, to);
+    b.when(none)("bra", end);
+  }
+  b.place(next);
+  variables[name] = i;
+  ops(op.body);
+  b("add.u32", i, i, 1);
+  Val more = b.reg(Type::pred, "more");
+  b("setp.lt.u32", more, i, to);
+  b.when(more)("bra", next);
+  b.place(end);
+}
+
+void Lowering::elect(const Op &op) {
+  Val end = b.label("not_elected");
+  if (Val p = op.has("when") ? condition(op.expr("when")) : Val(); p.isReg())
+    b.unless(p)("bra", end);
+  Val other = b.reg(Type::pred, "other_warp"), elected = b.reg(Type::pred, "elected");
+  b("setp.ne.u32", other, warp, roleWarp + op.number("warp"));
+  b.when(other)("bra", end);
+  b("elect.sync", ptx::pair(b.sink(), elected), -1);
+  b.unless(elected)("bra", end);
+  ops(op.body);
+  b.place(end);
+}
+
+} // namespace gemmc

@@ -1,0 +1,157 @@
+#include "Lowering.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace gemmc {
+
+Val Lowering::binary(llvm::StringRef mnemonic, const Val &a, const Val &c, llvm::StringRef name) {
+  Val d = b.reg(Type::b32, name);
+  b.emit(mnemonic, {d, a, c});
+  return d;
+}
+
+Val Lowering::inRegister(const Val &value, llvm::StringRef name) {
+  if (value.isReg())
+    return value;
+  Val reg = b.reg(Type::b32, name);
+  b("mov.u32", reg, value);
+  return reg;
+}
+
+Val Lowering::floatInRegister(const Val &value) {
+  if (value.isReg())
+    return value;
+  Val reg = b.reg(Type::f32, "factor");
+  b("mov.f32", reg, value);
+  return reg;
+}
+
+Val Lowering::add(const Val &a, const Val &c, llvm::StringRef name) {
+  if (a.isImm() && c.isImm())
+    return a.op.imm + c.op.imm;
+  if (a.isImm())
+    return add(c, a, name);
+  return c.isImm(0) ? a : binary("add.u32", a, c, name);
+}
+
+Val Lowering::mul(const Val &a, const Val &c, llvm::StringRef name) {
+  if (a.isImm() && c.isImm())
+    return a.op.imm * c.op.imm;
+  if (a.isImm())
+    return mul(c, a, name);
+  if (c.isImm(0) || c.isImm(1))
+    return c.isImm(0) ? Val(0) : a;
+  if (c.isImm() && llvm::isPowerOf2_64(c.op.imm))
+    return binary("shl.b32", a, llvm::Log2_64(c.op.imm), name);
+  return binary("mul.lo.u32", a, c, name);
+}
+
+Val Lowering::divide(const Val &a, const Val &c, llvm::StringRef name) {
+  if (a.isImm() && c.isImm())
+    return a.op.imm / c.op.imm;
+  if (c.isImm(1))
+    return a;
+  if (c.isImm() && llvm::isPowerOf2_64(c.op.imm))
+    return binary("shr.u32", a, llvm::Log2_64(c.op.imm), name);
+  return binary("div.u32", inRegister(a, name), c, name);
+}
+
+Val Lowering::remainder(const Val &a, const Val &c, llvm::StringRef name) {
+  if (a.isImm() && c.isImm())
+    return a.op.imm % c.op.imm;
+  if (c.isImm(1))
+    return 0;
+  if (c.isImm() && llvm::isPowerOf2_64(c.op.imm))
+    return binary("and.b32", a, c.op.imm - 1, name);
+  return binary("rem.u32", inRegister(a, name), c, name);
+}
+
+Val Lowering::wide(const Val &a, const Val &c, llvm::StringRef name) {
+  if (a.isImm() && c.isImm())
+    return a.op.imm * c.op.imm;
+  if (a.isImm(0) || c.isImm(0))
+    return 0;
+  Val d = b.reg(Type::b64, name);
+  if (c.isImm() && llvm::isUInt<31>(c.op.imm)) {
+    b("mul.wide.u32", d, a, c);
+    return d;
+  }
+  if (a.isImm()) {
+    b("mul.lo.u64", d, c, a);
+    return d;
+  }
+  Val extended = b.reg(Type::b64, name);
+  b("cvt.u64.u32", extended, a);
+  b("mul.lo.u64", d, extended, c);
+  return d;
+}
+
+Val Lowering::add64(const Val &a, const Val &c, llvm::StringRef name) {
+  if (a.isImm() && c.isImm())
+    return a.op.imm + c.op.imm;
+  if (a.isImm())
+    return add64(c, a, name);
+  if (c.isImm(0))
+    return a;
+  Val d = b.reg(Type::b64, name);
+  b("add.s64", d, a, c);
+  return d;
+}
+
+Val Lowering::variable(llvm::StringRef name) {
+  if (auto cursor = cursors.find(name); cursor != cursors.end())
+    return cursor->second.slot;
+  auto found = variables.find(name);
+  assert(found != variables.end() && "the verifier lets only known variables through");
+  return found->second;
+}
+
+Val Lowering::value(const Expr &expr) {
+  switch (expr.kind()) {
+  case Expr::Const:
+    return expr.constant();
+  case Expr::Var:
+    return variable(expr.name());
+  case Expr::Add:
+    return add(value(expr.lhs()), value(expr.rhs()), "sum");
+  case Expr::Sub: {
+    Val a = value(expr.lhs()), c = value(expr.rhs());
+    return c.isImm() ? add(a, -c.op.imm, "difference") : binary("sub.u32", inRegister(a, "difference"), c, "difference");
+  }
+  case Expr::Mul:
+    return mul(value(expr.lhs()), value(expr.rhs()), "product");
+  case Expr::Div:
+    return divide(value(expr.lhs()), value(expr.rhs()), "quotient");
+  case Expr::Mod:
+    return remainder(value(expr.lhs()), value(expr.rhs()), "remainder");
+  case Expr::CeilDiv: {
+    Val divisor = value(expr.rhs());
+    Val rounded = divisor.isImm() ? add(value(expr.lhs()), divisor.op.imm - 1, "rounded")
+                                  : add(add(value(expr.lhs()), divisor, "rounded"), -1, "rounded");
+    return divide(rounded, divisor, "quotient");
+  }
+  case Expr::Min:
+    return binary("min.u32", inRegister(value(expr.lhs()), "least"), value(expr.rhs()), "least");
+  case Expr::Max:
+    return binary("max.u32", inRegister(value(expr.lhs()), "most"), value(expr.rhs()), "most");
+  default:
+    llvm_unreachable("a condition where a number is wanted");
+  }
+}
+
+Val Lowering::condition(const Expr &expr) {
+  if (expr.isConst())
+    return expr.constant() ? Val() : [&] {
+      Val never = b.reg(Type::pred, "never");
+      b("setp.ne.u32", never, 0, 0);
+      return never;
+    }();
+  assert((expr.kind() == Expr::Lt || expr.kind() == Expr::Le) && "passes make no other conditions");
+  Val p = b.reg(Type::pred, "p");
+  Val left = inRegister(value(expr.lhs()), "left");
+  b(expr.kind() == Expr::Lt ? "setp.lt.u32" : "setp.le.u32", p, left, value(expr.rhs()));
+  return p;
+}
+
+bool Lowering::covers(const Expr &extent, int64_t step) { return extent.isConst() && extent.constant() % step == 0; }
+
+} // namespace gemmc

@@ -1,0 +1,263 @@
+#include "Lowering.h"
+#include "llvm/ADT/StringExtras.h"
+#include <set>
+
+namespace gemmc {
+namespace {
+constexpr llvm::StringLiteral sharedName = "smem";
+
+/// Which launch variables the kernel reads: those of its sizes and pitches.
+std::set<std::string> variablesOf(const tile::Kernel &kernel) {
+  std::set<std::string> names;
+  auto collect = [&](const Expr &expr) { expr.forEachVar([&](llvm::StringRef name) { names.insert(name.str()); }); };
+  for (llvm::StringRef key : {"m", "n", "k"})
+    collect(kernel.root.expr(key));
+  bool tma = kernel.word("copy") == "tma";
+  for (const Op &op : kernel.body())
+    if (op.kind == OpKind::Tensor && !(tma && (op.subject.name == "A" || op.subject.name == "B")))
+      collect(op.expr("ld"));
+  return names;
+}
+
+Elem elemOf(const Op &op) { return *parseElem(op.word("type")); }
+} // namespace
+
+Lowering::Lowering(const tile::Kernel &kernel)
+    : kernel(kernel), function(result.module.functions.emplace_back()), b(function) {
+  isWgmma = kernel.word("instruction") == "wgmma";
+  isTma = kernel.word("copy") == "tma";
+  clusterM = kernel.root.item("cluster", 0);
+  clusterN = kernel.root.item("cluster", 1);
+  function.name = kernel.name().str();
+  unsigned threads = kernel.number("threads");
+  function.reqntid = {threads, 1, 1};
+  if (kernel.root.has("consumer_regs"))
+    function.minnctapersm = 1; // setmaxnreg needs a register cap at entry
+  result.module.target = kernel.word("target").str();
+  result.module.versionMajor = 8;
+  result.module.versionMinor = isTma ? 3 : 0;
+  result.kernel.name = function.name;
+  result.kernel.block = {threads, 1, 1};
+  uint32_t cluster = clusterM * clusterN;
+  if (cluster > 1)
+    function.reqnctapercluster = {cluster, 1, 1};
+  result.kernel.cluster = {cluster, 1, 1};
+  result.kernel.dynamicShared = kernel.number("shared");
+}
+
+Lowered Lowering::run() {
+  declareParams();
+  identify();
+  declareViews();
+  initBarriers();
+  ops(kernel.body());
+  finish();
+  return std::move(result);
+}
+
+/// Tensor maps first (they are aligned to 64 bytes), then pointers, sizes, scales.
+void Lowering::declareParams() {
+  using ptx::ParamInfo;
+  auto add = [&](ParamInfo::Kind kind, Type type, llvm::StringRef name, llvm::StringRef source, Expr value = 0) {
+    bool map = kind == ParamInfo::TensorMap;
+    ptx::Variable param;
+    param.space = ptx::Space::param;
+    param.type = type;
+    param.name = name.str();
+    if (map) {
+      param.align = 64;
+      param.extent = {128};
+    }
+    function.params.push_back(param);
+    result.kernel.params.push_back({kind, name.str(), type, source.str(), value});
+  };
+  auto isTensor = [](const Op &op) { return op.kind == OpKind::Tensor; };
+  auto byTma = [&](const Op &op) { return isTma && (op.subject.name == "A" || op.subject.name == "B"); };
+  for (const Op &op : kernel.body())
+    if (isTensor(op) && byTma(op))
+      add(ParamInfo::TensorMap, Type::b8, op.word("buffer").str() + "_map", op.word("buffer").str() + "_map");
+  for (const Op &op : kernel.body())
+    if (isTensor(op) && !byTma(op))
+      add(ParamInfo::Pointer, Type::u64, op.word("buffer").str() + "_ptr", op.word("buffer"));
+  for (const std::string &name : variablesOf(kernel))
+    add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
+  tile::walk(kernel.body(), [&](const Op &op) {
+    if (op.kind != OpKind::Store)
+      return;
+    for (llvm::StringRef key : {"alpha", "beta"})
+      if (op.word(key) == "dynamic")
+        add(ParamInfo::Float, Type::f32, key, key);
+  });
+}
+
+/// Who am I: thread, lane, warp, place in the cluster; where shared memory starts; the parameters.
+void Lowering::identify() {
+  tid = b.reg(Type::b32, "tid");
+  b("mov.u32", tid, b.special("%tid.x"));
+  lane = binary("and.b32", tid, 31, "lane");
+  Val warpOfThread = binary("shr.u32", tid, 5, "warp_of_thread");
+  // One lane's value for all: the compiler then knows that the warp takes one way at each branch on it.
+  warp = b.reg(Type::b32, "warp");
+  b("shfl.sync.idx.b32", warp, warpOfThread, 0, 31, -1);
+  if (clusterM * clusterN > 1) {
+    rank = b.reg(Type::b32, "rank");
+    b("mov.u32", rank, b.special("%cluster_ctarank"));
+    rankM = remainder(rank, clusterM, "rank_m");
+    rankN = divide(rank, clusterM, "rank_n");
+  }
+
+  ptx::Variable shared;
+  shared.space = ptx::Space::shared;
+  shared.type = Type::b8;
+  shared.align = 1024;
+  shared.name = sharedName.str();
+  shared.extent = {0};
+  shared.isExtern = true;
+  result.module.vars.push_back(shared);
+  sharedBase = b.reg(Type::b32, "smem_base");
+  b("mov.u32", sharedBase, b.symbol(sharedName));
+
+  for (const ptx::ParamInfo &param : result.kernel.params) {
+    switch (param.kind) {
+    case ptx::ParamInfo::TensorMap:
+      break;
+    case ptx::ParamInfo::Pointer: {
+      Val raw = b.reg(Type::b64, param.name), address = b.reg(Type::b64, param.source + "_base");
+      b("ld.param.u64", raw, at(b.symbol(param.name)));
+      b("cvta.to.global.u64", address, raw);
+      variables[param.name] = address;
+      break;
+    }
+    case ptx::ParamInfo::Int: {
+      bool is64 = param.type == Type::u64;
+      Val reg = b.reg(is64 ? Type::b64 : Type::b32, param.name);
+      b(is64 ? "ld.param.u64" : "ld.param.u32", reg, at(b.symbol(param.name)));
+      variables[param.name] = reg;
+      break;
+    }
+    case ptx::ParamInfo::Float: {
+      Val reg = b.reg(Type::f32, param.name);
+      b("ld.param.f32", reg, at(b.symbol(param.name)));
+      (param.name == "alpha" ? alpha : beta) = reg;
+      break;
+    }
+    }
+  }
+}
+
+void Lowering::declareViews() {
+  for (const Op &op : kernel.body()) {
+    llvm::StringRef name = op.subject.name;
+    if (op.kind == OpKind::Tensor) {
+      TensorView view{elemOf(op), op.word("order") == "row" ? Order::row : Order::col, op.expr("rows"), op.expr("cols"),
+                      {}, {}, {}, op.number("align"), op.word("buffer").str()};
+      if (auto found = variables.find(view.buffer + "_ptr"); found != variables.end()) {
+        view.base = found->second;
+        const Expr &ld = op.expr("ld");
+        view.ld = ld.isConst() ? Val(ld.constant()) : variables[ld.name()];
+      } else {
+        Val map = b.reg(Type::b64, view.buffer + "_map_param");
+        view.map = b.reg(Type::b64, view.buffer + "_map");
+        b("mov.b64", map, b.symbol(view.buffer + "_map"));
+        b("cvta.param.u64", view.map, map);
+      }
+      tensors.try_emplace(name, std::move(view));
+    } else if (op.kind == OpKind::Shared) {
+      SharedTile tile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", bytesOf(elemOf(op)),
+                      *parseSharedLayout(op.word("swizzle")));
+      buffers.try_emplace(name, SharedView{tile, op.number("offset"), op.number("stages", 1), name.back()});
+    } else if (op.kind == OpKind::Accumulator) {
+      AccumulatorView view{op.word("type") == "f16", op.item("warp", 0), op.item("warp", 1), isWgmma ? 64 : 16, {}};
+      int64_t perBlock = view.blockRows * view.warpN / (isWgmma ? 128 : 32) / (view.half ? 2 : 1);
+      for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
+        view.regs.push_back(b.regs(view.half ? Type::b32 : Type::f32, ("acc" + llvm::Twine(i) + "_").str(), perBlock));
+      accumulators.try_emplace(name, std::move(view));
+    } else if (op.kind == OpKind::Fragment) {
+      // A: four registers for 16 rows; B: four for 16 columns, two n8 tiles.
+      const Op &acc = *kernel.declaration(op.ref("of").name);
+      int64_t tiles = acc.item("warp", op.word("operand") == "a" ? 0 : 1) / 16;
+      FragmentView view;
+      for (int64_t i = 0; i < op.number("buffers"); ++i)
+        view.regs.push_back(b.regs(Type::b32, (op.word("operand") + "frag" + llvm::Twine(i) + "_").str(), 4 * tiles));
+      fragments.try_emplace(name, std::move(view));
+    }
+  }
+}
+
+void Lowering::ops(const std::vector<Op> &body) {
+  for (const Op &inner : body) {
+    b.setOrigin(inner.range);
+    op(inner);
+  }
+}
+
+void Lowering::op(const Op &op) {
+  switch (op.kind) {
+  case OpKind::Tensor:
+  case OpKind::Shared:
+  case OpKind::Barrier:
+  case OpKind::Accumulator:
+  case OpKind::Fragment:
+    return; // declareViews
+  case OpKind::Role:
+    return role(op);
+  case OpKind::Tiles:
+    return tiles(op);
+  case OpKind::For:
+    return loop(op);
+  case OpKind::Elect:
+    return elect(op);
+  case OpKind::Copy:
+    return copy(op);
+  case OpKind::Commit:
+    b("cp.async.commit_group");
+    return;
+  case OpKind::WaitGroup:
+    b("cp.async.wait_group", op.number("pending"));
+    return;
+  case OpKind::Sync:
+    b("bar.sync", 0);
+    return;
+  case OpKind::Cursor:
+    return cursor(op);
+  case OpKind::Advance:
+    return advance(op);
+  case OpKind::Expect:
+    return expect(op);
+  case OpKind::Wait:
+    return wait(op);
+  case OpKind::Arrive:
+    return arrive(op);
+  case OpKind::Turn:
+    return turn(op);
+  case OpKind::Zero:
+    return zero(op);
+  case OpKind::Load:
+    return load(op);
+  case OpKind::Mma:
+    return mma(op);
+  case OpKind::Wgmma:
+    return wgmma(op);
+  case OpKind::WaitWgmma:
+    b("wgmma.wait_group.sync.aligned", op.number("pending"));
+    return;
+  case OpKind::Store:
+    return store(op);
+  case OpKind::Multiply:
+    break;
+  }
+  llvm_unreachable("split-multiply replaces every multiply");
+}
+
+void Lowering::finish() {
+  if (clusterM * clusterN > 1) {
+    b.comment("no CTA leaves while others may still signal its barriers");
+    b("barrier.cluster.arrive.release");
+    b("barrier.cluster.wait.acquire");
+  }
+  b("ret");
+}
+
+Lowered lowerKernel(const tile::Kernel &kernel) { return Lowering(kernel).run(); }
+
+} // namespace gemmc

@@ -1,0 +1,134 @@
+/// The state of one lowering, and its parts by theme, a file each.
+#pragma once
+#include "gemmc/Layout/SharedTile.h"
+#include "gemmc/Lower/Lower.h"
+#include "gemmc/PTX/Builder.h"
+#include "gemmc/Support/Types.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace gemmc {
+
+using ptx::Type;
+using ptx::Val;
+using tile::Op;
+using tile::OpKind;
+
+/// A tensor of the kernel with its address and pitch in registers or constants.
+struct TensorView {
+  Elem type;
+  Order order;
+  Expr rows, cols;
+  Val base;    ///< b64 address; not for tensors that only TMA reads.
+  Val ld;      ///< Elements: an immediate or a b64 register.
+  Val map;     ///< b64 address of the tensor map, or None.
+  int64_t align = 1;
+  std::string buffer;
+  int64_t elemBytes() const { return bytesOf(type); }
+};
+
+struct SharedView {
+  SharedTile tile;
+  int64_t offset, stages;
+  char operand; ///< 'A' or 'B'.
+};
+
+/// Accumulator registers of one thread: [row block][index]. A row block is 16 rows (mma) or 64 (wgmma) of the warp tile.
+struct AccumulatorView {
+  bool half;           ///< f16: two values a register.
+  int64_t warpM, warpN;
+  int64_t blockRows;   ///< 16 or 64.
+  std::vector<std::vector<Val>> regs;
+};
+
+struct FragmentView {
+  std::vector<std::vector<Val>> regs; ///< [buffer][register]
+};
+
+struct CursorView {
+  Val slot, phase;
+  int64_t stages;
+};
+
+class Lowering {
+public:
+  explicit Lowering(const tile::Kernel &kernel);
+  Lowered run();
+
+private:
+  // Lowering.cpp: parameters, declarations, the order of things.
+  void declareParams();
+  void declareViews();
+  void identify();
+  void ops(const std::vector<Op> &body);
+  void op(const Op &op);
+  void finish();
+
+  // Expressions.cpp: integer expressions to 32-bit registers or immediates; conditions to predicates.
+  Val value(const Expr &expr);
+  Val condition(const Expr &expr); ///< None: always true.
+  Val variable(llvm::StringRef name);
+  Val add(const Val &a, const Val &b, llvm::StringRef name);
+  Val mul(const Val &a, const Val &b, llvm::StringRef name);
+  Val binary(llvm::StringRef mnemonic, const Val &a, const Val &b, llvm::StringRef name);
+  Val divide(const Val &a, const Val &b, llvm::StringRef name);
+  Val remainder(const Val &a, const Val &b, llvm::StringRef name);
+  Val wide(const Val &a, const Val &b, llvm::StringRef name);              ///< a (32) * b (imm or 64) as 64 bits.
+  Val add64(const Val &a, const Val &b, llvm::StringRef name);
+  Val inRegister(const Val &value, llvm::StringRef name);
+  Val floatInRegister(const Val &value);
+  /// Whether `extent` is known to be a multiple of `step`: then no tile reaches beyond it.
+  static bool covers(const Expr &extent, int64_t step);
+
+  // Control.cpp
+  void role(const Op &op);
+  void tiles(const Op &op);
+  void placeTile(const Val &id, const Val &clusterTilesM, const Val &clusterTilesN);
+  void loop(const Op &op);
+  void elect(const Op &op);
+
+  // Copy.cpp, Tma.cpp
+  void copy(const Op &op);
+  void copyByThreads(const Op &op, const TensorView &tensor, const SharedView &shared);
+  void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
+
+  // Sync.cpp
+  void initBarriers();
+  void clusterBarrier();
+  void cursor(const Op &op);
+  void advance(const Op &op);
+  void expect(const Op &op);
+  void wait(const Op &op);
+  void arrive(const Op &op);
+  void turn(const Op &op);
+  Val barrierAddress(const tile::Ref &ref, llvm::StringRef name);
+  Val stageAddress(const SharedView &shared, const tile::Ref &ref, llvm::StringRef name);
+
+  // Mma.cpp, Wgmma.cpp
+  void zero(const Op &op);
+  void load(const Op &op);
+  void mma(const Op &op);
+  void wgmma(const Op &op);
+  uint64_t descriptorBits(const SharedView &shared) const;
+
+  // Store.cpp
+  void store(const Op &op);
+
+  const tile::Kernel &kernel;
+  Lowered result;
+  ptx::Function &function;
+  ptx::Builder b;
+  bool isWgmma, isTma;
+  int64_t clusterM, clusterN;
+  llvm::StringMap<Val> variables; ///< By name: launch variables, loop variables, tm, tn, wg.
+  llvm::StringMap<TensorView> tensors;
+  llvm::StringMap<SharedView> buffers;
+  llvm::StringMap<AccumulatorView> accumulators;
+  llvm::StringMap<FragmentView> fragments;
+  llvm::StringMap<CursorView> cursors;
+  Val tid, lane, warp, sharedBase;
+  Val rank, rankM, rankN;                ///< In the cluster; None without one.
+  int64_t roleWarp = 0, roleWarps = 0;   ///< Of the role being lowered.
+  Val alpha, beta;                       ///< f32 registers when given at launch.
+};
+
+} // namespace gemmc

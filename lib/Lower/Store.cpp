@@ -1,0 +1,267 @@
+#include "Lowering.h"
+
+namespace gemmc {
+namespace {
+
+/// What the epilogue of one tile needs to know, the same for every element.
+struct Epilogue {
+  const AccumulatorView *acc;
+  const TensorView *d, *c; ///< c: nullptr when it is not read.
+  std::optional<float> fixedAlpha, fixedBeta;
+};
+
+float scaleOf(llvm::StringRef word) {
+  double value = 0;
+  word.getAsDouble(value);
+  return float(value);
+}
+} // namespace
+
+/// D = alpha * acc + beta * C, straight from the accumulators. A thread holds pairs of neighbouring columns: of row block i,
+/// half h and column group j the pair at row i * blockRows + 8 * h + lane / 4, columns 8 * j + 2 * (lane % 4) and the next
+/// (mma m16n8 and wgmma m64 fragments alike; a wgmma's warp adds 16 rows times its place in the group).
+///
+/// Tiles that lie inside D wholly take a path without any check; the others check row and column for each pair.
+void Lowering::store(const Op &op) {
+  struct Writer {
+    Lowering &l;
+    ptx::Builder &b;
+    Epilogue e;
+    const Op &decl;
+    Val row0, col0;           ///< Of the thread's first element, in D.
+    Val rowsLeft, colsLeft;   ///< Rows and columns of D from there on; only for checked paths.
+
+    bool rowOrder(const TensorView &t) const { return t.order == Order::row; }
+
+    /// Address of (row0 + row, col0 + col) split into a register and an immediate.
+    struct Place {
+      Val base;
+      int64_t offset = 0;
+    };
+    Val start(const TensorView &t, llvm::StringRef name) {
+      int64_t bytes = t.elemBytes();
+      Val slow = rowOrder(t) ? row0 : col0, fast = rowOrder(t) ? col0 : row0;
+      Val offset = l.wide(slow, pitch(t), "slow_offset");
+      return l.add64(l.add64(offset, t.base, name), l.wide(fast, bytes, "fast_offset"), name);
+    }
+    /// Bytes between rows (row order) or columns.
+    llvm::StringMap<Val> pitches;
+    Val pitch(const TensorView &t) {
+      if (t.ld.isImm())
+        return t.ld.op.imm * t.elemBytes();
+      auto [entry, fresh] = pitches.try_emplace(t.buffer);
+      if (fresh) {
+        entry->second = b.reg(Type::b64, t.buffer + "_pitch");
+        b("shl.b64", entry->second, t.ld, t.elemBytes() == 2 ? 1 : 2);
+      }
+      return entry->second;
+    }
+    Place place(const TensorView &t, const Val &start, int64_t row, int64_t col) {
+      int64_t slow = rowOrder(t) ? row : col, fast = rowOrder(t) ? col : row;
+      Val step = pitch(t);
+      if (step.isImm())
+        return {start, slow * step.op.imm + fast * t.elemBytes()};
+      if (slow == 0)
+        return {start, fast * t.elemBytes()};
+      Val moved = b.reg(Type::b64, t.buffer + "_row"), offset = b.reg(Type::b64, t.buffer + "_offset");
+      b("mul.lo.u64", offset, step, slow);
+      b("add.s64", moved, start, offset);
+      return {moved, fast * t.elemBytes()};
+    }
+
+    /// Two accumulators as f32, scaled.
+    std::pair<Val, Val> scaled(int64_t i, int64_t j, int64_t h) {
+      const auto &regs = e.acc->regs[i];
+      Val x, y;
+      if (e.acc->half) {
+        Val lo = b.reg(Type::b16, "half"), hi = b.reg(Type::b16, "half");
+        b("mov.b32", Val(std::vector<Val>{lo, hi}), regs[2 * j + h]);
+        x = b.reg(Type::f32, "x");
+        y = b.reg(Type::f32, "x");
+        b("cvt.f32.f16", x, lo);
+        b("cvt.f32.f16", y, hi);
+      } else {
+        x = regs[4 * j + 2 * h];
+        y = regs[4 * j + 2 * h + 1];
+      }
+      if (e.fixedAlpha && *e.fixedAlpha == 1)
+        return {x, y};
+      Val factor = e.fixedAlpha ? Val(ptx::Operand::makeF32(*e.fixedAlpha)) : l.alpha;
+      Val sx = b.reg(Type::f32, "x"), sy = b.reg(Type::f32, "x");
+      b("mul.rn.f32", sx, x, factor);
+      b("mul.rn.f32", sy, y, factor);
+      return {sx, sy};
+    }
+
+    Val loadC(const Place &place, Val guard) {
+      const char *mnemonic = e.c->type == Elem::f32 ? "ld.global.f32" : "ld.global.b16";
+      Val raw = b.reg(e.c->type == Elem::f32 ? Type::f32 : Type::b16, "c");
+      if (guard.isReg()) {
+        if (e.c->type == Elem::f32)
+          b("mov.f32", raw, Val(ptx::Operand::makeF32(0)));
+        else
+          b("mov.b16", raw, 0);
+        b.when(guard);
+      }
+      b(mnemonic, raw, at(place.base, place.offset));
+      if (e.c->type == Elem::f32)
+        return raw;
+      Val wide = b.reg(Type::f32, "c");
+      if (e.c->type == Elem::f16) {
+        b("cvt.f32.f16", wide, raw);
+      } else {
+        Val zero = b.reg(Type::b16, "zero");
+        b("mov.b16", zero, 0);
+        b("mov.b32", wide, Val(std::vector<Val>{zero, raw})); // bf16 is the upper half of an f32
+      }
+      return wide;
+    }
+
+    Val plusC(Val x, const Place &place, Val guard) {
+      Val c = loadC(place, guard), sum = b.reg(Type::f32, "x");
+      Val factor = e.fixedBeta ? Val(ptx::Operand::makeF32(*e.fixedBeta)) : l.beta;
+      b("fma.rn.f32", sum, l.floatInRegister(factor), c, x);
+      return sum;
+    }
+
+    void putOne(const Place &place, const Val &x, Val guard) {
+      Val out = x;
+      if (e.d->type != Elem::f32) {
+        out = b.reg(Type::b16, "d");
+        b(e.d->type == Elem::f16 ? "cvt.rn.f16.f32" : "cvt.rn.bf16.f32", out, x);
+      }
+      if (guard.isReg())
+        b.when(guard);
+      b(e.d->type == Elem::f32 ? "st.global.f32" : "st.global.b16", at(place.base, place.offset), out);
+    }
+    void putPair(const Place &place, const Val &x, const Val &y, Val guard) {
+      if (e.d->type == Elem::f32) {
+        if (guard.isReg())
+          b.when(guard);
+        b("st.global.v2.f32", at(place.base, place.offset), Val(std::vector<Val>{x, y}));
+        return;
+      }
+      Val packed = b.reg(Type::b32, "d");
+      b(e.d->type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", packed, y, x);
+      if (guard.isReg())
+        b.when(guard);
+      b("st.global.b32", at(place.base, place.offset), packed);
+    }
+
+    /// All elements of the thread. `checked`: against the edges of D; `pairs`: two neighbours in one access.
+    void all(bool checked, bool pairs, bool readC) {
+      const AccumulatorView &acc = *e.acc;
+      Val dStart = start(*e.d, "d_start"), cStart = readC ? start(*e.c, "c_start") : Val();
+      bool raw = acc.half && e.d->type == Elem::f16 && e.fixedAlpha && *e.fixedAlpha == 1 && !readC && pairs;
+      for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
+        for (int64_t h = 0; h < 2; ++h) {
+          int64_t row = i * acc.blockRows + 8 * h;
+          Val rowIn;
+          if (checked) {
+            rowIn = b.reg(Type::pred, "row_in");
+            b("setp.gt.s32", rowIn, rowsLeft, row);
+          }
+          Place dRow = place(*e.d, dStart, row, 0), cRow = readC ? place(*e.c, cStart, row, 0) : Place();
+          for (int64_t j = 0; j < acc.warpN / 8; ++j) {
+            Val guard[2];
+            for (int64_t half = 0; checked && half < 2; ++half) {
+              if (half == 1 && pairs)
+                continue;
+              guard[half] = b.reg(Type::pred, "in");
+              b("setp.gt.and.s32", guard[half], colsLeft, 8 * j + half, rowIn);
+            }
+            auto along = [&](const TensorView &t, const Place &rowPlace, const Val &from, int64_t col) {
+              return rowOrder(t) ? Place{rowPlace.base, rowPlace.offset + col * t.elemBytes()} : place(t, from, row, col);
+            };
+            Place first = along(*e.d, dRow, dStart, 8 * j);
+            if (raw) {
+              if (guard[0].isReg())
+                b.when(guard[0]);
+              b("st.global.b32", at(first.base, first.offset), acc.regs[i][2 * j + h]);
+              continue;
+            }
+            auto [x, y] = scaled(i, j, h);
+            if (readC) {
+              x = plusC(x, along(*e.c, cRow, cStart, 8 * j), guard[0]);
+              y = plusC(y, along(*e.c, cRow, cStart, 8 * j + 1), pairs ? guard[0] : guard[1]);
+            }
+            if (pairs) {
+              putPair(first, x, y, guard[0]);
+              continue;
+            }
+            putOne(first, x, guard[0]);
+            putOne(along(*e.d, dRow, dStart, 8 * j + 1), y, guard[1]);
+          }
+        }
+    }
+  };
+
+  const AccumulatorView &acc = accumulators.find(op.ref("from").name)->second;
+  const TensorView &d = tensors.find(op.subject.name)->second;
+  const Op &decl = *kernel.declaration(op.ref("from").name);
+  const TensorView *c = op.has("c") ? &tensors.find(op.ref("c").name)->second : nullptr;
+  auto fixed = [](llvm::StringRef word) { return word == "dynamic" ? std::nullopt : std::optional(scaleOf(word)); };
+  Epilogue e{&acc, &d, c, fixed(op.word("alpha")), fixed(op.word("beta"))};
+
+  b.blank();
+  b.comment("D = alpha * A B + beta * C");
+  Val row0 = value(op.subject.index[0]), col0 = value(op.subject.index[1]);
+  Val tileRow = row0, tileCol = col0;
+  // Where this warp's (warpgroup's) part of the tile begins.
+  int64_t across = decl.item("tile", 1) / acc.warpN, down = decl.item("tile", 0) / acc.warpM;
+  bool alternates = kernel.word("schedule") == "pingpong";
+  Val unit = isWgmma ? (variables.count("wg") ? variables["wg"] : divide(warp, 4, "wg")) : warp;
+  Val unitM = down > 1 && !alternates ? divide(unit, across, "unit_m") : Val(0);
+  Val unitN = across > 1 && !alternates ? remainder(unit, across, "unit_n") : Val(0);
+  row0 = add(row0, mul(unitM, acc.warpM, "unit_row"), "row0");
+  col0 = add(col0, mul(unitN, acc.warpN, "unit_col"), "col0");
+  if (isWgmma)
+    row0 = add(row0, mul(remainder(warp, 4, "warp_in_group"), 16, "warp_row"), "row0");
+  row0 = add(row0, divide(lane, 4, "lane_row"), "row0");
+  col0 = add(col0, mul(remainder(lane, 4, "lane_col"), 2, "lane_col"), "col0");
+
+  Writer writer{*this, b, e, decl, row0, col0, {}, {}, {}};
+  writer.pitch(d); // in front of all branches: every path uses it
+  if (c)
+    writer.pitch(*c);
+  int64_t tileM = decl.item("tile", 0), tileN = decl.item("tile", 1);
+  bool inside = covers(d.rows, tileM * clusterM) && covers(d.cols, tileN * clusterN);
+  bool pairs = d.order == Order::row && d.align >= 2 * d.elemBytes();
+  bool evenCols = covers(d.cols, 2);
+
+  Val end = b.label("stored"), edge = b.label("edge_tile");
+  auto paths = [&](bool readC) {
+    if (inside)
+      return writer.all(false, pairs, readC);
+    Val part = b.label(readC ? "edge_with_c" : "edge");
+    Val out = b.reg(Type::pred, "outside");
+    b("setp.gt.u32", out, inRegister(add(tileRow, tileM, "tile_end_m"), "tile_end_m"), value(d.rows));
+    b.when(out)("bra", part);
+    Val outN = b.reg(Type::pred, "outside");
+    b("setp.gt.u32", outN, inRegister(add(tileCol, tileN, "tile_end_n"), "tile_end_n"), value(d.cols));
+    b.when(outN)("bra", part);
+    writer.all(false, pairs, readC);
+    b("bra", end);
+    b.place(part);
+    writer.rowsLeft = binary("sub.s32", inRegister(value(d.rows), "rows"), row0, "rows_left");
+    writer.colsLeft = binary("sub.s32", inRegister(value(d.cols), "cols"), col0, "cols_left");
+    writer.all(true, pairs && evenCols, readC);
+  };
+  if (!c) {
+    paths(false);
+  } else if (e.fixedBeta) {
+    paths(true);
+  } else {
+    b.comment("beta is zero: C is not read");
+    Val isZero = b.reg(Type::pred, "beta_is_zero"), withC = b.label("with_c");
+    b("setp.eq.f32", isZero, beta, Val(ptx::Operand::makeF32(0)));
+    b.unless(isZero)("bra", withC);
+    paths(false);
+    b("bra", end);
+    b.place(withC);
+    paths(true);
+  }
+  b.place(end);
+}
+
+} // namespace gemmc

@@ -1,0 +1,142 @@
+#include "Lowering.h"
+
+namespace gemmc {
+namespace {
+constexpr int64_t barrierBytes = 8;
+}
+
+/// One thread initialises all mbarriers; the fence makes that visible to TMA and to the other CTAs of the cluster.
+void Lowering::initBarriers() {
+  bool any = false;
+  Val end;
+  for (const Op &op : kernel.body()) {
+    if (op.kind != OpKind::Barrier)
+      continue;
+    if (!any) {
+      end = b.label("barriers_ready");
+      b.blank();
+      Val others = b.reg(Type::pred, "others");
+      b("setp.ne.u32", others, tid, 0);
+      b.when(others)("bra", end);
+      for (const auto &tensor : tensors)
+        if (tensor.second.map.isReg())
+          b("prefetch.tensormap", at(tensor.second.map));
+    }
+    any = true;
+    for (int64_t stage = 0; stage < op.number("stages"); ++stage)
+      b("mbarrier.init.shared::cta.b64", at(sharedBase, op.number("offset") + barrierBytes * stage), op.number("count"));
+    b.note(op.subject.name);
+  }
+  if (!any)
+    return;
+  b("fence.mbarrier_init.release.cluster");
+  b.place(end);
+  if (clusterM * clusterN > 1)
+    clusterBarrier();
+  else
+    b("bar.sync", 0);
+}
+
+void Lowering::clusterBarrier() {
+  b("barrier.cluster.arrive.release.aligned");
+  b("barrier.cluster.wait.acquire.aligned");
+}
+
+Val Lowering::barrierAddress(const tile::Ref &ref, llvm::StringRef name) {
+  const Op &barrier = *kernel.declaration(ref.name);
+  Val slot = value(ref.index[0]);
+  return add(add(mul(slot, barrierBytes, name), sharedBase, name), barrier.number("offset"), name);
+}
+
+Val Lowering::stageAddress(const SharedView &shared, const tile::Ref &ref, llvm::StringRef name) {
+  Val base = add(sharedBase, shared.offset, name);
+  if (ref.index.empty() || shared.stages == 1)
+    return base;
+  return add(mul(value(ref.index[0]), shared.tile.stageBytes(), name), base, name);
+}
+
+void Lowering::cursor(const Op &op) {
+  std::string name = op.subject.name;
+  CursorView view{b.reg(Type::b32, name + "_slot"), b.reg(Type::b32, name + "_phase"), op.number("stages")};
+  b("mov.u32", view.slot, 0);
+  b("mov.u32", view.phase, 0);
+  cursors[name] = view;
+}
+
+void Lowering::advance(const Op &op) {
+  CursorView &view = cursors[op.subject.name];
+  Val guard = op.has("when") ? condition(op.expr("when")) : Val();
+  if (op.has("by")) {
+    b.comment("over the stages of another warpgroup's tile");
+    Val steps = value(op.expr("by"));
+    Val sum = add(view.slot, steps, "slot_sum"), turns = divide(sum, view.stages, "turns");
+    b("and.b32", turns, turns, 1);
+    b("xor.b32", view.phase, view.phase, turns);
+    Val slot = remainder(sum, view.stages, "slot_left");
+    b("mov.u32", view.slot, slot);
+    return;
+  }
+  if (guard.isReg())
+    b.when(guard);
+  b("add.u32", view.slot, view.slot, 1);
+  Val wraps = b.reg(Type::pred, "wraps");
+  b("setp.eq.u32", wraps, view.slot, view.stages);
+  b.when(wraps)("mov.u32", view.slot, 0);
+  if (isTma)
+    b.when(wraps)("xor.b32", view.phase, view.phase, 1);
+}
+
+void Lowering::expect(const Op &op) {
+  b("mbarrier.arrive.expect_tx.shared::cta.b64", b.sink(), at(barrierAddress(op.subject, "full")), op.number("bytes"));
+}
+
+/// A barrier that starts out free lets the first round of waits through: they ask for the phase before the first.
+void Lowering::wait(const Op &op) {
+  const CursorView &view = cursors[op.subject.index[0].name()];
+  bool free = kernel.declaration(op.subject.name)->word("free") == "yes";
+  Val parity = free ? binary("xor.b32", view.phase, 1, "free_phase") : view.phase;
+  b.expand("sm90/mbar_wait", {{"bar", barrierAddress(op.subject, op.subject.name)}, {"parity", parity}});
+}
+
+/// One arrival a warpgroup, at this CTA and at every CTA whose copies fill this one's stages. Only reads by wgmma are
+/// released, and those have been waited for, so the default scope does: a cluster release would cost a full fence.
+void Lowering::arrive(const Op &op) {
+  Val end = b.label("arrived");
+  if (op.has("when"))
+    if (Val p = condition(op.expr("when")); p.isReg())
+      b.unless(p)("bra", end);
+  Val bar = barrierAddress(op.subject, op.subject.name);
+  Val thread = binary("and.b32", tid, 127, "group_thread"), p = b.reg(Type::pred, "arrives");
+  if (clusterM * clusterN == 1) {
+    b("setp.eq.u32", p, thread, 0);
+    b.when(p)("mbarrier.arrive.shared::cta.b64", b.sink(), at(bar));
+    b.place(end);
+    return;
+  }
+  // Thread i signals CTA i of the cluster, when that one shares this one's row or column.
+  b("setp.lt.u32", p, thread, clusterM * clusterN);
+  if (clusterM > 1 && clusterN > 1) {
+    Val sameM = b.reg(Type::pred, "same_m"), sameN = b.reg(Type::pred, "same_n");
+    b("setp.eq.u32", sameM, remainder(thread, clusterM, "peer_m"), rankM);
+    b("setp.eq.u32", sameN, divide(thread, clusterM, "peer_n"), rankN);
+    b("or.pred", sameM, sameM, sameN);
+    b("and.pred", p, p, sameM);
+  }
+  Val remote = b.reg(Type::b32, "remote_bar");
+  b.when(p)("mapa.shared::cluster.u32", remote, bar, thread);
+  b.when(p)("mbarrier.arrive.shared::cluster.b64", b.sink(), at(remote));
+  b.place(end);
+}
+
+void Lowering::turn(const Op &op) {
+  bool waits = op.word("action") == "wait";
+  Val wg = variables["wg"];
+  constexpr int64_t firstTurn = 1, bothGroups = 256;
+  Val id = waits ? add(wg, firstTurn, "turn") : binary("sub.u32", inRegister(Val(firstTurn + 1), "last_turn"), wg, "turn");
+  if (waits)
+    b("bar.sync", id, bothGroups);
+  else
+    b("bar.arrive", id, bothGroups);
+}
+
+} // namespace gemmc

@@ -1,0 +1,102 @@
+// Value numbering: a pure instruction whose twin dominates it is removed, and its result replaced by the twin's.
+#include "CleanUpWork.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace gemmc::ptx {
+namespace {
+
+class Sharer {
+public:
+  explicit Sharer(Work &work)
+      : work(work), twinOf(work.function.regs.size(), Flow::none), lastDef(work.function.regs.size(), Flow::none) {}
+
+  void run() {
+    for (uint32_t block : work.flow.order)
+      for (uint32_t i = work.flow.blocks[block].begin; i < work.flow.blocks[block].end; ++i)
+        if (work.live(i))
+          visit(i);
+  }
+
+private:
+  void visit(uint32_t stmt) {
+    Inst &inst = work.inst(stmt);
+    if (replaced)
+      rename(inst);
+    if (isWorthKeeping(work, inst)) {
+      auto [entry, fresh] = seen.try_emplace(hash(inst), stmt);
+      if (!fresh && same(entry->second, stmt)) {
+        twinOf[inst.ops[0].reg] = work.inst(entry->second).ops[0].reg;
+        replaced = true;
+        return work.remove(stmt);
+      }
+      entry->second = stmt; // nearer to what follows than one that was no twin
+    }
+    forEachDef(inst, [&](RegId reg) { lastDef[reg] = stmt; });
+  }
+
+  void rename(Inst &inst) {
+    if (inst.guarded && twinOf[inst.guard] != Flow::none)
+      inst.guard = twinOf[inst.guard];
+    forEachOperand(inst, [&](Operand &operand, Access access) {
+      bool isReg = operand.isReg() || (operand.kind == Operand::Address && operand.hasReg);
+      if (isReg && access == Access::Read && twinOf[operand.reg] != Flow::none)
+        operand.reg = twinOf[operand.reg];
+    });
+  }
+
+  static llvm::hash_code hash(const Operand &op) {
+    llvm::hash_code code = llvm::hash_combine(op.kind, op.negated, op.hasReg, op.reg, op.imm, op.name);
+    for (const Operand &elem : op.elems)
+      code = llvm::hash_combine(code, hash(elem));
+    return code;
+  }
+  static uint64_t hash(const Inst &inst) {
+    llvm::hash_code code = llvm::hash_combine(inst.op, llvm::hash_combine_range(inst.mods.begin(), inst.mods.end()));
+    unsigned first = 1;
+    if (commutes(inst.op)) {
+      code = llvm::hash_combine(code, uint64_t(hash(inst.ops[1])) + uint64_t(hash(inst.ops[2])));
+      first = 3;
+    }
+    for (unsigned i = first; i < inst.ops.size(); ++i)
+      code = llvm::hash_combine(code, hash(inst.ops[i]));
+    return code >> 2; // the largest numbers are the map's own marks
+  }
+
+  /// Whether `stmt` computes what its candidate did, with the candidate's result still good there.
+  bool same(uint32_t earlier, uint32_t stmt) {
+    const Inst &a = work.inst(earlier), &b = work.inst(stmt);
+    uint32_t from = work.flow.blockOf[earlier], to = work.flow.blockOf[stmt];
+    if (a.op != b.op || a.mods != b.mods || a.ops.size() != b.ops.size() || !work.flow.dominates(from, to))
+      return false;
+    const auto &regs = work.function.regs;
+    Type type = regs[a.ops[0].reg].type;
+    if (type != regs[b.ops[0].reg].type || (type == Type::pred && from != to)) // few predicates can be kept for long
+      return false;
+    bool equal = std::equal(a.ops.begin() + 1, a.ops.end(), b.ops.begin() + 1);
+    if (!equal && commutes(a.op))
+      equal =
+          a.ops[1] == b.ops[2] && a.ops[2] == b.ops[1] && std::equal(a.ops.begin() + 3, a.ops.end(), b.ops.begin() + 3);
+    if (!equal)
+      return false;
+    bool unchanged = true;
+    forEachUse(b, [&](RegId reg) {
+      if (!work.flow.isValue(reg))
+        unchanged &= from == to &&
+                     (lastDef[reg] == Flow::none || lastDef[reg] < earlier || work.flow.blockOf[lastDef[reg]] != to);
+    });
+    return unchanged;
+  }
+
+  Work &work;
+  llvm::DenseMap<uint64_t, uint32_t> seen; ///< Hash of an instruction -> its statement.
+  std::vector<uint32_t> twinOf;            ///< By register: what it is replaced by, or none.
+  std::vector<uint32_t> lastDef;           ///< By register: the definition seen last in the walk.
+  bool replaced = false;
+};
+} // namespace
+
+void shareCommonExpressions(Work &work) { Sharer(work).run(); }
+
+} // namespace gemmc::ptx

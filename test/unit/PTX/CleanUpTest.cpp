@@ -1,0 +1,652 @@
+// Each clean-up pass on PTX text: what it must change, and what it must leave alone.
+#include "gemmc/PTX/CleanUp.h"
+#include "llvm/ADT/StringExtras.h"
+#include "gtest/gtest.h"
+#include <chrono>
+
+using namespace gemmc;
+using namespace gemmc::ptx;
+
+namespace {
+/// A kernel around `body`. Registers: %r 32 bits, %d 64 bits, %f f32, %p predicates, %h 16 bits, ten of each.
+Module kernel(llvm::StringRef body) {
+  std::string text = R"(.version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .b32 %r<10>;
+.reg .b64 %d<10>;
+.reg .f32 %f<10>;
+.reg .b16 %h<10>;
+.reg .pred %p<10>;
+.shared .align 16 .b8 smem[1024];
+)" + body.str() + "\n}\n";
+  Diags diags;
+  auto module = parse(diags.addSource("kernel.ptx", text), diags);
+  diags.print(llvm::errs());
+  EXPECT_TRUE(module) << body.str();
+  return module.value_or(Module());
+}
+
+/// The statements alone, printed.
+std::string bodyOf(const Module &module) {
+  std::string text = print(module), body;
+  bool inside = false;
+  for (llvm::StringRef line : llvm::split(text, '\n')) {
+    llvm::StringRef trimmed = line.trim();
+    if (inside && trimmed != "}" && !trimmed.starts_with(".reg") && !trimmed.starts_with(".shared"))
+      body += (trimmed + "\n").str();
+    inside |= trimmed == "{";
+  }
+  return llvm::StringRef(body).trim().str();
+}
+
+using Pass = bool (*)(Function &);
+
+/// `before` must become `after`, and then stay.
+void becomes(Pass pass, llvm::StringRef before, llvm::StringRef after, llvm::StringRef why = "") {
+  Module module = kernel(before);
+  EXPECT_TRUE(pass(module.functions.at(0))) << "unchanged: " << before.str();
+  EXPECT_EQ(bodyOf(module), bodyOf(kernel(after))) << why.str();
+  Diags diags;
+  EXPECT_TRUE(verify(module, diags));
+  EXPECT_FALSE(pass(module.functions.at(0))) << "a second run changed:\n" << bodyOf(module);
+}
+void stays(Pass pass, llvm::StringRef body, llvm::StringRef why = "") {
+  Module module = kernel(body);
+  std::string before = print(module);
+  EXPECT_FALSE(pass(module.functions.at(0)));
+  EXPECT_EQ(print(module), before) << why.str();
+}
+} // namespace
+
+TEST(FoldConstants, CarriesConstantsAndCopies) {
+  becomes(foldConstants, R"(
+    mov.u32 %r0, 7;
+    mov.u32 %r1, %tid.x;
+    mov.b32 %r2, %r1;
+    add.u32 %r3, %r2, %r0;
+    st.shared.u32 [%r2], %r0;)",
+          R"(
+    mov.u32 %r0, 7;
+    mov.u32 %r1, %tid.x;
+    mov.b32 %r2, %r1;
+    add.u32 %r3, %r1, 7;
+    st.shared.u32 [%r1], 7;)");
+}
+
+TEST(FoldConstants, ComputesWhatIsKnown) {
+  becomes(foldConstants, R"(
+    mov.u32 %r0, 6;
+    mul.lo.u32 %r1, %r0, 7;
+    mad.lo.s32 %r2, %r1, -2, 4;
+    shr.s32 %r3, %r2, 3;
+    shr.u32 %r4, %r2, 28;
+    mul.wide.s32 %d0, %r2, 3;
+    not.b32 %r5, %r0;
+    st.shared.b32 [%r9], %r5;)",
+          R"(
+    mov.u32 %r0, 6;
+    mov.u32 %r1, 42;
+    mov.s32 %r2, -80;
+    mov.s32 %r3, -10;
+    mov.u32 %r4, 15;
+    mov.s64 %d0, -240;
+    not.b32 %r5, %r0;
+    st.shared.b32 [%r9], 4294967289;)");
+}
+
+TEST(FoldConstants, KnowsSigns) {
+  becomes(foldConstants, R"(
+    mov.b32 %r0, -2;
+    cvt.s64.s32 %d0, %r0;
+    cvt.u64.u32 %d1, %r0;
+    mul.hi.s32 %r1, %r0, 3;
+    mul.hi.u32 %r2, %r0, 3;
+    setp.lt.s32 %p0, %r0, 1;
+    setp.lt.u32 %p1, %r0, 1;
+    @%p0 st.shared.u64 [%r9], %d0;
+    @!%p1 st.shared.u64 [%r9], %d1;)",
+          R"(
+    mov.b32 %r0, -2;
+    cvt.s64.s32 %d0, %r0;
+    cvt.u64.u32 %d1, %r0;
+    mov.s32 %r1, -1;
+    mov.u32 %r2, 2;
+    setp.lt.s32 %p0, -2, 1;
+    setp.lt.u32 %p1, 4294967294, 1;
+    st.shared.u64 [%r9], -2;
+    st.shared.u64 [%r9], 4294967294;)");
+}
+
+TEST(FoldConstants, SimplifiesOneConstant) {
+  becomes(foldConstants, R"(
+    mov.u32 %r0, %tid.x;
+    mul.lo.u32 %r1, %r0, 64;
+    add.u32 %r2, %r0, 0;
+    mul.lo.u32 %r3, 1, %r0;
+    mul.lo.s32 %r4, %r0, 0;
+    and.b32 %r5, %r0, 4294967295;
+    div.u32 %r6, %r0, 32;
+    rem.u32 %r7, %r0, 32;
+    mad.lo.u32 %r8, %r0, 1, %r1;
+    or.b32 %r9, 4, %r0;)",
+          R"(
+    mov.u32 %r0, %tid.x;
+    shl.b32 %r1, %r0, 6;
+    mov.u32 %r2, %r0;
+    mov.u32 %r3, %r0;
+    mov.s32 %r4, 0;
+    mov.b32 %r5, %r0;
+    shr.u32 %r6, %r0, 5;
+    and.b32 %r7, %r0, 31;
+    add.u32 %r8, %r0, %r1;
+    or.b32 %r9, %r0, 4;)");
+}
+
+TEST(FoldConstants, KeepsSignedDivisionAndOtherHalves) {
+  stays(foldConstants, R"(
+    mov.u32 %r0, %tid.x;
+    div.s32 %r1, %r0, 32;
+    rem.s32 %r2, %r0, 32;
+    mul.hi.u32 %r3, %r0, 64;
+    mul.wide.u32 %d0, %r0, 4;
+    div.u32 %r4, %r0, 0;
+    sub.u32 %r5, 0, %r0;
+    shl.b32 %r6, 0, %r0;
+    add.sat.s32 %r7, %r0, 0;)");
+}
+
+TEST(FoldConstants, ResolvesBranches) {
+  becomes(foldConstants, R"(
+    setp.lt.s32 %p0, 3, 4;
+    setp.gt.u32 %p1, 3, 4294967295;
+    @%p0 bra L_a;
+    @%p1 st.shared.u32 [%r0], 1;
+    @!%p1 st.shared.u32 [%r0], 2;
+  L_a:
+    selp.u32 %r1, 5, 6, %p1;
+    st.shared.u32 [%r0], %r1;)",
+          R"(
+    setp.lt.s32 %p0, 3, 4;
+    setp.gt.u32 %p1, 3, 4294967295;
+    bra L_a;
+    st.shared.u32 [%r0], 2;
+  L_a:
+    mov.u32 %r1, 6;
+    st.shared.u32 [%r0], 6;)");
+}
+
+TEST(FoldConstants, LeavesLoopVariablesAlone) {
+  stays(foldConstants, R"(
+    mov.u32 %r0, 0;
+  L_loop:
+    mov.b32 %r1, %r0;
+    add.u32 %r0, %r0, 1;
+    st.shared.u32 [%r1], %r1;
+    setp.lt.u32 %p0, %r0, 10;
+    @%p0 bra L_loop;)",
+        "the copy keeps what the variable was");
+}
+
+TEST(FoldConstants, LeavesASecondDefinitionAlone) {
+  stays(foldConstants, R"(
+    mov.u32 %r0, 1;
+    st.shared.u32 [%r9], %r0;
+    mov.u32 %r0, 2;
+    st.shared.u32 [%r9], %r0;)");
+}
+
+TEST(FoldConstants, LeavesGuardedAndPartialDefinitionsAlone) {
+  stays(foldConstants, R"(
+    setp.lt.u32 %p0, %r8, 10;
+    @%p0 mov.u32 %r0, 5;
+    st.shared.u32 [%r9], %r0;
+    @%p0 bra L_else;
+    mov.u32 %r1, 6;
+  L_else:
+    st.shared.u32 [%r9], %r1;)",
+        "neither definition reaches its use on every path");
+}
+
+TEST(FoldConstants, KeepsRegisterTypesRight) {
+  becomes(foldConstants, R"(
+    mov.b32 %r0, 1065353216;
+    mov.b32 %f0, %r0;
+    add.f32 %f1, %f0, %f0;
+    mov.f32 %f2, 0f3F800000;
+    mov.b32 %r1, %f1;
+    mov.b32 %f3, %r9;
+    fma.rn.f32 %f4, %f2, %f3, %f1;
+    add.u32 %r2, %r1, %r1;)",
+          R"(
+    mov.b32 %r0, 1065353216;
+    mov.b32 %f0, 1065353216;
+    add.f32 %f1, %f0, %f0;
+    mov.f32 %f2, 0f3F800000;
+    mov.b32 %r1, %f1;
+    mov.b32 %f3, %r9;
+    fma.rn.f32 %f4, %f2, %f3, %f1;
+    add.u32 %r2, %r1, %r1;)",
+          "no float register in an integer instruction, no integer in a float one");
+}
+
+TEST(FoldAddresses, FoldsChainsAndSteps) {
+  becomes(foldAddresses, R"(
+    mov.u32 %r0, %tid.x;
+    add.u32 %r1, %r0, 16;
+    add.u32 %r2, %r1, 32;
+    add.u32 %r3, %r0, 4294967280;
+    sub.u32 %r4, %r0, 8;
+    ld.shared.u32 %r5, [%r1];
+    ld.shared.u32 %r6, [%r2+4];
+    st.shared.u32 [%r3], %r5;
+    st.shared.u32 [%r4], %r6;)",
+          R"(
+    mov.u32 %r0, %tid.x;
+    add.u32 %r1, %r0, 16;
+    add.u32 %r2, %r1, 32;
+    add.u32 %r3, %r0, 4294967280;
+    sub.u32 %r4, %r0, 8;
+    ld.shared.u32 %r5, [%r0+16];
+    ld.shared.u32 %r6, [%r0+52];
+    st.shared.u32 [%r0-16], %r5;
+    st.shared.u32 [%r0-8], %r6;)");
+}
+
+TEST(FoldAddresses, FoldsOntoALoopVariableUntilItChanges) {
+  becomes(foldAddresses, R"(
+    mov.u64 %d0, %d9;
+  L_loop:
+    add.s64 %d1, %d0, 64;
+    ld.global.u32 %r0, [%d1];
+    add.s64 %d0, %d0, 128;
+    ld.global.u32 %r1, [%d1];
+    bra L_loop;)",
+          R"(
+    mov.u64 %d0, %d9;
+  L_loop:
+    add.s64 %d1, %d0, 64;
+    ld.global.u32 %r0, [%d0+64];
+    add.s64 %d0, %d0, 128;
+    ld.global.u32 %r1, [%d1];
+    bra L_loop;)");
+}
+
+TEST(FoldAddresses, LeavesWhatItMust) {
+  stays(foldAddresses, R"(
+    mov.u64 %d0, %d9;
+    add.s64 %d1, %d0, 4294967296;
+    ld.global.u32 %r0, [%d1];
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 add.s64 %d2, %d0, 64;
+    ld.global.u32 %r1, [%d2];
+    add.s64 %d3, %d0, %d1;
+    ld.global.u32 %r2, [%d3];
+    add.s64 %d4, %d0, 8;
+    add.s64 %d4, %d4, 8;
+    ld.global.u32 %r3, [%d4];)",
+        "too far, guarded, not an immediate, written twice");
+  stays(foldAddresses, R"(
+    mov.u32 %r0, 0;
+  L_loop:
+    add.u32 %r1, %r0, 16;
+    setp.eq.u32 %p0, %r8, 0;
+    @%p0 bra L_next;
+    ld.shared.u32 %r2, [%r1];
+  L_next:
+    add.u32 %r0, %r0, 1;
+    bra L_loop;)",
+        "another block: a loop variable is not followed there");
+}
+
+TEST(ShareCommonExpressions, SharesWithDominators) {
+  becomes(shareCommonExpressions, R"(
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, %tid.x;
+    and.b32 %r2, %r0, 31;
+    and.b32 %r3, %r1, 31;
+    setp.eq.u32 %p0, %r3, 0;
+    @%p0 bra L_end;
+    add.u32 %r4, %r2, %r9;
+    add.u32 %r5, %r9, %r3;
+    st.shared.u32 [%r4], %r5;
+  L_end:
+    ret;)",
+          R"(
+    mov.u32 %r0, %tid.x;
+    and.b32 %r2, %r0, 31;
+    setp.eq.u32 %p0, %r2, 0;
+    @%p0 bra L_end;
+    add.u32 %r4, %r2, %r9;
+    st.shared.u32 [%r4], %r4;
+  L_end:
+    ret;)");
+}
+
+TEST(ShareCommonExpressions, SharesOfALoopVariableUntilItChanges) {
+  becomes(shareCommonExpressions, R"(
+    mov.u32 %r0, 0;
+  L_loop:
+    shl.b32 %r1, %r0, 2;
+    shl.b32 %r2, %r0, 2;
+    add.u32 %r0, %r0, 1;
+    shl.b32 %r3, %r0, 2;
+    st.shared.u32 [%r1], %r2;
+    st.shared.u32 [%r1], %r3;
+    bra L_loop;)",
+          R"(
+    mov.u32 %r0, 0;
+  L_loop:
+    shl.b32 %r1, %r0, 2;
+    add.u32 %r0, %r0, 1;
+    shl.b32 %r3, %r0, 2;
+    st.shared.u32 [%r1], %r1;
+    st.shared.u32 [%r1], %r3;
+    bra L_loop;)");
+}
+
+TEST(ShareCommonExpressions, LeavesWhatItMust) {
+  stays(shareCommonExpressions, R"(
+    mov.u32 %r0, %clock;
+    mov.u32 %r1, %clock;
+    sub.u32 %r2, %r1, %r0;
+    sub.u32 %r3, %r0, %r1;
+    ld.shared.u32 %r4, [%r3];
+    bar.sync 0;
+    ld.shared.u32 %r5, [%r3];
+    setp.eq.u32 %p0, %r4, %r5;
+    @%p0 add.u32 %r6, %r2, %r3;
+    add.u32 %r7, %r2, %r3;
+    @%p0 bra L_else;
+    xor.b32 %r8, %r2, %r3;
+    bra L_end;
+  L_else:
+    xor.b32 %r9, %r2, %r3;
+  L_end:
+    ret;)",
+        "volatile registers, no commuting sub, loads, guards, blocks side by side");
+}
+
+TEST(HoistLoopInvariants, MovesInFrontOfTheLoop) {
+  becomes(hoistLoopInvariants, R"(
+    mov.u32 %r0, 0;
+    mov.u32 %r1, %tid.x;
+    // the loop
+  L_loop:
+    shl.b32 %r2, %r1, 4;
+    add.u32 %r3, %r2, %r9;
+    add.u32 %r4, %r3, %r0;
+    mov.u32 %r5, 1;
+    st.shared.u32 [%r4], %r5;
+    add.u32 %r0, %r0, 1;
+    setp.lt.u32 %p0, %r0, 10;
+    @%p0 bra L_loop;
+    ret;)",
+          R"(
+    mov.u32 %r0, 0;
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 4;
+    add.u32 %r3, %r2, %r9;
+    // the loop
+  L_loop:
+    add.u32 %r4, %r3, %r0;
+    mov.u32 %r5, 1;
+    st.shared.u32 [%r4], %r5;
+    add.u32 %r0, %r0, 1;
+    setp.lt.u32 %p0, %r0, 10;
+    @%p0 bra L_loop;
+    ret;)",
+          "constants stay, the loop's comment stays above its label");
+}
+
+TEST(HoistLoopInvariants, LeavesTheLoopsNeighboursInPlace) {
+  const char *nest = R"(
+    mov.u32 %r0, 0;
+  L_outer:
+    mov.u32 %r1, 0;
+  L_inner:
+    xor.b32 %r2, %r0, %r9;
+    xor.b32 %r3, %r1, %r9;
+    st.shared.u32 [%r2], %r3;
+    add.u32 %r1, %r1, 1;
+    setp.lt.u32 %p0, %r1, 10;
+    @%p0 bra L_inner;
+    add.u32 %r4, %r2, 1;
+    st.shared.u32 [%r4], %r4;
+    add.u32 %r0, %r0, 1;
+    setp.lt.u32 %p1, %r0, 10;
+    @%p1 bra L_outer;
+    ret;)";
+  becomes(hoistLoopInvariants, nest, R"(
+    mov.u32 %r0, 0;
+  L_outer:
+    mov.u32 %r1, 0;
+    xor.b32 %r2, %r0, %r9;
+  L_inner:
+    xor.b32 %r3, %r1, %r9;
+    st.shared.u32 [%r2], %r3;
+    add.u32 %r1, %r1, 1;
+    setp.lt.u32 %p0, %r1, 10;
+    @%p0 bra L_inner;
+    add.u32 %r4, %r2, 1;
+    st.shared.u32 [%r4], %r4;
+    add.u32 %r0, %r0, 1;
+    setp.lt.u32 %p1, %r0, 10;
+    @%p1 bra L_outer;
+    ret;)");
+}
+
+TEST(HoistLoopInvariants, LeavesWhatItMust) {
+  stays(hoistLoopInvariants, R"(
+    mov.u32 %r0, 0;
+  L_loop:
+    setp.lt.u32 %p0, %r0, 10;
+    @%p0 shl.b32 %r1, %r9, 4;
+    ld.shared.u32 %r2, [%r9];
+    mov.u32 %r3, %clock;
+    add.u32 %r4, %r5, %r9;
+    add.u32 %r5, %r9, 1;
+    @!%p0 bra L_cold;
+    add.u32 %r0, %r0, 1;
+    bra L_loop;
+  L_cold:
+    xor.b32 %r6, %r9, 7;
+    st.shared.u32 [%r9], %r6;
+    @%p0 bra L_loop;
+    ret;)",
+        "guarded, a load, volatile, read before it is written, cold");
+  stays(hoistLoopInvariants, R"(
+    mov.u32 %r0, 0;
+    setp.lt.u32 %p0, %r9, 10;
+    @%p0 bra L_loop;
+    add.u32 %r0, %r0, 5;
+  L_loop:
+    xor.b32 %r6, %r9, 7;
+    st.shared.u32 [%r6], %r0;
+    @%p0 bra L_loop;
+    ret;)",
+        "the loop has a second way in, over what stands above its label");
+  stays(hoistLoopInvariants, R"(
+    setp.lt.u32 %p0, %r9, 10;
+    @%p0 bra L_loop;
+  L_loop:
+    xor.b32 %r6, %r9, 7;
+    st.shared.u32 [%r6], %r9;
+    @%p0 bra L_loop;
+    ret;)",
+        "the branch above the label would jump over what is put between them");
+}
+
+TEST(HoistLoopInvariants, KeepsABoundOnRegisters) {
+  std::string body = ".reg .b32 %v<100>;\nL_loop:\n";
+  for (int i = 0; i < 100; ++i)
+    body += llvm::formatv("xor.b32 %v{0}, %r0, {0};\nst.shared.u32 [%r1+{1}], %v{0};\n", i, 4 * i).str();
+  body += "bra L_loop;";
+  Module module = kernel(body);
+  cleanUp(module.functions[0]);
+  std::string text = bodyOf(module);
+  auto above = llvm::StringRef(text).split("L_loop:").first;
+  EXPECT_EQ(above.count("xor"), 32u) << "over all rounds together";
+}
+
+TEST(RemoveDeadCode, RemovesUnusedResults) {
+  becomes(removeDeadCode, R"(
+    mov.u32 %r0, 0;
+    mov.u32 %r1, 5;
+    add.u32 %r2, %r1, 1;
+    ld.shared.u32 %r3, [%r2];
+  L_loop:
+    add.u32 %r0, %r0, 1;
+    add.u32 %r4, %r4, 1;
+    setp.lt.u32 %p0, %r0, 10;
+    @%p0 bra L_loop;)",
+          R"(
+    mov.u32 %r0, 0;
+  L_loop:
+    add.u32 %r0, %r0, 1;
+    setp.lt.u32 %p0, %r0, 10;
+    @%p0 bra L_loop;)",
+          "also a variable that only counts itself");
+}
+
+TEST(RemoveDeadCode, RemovesUnreachableCodeAndIdleBranches) {
+  becomes(removeDeadCode, R"(
+    setp.lt.u32 %p0, %r9, 10;
+    @%p0 bra L_far;
+    bra L_a;
+    st.shared.u32 [%r0], 1;
+  L_unused:
+    st.shared.u32 [%r0], 2;
+  L_a:
+    // nothing
+  L_b:
+    st.shared.u32 [%r0], 3;
+    @%p0 bra L_c;
+  L_c:
+    ret;
+    st.shared.u32 [%r0], 4;
+  L_far:
+    st.shared.u32 [%r0], 5;)",
+          R"(
+    setp.lt.u32 %p0, %r9, 10;
+    @%p0 bra L_far;
+    // nothing
+    st.shared.u32 [%r0], 3;
+    ret;
+  L_far:
+    st.shared.u32 [%r0], 5;)");
+}
+
+TEST(RemoveDeadCode, LeavesWhatHasEffects) {
+  stays(removeDeadCode, R"(
+    ld.volatile.shared.u32 %r0, [%r9];
+    ld.acquire.gpu.global.u32 %r1, [%d9];
+    atom.shared.add.u32 %r2, [%r9], 1;
+    bar.sync 0;
+    mbarrier.arrive.shared.b64 _, [%r9];
+    shfl.sync.idx.b32 %r3, %r9, 0, 31, -1;
+    setp.lt.u32 %p0, %r9, 10;
+    @%p0 st.shared.u32 [%r9], 1;
+    @%p0 bra L_end;
+    st.shared.u32 [%r9], 2;
+  L_end:
+    ret;)");
+}
+
+TEST(RemoveDeadCode, CommentsGoWithWhatTheyComment) {
+  becomes(removeDeadCode, R"(
+    // Title
+
+    // Unused.
+    mov.u32 %r0, 0;
+    mov.u32 %r1, 5;
+
+    // Used.
+    // In two lines.
+    mov.u32 %r2, 6;
+    mov.u32 %r3, 6;
+    st.shared.u32 [%r2], 1;
+    // The end.)",
+          R"(
+    // Title
+
+    // Used.
+    // In two lines.
+    mov.u32 %r2, 6;
+    st.shared.u32 [%r2], 1;
+    // The end.)");
+}
+
+TEST(CleanUp, ReadsAsIfWrittenByHand) {
+  Module module = kernel(R"(
+    // Thread.
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, 128;
+    mul.lo.u32 %r2, %r0, %r1;
+    mov.u32 %r3, smem;
+    add.u32 %r4, %r3, %r2;
+    mov.u32 %r9, 0;
+  L_loop:
+    // Address.
+    mul.lo.u32 %r5, %r0, 128;
+    add.u32 %r6, %r3, %r5;
+    add.u32 %r6, %r6, 0;
+    // Store.
+    add.u32 %r7, %r4, 16;
+    st.shared.u32 [%r7+4], %r1;
+    st.shared.u32 [%r6], %r9;
+    add.u32 %r9, %r9, 1;
+    setp.lt.u32 %p1, 1, 2;
+    setp.lt.u32 %p0, %r9, 10;
+    @%p0 bra L_loop;
+    @%p1 bra L_end;
+    st.shared.u32 [%r7], 9;
+  L_end:
+    ret;)");
+  cleanUp(module.functions[0]);
+  EXPECT_EQ(bodyOf(module), bodyOf(kernel(R"(
+    // Thread.
+    mov.u32 %r0, %tid.x;
+    shl.b32 %r2, %r0, 7;
+    mov.u32 %r3, smem;
+    add.u32 %r4, %r3, %r2;
+    mov.u32 %r9, 0;
+  L_loop:
+    // Store.
+    st.shared.u32 [%r4+20], 128;
+    st.shared.u32 [%r4], %r9;
+    add.u32 %r9, %r9, 1;
+    setp.lt.u32 %p0, %r9, 10;
+    @%p0 bra L_loop;
+    ret;)")));
+  EXPECT_EQ(module.functions[0].regs.size(), 6u) << "unused registers are dropped";
+}
+
+TEST(CleanUp, IsFastOnAnUnrolledKernel) {
+  std::string body = ".reg .b32 %a<2000>;\n.reg .f32 %c<64>;\nmov.u32 %r0, %tid.x;\nmov.u32 %r2, 0;\nL_loop:\n";
+  for (int i = 0; i < 1000; ++i) {
+    body += llvm::formatv("add.u32 %a{0}, %r0, {1};\n", 2 * i, 16 * i).str();
+    body += llvm::formatv("shl.b32 %a{0}, %r0, 4;\n", 2 * i + 1).str();
+    body += llvm::formatv("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r4, %r5, %r6, %r7}, [%a{0}];\n", 2 * i).str();
+    body += llvm::formatv("st.shared.u32 [%a{0}], %r4;\n", 2 * i + 1).str();
+    body += llvm::formatv("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%c{0}, %c{1}, %c{2}, %c{3}}, "
+                          "{{%r4, %r5, %r6, %r7}, {{%r4, %r5}, {{%c{0}, %c{1}, %c{2}, %c{3}};\n",
+                          4 * (i % 16), 4 * (i % 16) + 1, 4 * (i % 16) + 2, 4 * (i % 16) + 3)
+                .str();
+  }
+  body += "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p0, %r2, 10;\n@%p0 bra L_loop;\nst.shared.f32 [%r0], %c0;\n";
+  Module original = kernel(body);
+  double best = 1e9;
+  for (int i = 0; i < 10; ++i) {
+    Module module = original;
+    auto start = std::chrono::steady_clock::now();
+    cleanUp(module.functions[0]);
+    best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    EXPECT_EQ(module.functions[0].body.size(), 3009u);
+  }
+  RecordProperty("milliseconds", std::to_string(best));
+  std::printf("cleanUp of 5,000 instructions: %.2f ms\n", best);
+  EXPECT_LT(best, 50.0) << "2 ms in a release build on an idle machine; this bound only finds quadratic work";
+}

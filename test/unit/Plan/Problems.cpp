@@ -1,0 +1,192 @@
+// Every message of the planner, with its place; every fix-it, applied.
+#include "Specs.h"
+#include <set>
+
+using namespace gemmc;
+using namespace gemmc::test;
+
+namespace {
+struct Case {
+  const char *yaml;     ///< After the problem's line, so its first line is 2.
+  const char *problems; ///< `row line:column` of each, in the order of their reports.
+};
+constexpr const char *cube256 = "problem: {m: 256, n: 256, k: 256}\n";
+
+// Columns are those of the wrong value, or of the wrong element of a list.
+const Case cases[] = {
+    {"a: {type: e4m3}", "plan_type_unsupported 2:11"},
+    {"a: {type: f16}\nb: {type: bf16}", "plan_types_differ 3:11"},
+    {"a: {type: bf16}\naccumulator: f16", "plan_accumulator_type 3:14"},
+    {"d: {type: s32}", "plan_type_unsupported 2:11"},
+    {"a: {ld: 255}", "plan_ld_small 2:9"},
+    {"d: {type: f32, align: 2}", "plan_align_small 2:23"},
+    // One family, one target.
+    {"target: sm_80\ninstruction: wgmma", "plan_needs_sm90a 3:14"},
+    {"target: sm_89\npipeline: {schedule: pingpong}", "plan_needs_sm90a 3:22"},
+    {"target: sm_86\ntile: {cluster: [2, 1, 1]}", "plan_needs_sm90a 3:17"},
+    {"instruction: wmma", "plan_wmma 2:14"},
+    {"instruction: mma\ncopy: tma", "plan_copy_family 3:7"},
+    {"instruction: wgmma\ncopy: cp_async", "plan_copy_family 3:7"},
+    {"instruction: mma\npipeline: {schedule: cooperative}", "plan_schedule_family 3:22"},
+    {"instruction: mma\nswizzle: 128B", "plan_swizzle_family 3:10"},
+    {"instruction: wgmma\nswizzle: xor", "plan_swizzle_family 3:10"},
+    // What TMA and cp.async cannot read.
+    {"copy: tma\na: {align: 8}", "plan_tma_base 3:12"},
+    {"copy: tma\nb: {ld: 257}", "plan_tma_pitch 3:9"},
+    {"copy: tma\nalpha: 0", "plan_tma_alpha 3:8"},
+    {"copy: cp_async\na: {align: 2}", "plan_cp_async_align 2:7"},
+    // Tiles.
+    {"tile: {block: [128, 512, 64]}", "plan_block_range 2:21"},
+    {"tile: {block: [100, 64, 64]}", "plan_block_multiple 2:16"},
+    {"tile: {block: [128, 100, 64]}", "plan_block_multiple 2:21"},
+    {"tile: {block: [128, 128, 96]}", "plan_block_multiple 2:26"},
+    {"instruction: mma\ntile: {block: [40, 64, 32]}", "plan_block_multiple 3:16"},
+    {"instruction: mma\ntile: {block: [64, 64, 48]}", "plan_block_k 3:24"},
+    {"instruction: mma\ntile: {block: [64, 64, 32], warp: [8, 32, 32]}", "plan_warp_range 3:36"},
+    {"instruction: mma\ntile: {block: [80, 64, 32], warp: [40, 32, 32]}", "plan_warp_multiple 3:36"},
+    {"instruction: mma\ntile: {block: [64, 64, 32], warp: [48, 32, 32]}", "plan_warp_divides 3:36"},
+    {"instruction: mma\ntile: {block: [64, 64, 32], warp: [32, 32, 16]}", "plan_warp_k 3:44"},
+    {"instruction: mma\ntile: {block: [256, 256, 32], warp: [32, 32, 32]}", "plan_threads 3:37"},
+    {"instruction: wgmma\ntile: {block: [128, 128, 64], warp: [64, 64, 64]}", "plan_warp_split 3:37"},
+    {"instruction: wgmma\ntile: {block: [256, 64, 64], warp: [64, 64, 64]}", "plan_warpgroups 3:36"},
+    {"pipeline: {schedule: pingpong}\ntile: {block: [128, 64, 64], warp: [64, 64, 64]}", "plan_warp_pingpong 3:36"},
+    {"tile: {cluster: [3, 1, 1]}", "plan_cluster_size 2:18"},
+    {"tile: {cluster: [1, 1, 2]}\ninstruction: wgmma", "plan_cluster_size 2:24"},
+    {"tile: {cluster: [4, 4, 1]}", "plan_cluster_count 2:17"},
+    {"tile: {cluster: [2, 1, 1]}\npipeline: {schedule: pipelined}", "plan_cluster_schedule 2:17"},
+    {"b: {layout: col}\ntile: {block: [128, 24, 64], cluster: [2, 1, 1]}", "plan_cluster_slice 3:39"},
+    // Budgets.
+    {"instruction: wgmma\ntile: {block: [128, 256, 64], warp: [128, 256, 64]}", "plan_registers 3:37"},
+    {"instruction: mma\ntile: {block: [128, 128, 32], warp: [128, 64, 32]}", "plan_registers 3:37"},
+    {"pipeline: {stages: 9}", "plan_stages 2:20"},
+    {"copy: ld\npipeline: {stages: 2}", "plan_stages_ld 3:20"},
+    {"a: {align: 2}\npipeline: {stages: 3}", "plan_stages_ld 3:20"},
+    {"tile: {block: [128, 256, 64]}\npipeline: {stages: 5}", "plan_shared 3:20"},
+    {"tile: {block: [256, 128, 256]}", "plan_shared 2:15"},
+    // The rest.
+    {"pipeline: {schedule: pingpong}\nraster: {persistent: off}", "plan_persistent 3:22"},
+    {"raster: {group: 65536}", "plan_raster_group 2:17"},
+    {"instruction: mma\nepilogue: {store: staged}", "plan_store_staged 3:19"},
+    {"d: {ld: 257}\nepilogue: {store: staged}", "plan_store_staged 3:19"},
+    {"d: {layout: col}\nswap_operands: off\nepilogue: {store: staged}", "plan_store_staged 4:19"},
+    // Swapped: the user's n is the kernel's m.
+    {"d: {layout: col}\ntile: {block: [64, 100, 64]}\ninstruction: wgmma", "plan_block_multiple 3:20"},
+    // Several at once.
+    {"a: {ld: 8}\nb: {ld: 8}\npipeline: {stages: 9}\nraster: {group: 2000}",
+     "plan_ld_small 2:9, plan_ld_small 3:9, plan_stages 4:20, plan_raster_group 5:17"},
+};
+/// Cases whose problem line matters.
+const Case problemCases[] = {
+    {"problem: {m: 256, n: 256, k: 0}\ncopy: tma", "plan_tma_empty 1:30"},
+    {"problem: {m: 4294967296, n: 256, k: 256}\ncopy: tma", "plan_tma_extent 1:14"},
+    {"problem: {m: 4, n: 256, k: 256}\ncopy: tma\na: {ld: 1099511627776}", "plan_tma_stride 3:9"},
+    {"problem: {m: 256, n: 256, k: 100}\ncopy: tma", "plan_tma_pitch 1:30"},
+};
+
+struct Outcome {
+  std::string text;
+  std::set<std::string> names;
+  Diags diags;
+};
+
+/// Plans `yaml`; fills `outcome` with `row line:column, ...` and all names, those of notes too.
+void planText(llvm::StringRef yaml, Outcome &outcome) {
+  llvm::StringRef source = outcome.diags.addSource("s", yaml);
+  std::optional<Spec> spec = readSpec(source, {}, outcome.diags);
+  ASSERT_TRUE(spec) << yaml.str() << outcome.diags.all().front().message;
+  std::optional<Plan> plan = makePlan(*spec, outcome.diags);
+  EXPECT_EQ(plan.has_value(), !outcome.diags.hasErrors());
+  for (const Problem &problem : outcome.diags.all()) {
+    std::string place = outcome.diags.place(problem.range.Start);
+    outcome.text += (outcome.text.empty() ? "" : ", ") + nameOf(problem.id).str() + " " +
+                    llvm::StringRef(place).drop_front(place.empty() ? 0 : 2).str();
+    outcome.names.insert(nameOf(problem.id).str());
+    for (const Problem &note : problem.notes) {
+      outcome.names.insert(nameOf(note.id).str());
+      EXPECT_TRUE(note.range.isValid()) << note.message;
+    }
+  }
+}
+
+/// `yaml` with the fix-it put in. Its range points into the copy of `yaml` that starts at `start`.
+std::string applied(const std::string &yaml, const char *start, const llvm::SMFixIt &fix) {
+  std::string text = yaml;
+  size_t from = fix.getRange().Start.getPointer() - start, to = fix.getRange().End.getPointer() - start;
+  return text.replace(from, to - from, fix.getText().str());
+}
+
+void expectFixesHelp(const std::string &yaml) {
+  Outcome before;
+  llvm::StringRef source = before.diags.addSource("s", yaml);
+  std::optional<Spec> spec = readSpec(source, {}, before.diags);
+  ASSERT_TRUE(spec);
+  (void)makePlan(*spec, before.diags);
+  for (const Problem &problem : before.diags.all())
+    for (const llvm::SMFixIt &fix : problem.fixes) {
+      Outcome after;
+      std::string fixed = applied(yaml, source.data(), fix);
+      SCOPED_TRACE(fixed);
+      planText(fixed, after);
+      for (const Problem &left : after.diags.all())
+        EXPECT_FALSE(left.id == problem.id &&
+                     after.diags.place(left.range.Start) == before.diags.place(problem.range.Start))
+            << left.message;
+    }
+}
+
+std::vector<std::pair<std::string, std::string>> allCases() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const Case &c : cases)
+    all.emplace_back(std::string(cube256) + c.yaml + "\n", c.problems);
+  for (const Case &c : problemCases)
+    all.emplace_back(std::string(c.yaml) + "\n", c.problems);
+  return all;
+}
+} // namespace
+
+TEST(PlanProblems, EachInItsPlace) {
+  for (const auto &[yaml, expected] : allCases()) {
+    SCOPED_TRACE(yaml);
+    Outcome outcome;
+    planText(yaml, outcome);
+    EXPECT_EQ(outcome.text, expected);
+  }
+}
+
+TEST(PlanProblems, FixesGetPastThem) {
+  for (const auto &[yaml, expected] : allCases()) {
+    SCOPED_TRACE(yaml);
+    expectFixesHelp(yaml);
+  }
+}
+
+TEST(PlanProblems, EveryRowIsProduced) {
+  std::set<std::string> seen;
+  for (const auto &[yaml, expected] : allCases()) {
+    Outcome outcome;
+    planText(yaml, outcome);
+    seen.insert(outcome.names.begin(), outcome.names.end());
+  }
+  // The reader lets no negative size through; a caller of the library can give one.
+  for (const std::string &name : problemsOf(cube(-1)))
+    seen.insert(name);
+  for (unsigned i = 0; i < numDiags(); ++i) {
+    llvm::StringRef name = nameOf(Diag(i));
+    EXPECT_TRUE(!name.starts_with("plan_") || seen.count(name.str())) << name.str();
+  }
+}
+
+// The numbers of the house's example, by hand: 6 x 2 x (128 x 64 + 64 x 128) = 196608.
+TEST(PlanProblems, BudgetArithmetic) {
+  Outcome outcome;
+  planText("target: sm_80\nproblem: {m: 4096, n: 4096, k: 4096}\na: {type: f16}\ntile: {block: [128, 128, 64]}\n"
+           "pipeline: {stages: 6}\n",
+           outcome);
+  ASSERT_EQ(outcome.diags.numErrors(), 1u);
+  const Problem &problem = outcome.diags.all().front();
+  EXPECT_EQ(problem.message, "6 stages need 196608 bytes of shared memory; sm_80 has 166912 per block");
+  ASSERT_EQ(problem.fixes.size(), 1u);
+  EXPECT_EQ(problem.fixes[0].getText(), "5");
+  ASSERT_EQ(problem.notes.size(), 1u);
+  EXPECT_EQ(problem.notes[0].message, "each stage holds A 128x64 and B 64x128 of f16: 32768 bytes");
+}
