@@ -224,6 +224,10 @@ void Lowering::store(const Op &op) {
   writer.pitch(d); // in front of all branches: every path uses it
   if (c)
     writer.pitch(*c);
+  // Here, because all paths use them and the first one must not be the only one that defines them.
+  writer.pitch(d);
+  if (c)
+    writer.pitch(*c);
   int64_t tileM = decl.item("tile", 0), tileN = decl.item("tile", 1);
   bool inside = covers(d.rows, tileM * clusterM) && covers(d.cols, tileN * clusterN);
   bool pairs = d.order == Order::row && d.align >= 2 * d.elemBytes();
