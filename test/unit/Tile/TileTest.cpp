@@ -47,7 +47,8 @@ void survives(llvm::StringRef text) {
     ASSERT_TRUE(problem.range.isValid()) << problem.message << " in " << text.str();
   if (!read.kernel)
     return;
-  EXPECT_EQ(verify(*read.kernel, read.diags), !read.diags.hasErrors());
+  bool verifies = verify(*read.kernel, read.diags);
+  EXPECT_EQ(verifies, !read.diags.hasErrors());
   std::string once = print(*read.kernel);
   Read again(once);
   ASSERT_TRUE(again.kernel) << once;
