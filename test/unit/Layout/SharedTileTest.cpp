@@ -1,5 +1,5 @@
-// How a tile lies in shared memory, against the hardware's own words: address bits for the swizzles (PTX ISA 5.5.7), banks
-// for what a warp reads at once, and plain bookkeeping: every element has a place of its own.
+// How a tile lies in shared memory, against the hardware's own words: address bits for the swizzles (PTX ISA 5.5.7),
+// banks for what a warp reads at once, and plain bookkeeping: every element has a place of its own.
 #include "gemmc/Layout/SharedTile.h"
 #include <gtest/gtest.h>
 #include <set>
@@ -20,8 +20,8 @@ template <typename Visit> void forEachTile(SharedLayout layout, Visit visit) {
 }
 
 std::string describe(const SharedTile &tile, int64_t row, int64_t col) {
-  return nameOf(tile.layout).str() + (tile.kMajor ? " k-major, " : " mn-major, ") + std::to_string(tile.rows) + " rows, span " +
-         std::to_string(tile.spanBytes) + ", at " + std::to_string(row) + ", " + std::to_string(col);
+  return nameOf(tile.layout).str() + (tile.kMajor ? " k-major, " : " mn-major, ") + std::to_string(tile.rows) +
+         " rows, span " + std::to_string(tile.spanBytes) + ", at " + std::to_string(row) + ", " + std::to_string(col);
 }
 
 class Layouts : public testing::TestWithParam<SharedLayout> {};
@@ -68,7 +68,10 @@ TEST(SharedTile, SwizzlesAreTheAddressBitsOfTheManual) {
     int64_t width;
     uint64_t bits;
   };
-  for (Mode mode : {Mode{SharedLayout::none, 16, 0}, {SharedLayout::b32, 32, 1}, {SharedLayout::b64, 64, 3}, {SharedLayout::b128, 128, 7}})
+  for (Mode mode : {Mode{SharedLayout::none, 16, 0},
+                    {SharedLayout::b32, 32, 1},
+                    {SharedLayout::b64, 64, 3},
+                    {SharedLayout::b128, 128, 7}})
     forEachTile(mode.layout, [&](const SharedTile &tile, int64_t rows, int64_t cols) {
       // The third stage, placed where the allocation may place it.
       uint64_t base = 3 * tile.alignment();
@@ -83,7 +86,8 @@ TEST(SharedTile, SwizzlesAreTheAddressBitsOfTheManual) {
     });
 }
 
-/// ldmatrix reads eight rows of 16 bytes at once: free of conflicts when they meet eight different groups of four banks.
+/// ldmatrix reads eight rows of 16 bytes at once: free of conflicts when they meet eight different groups of four
+/// banks.
 TEST(SharedTile, EightRowsOfAColumnMeetEightBankGroups) {
   for (SharedLayout layout : {SharedLayout::xor_, SharedLayout::b128, SharedLayout::padded})
     for (int64_t rowBytes : {32, 64, 96, 128, 160, 192, 256, 352, 384, 512}) {
@@ -108,7 +112,7 @@ TEST(SharedTile, WorkedExamples) {
   EXPECT_EQ(b128.spans, 2);
   EXPECT_EQ(b128.offset(3, 8), 3 * 128 + 2 * 16);
   EXPECT_EQ(b128.offset(3, 64 + 9), 64 * 128 + 3 * 128 + 2 * 16 + 2); // the second span lies behind all 64 rows
-  EXPECT_EQ(b128.offset(11, 8), 11 * 128 + 2 * 16);                  // the pattern repeats after 8 rows
+  EXPECT_EQ(b128.offset(11, 8), 11 * 128 + 2 * 16);                   // the pattern repeats after 8 rows
   // 64B: two rows share 128 bytes, so it is row / 2 that counts, modulo 4.
   SharedTile b64(64, 32, true, 2, SharedLayout::b64);
   EXPECT_EQ(b64.offset(1, 0), 64);

@@ -30,14 +30,16 @@ std::vector<Case> cases() {
   for (llvm::StringRef a : {"row", "col"})
     for (llvm::StringRef b : {"row", "col"})
       for (llvm::StringRef type : {"f16", "bf16"}) {
-        std::string types = ("a: {type: " + type + ", layout: " + a + "}\nb: {type: " + type + ", layout: " + b + "}").str();
+        std::string types =
+            ("a: {type: " + type + ", layout: " + a + "}\nb: {type: " + type + ", layout: " + b + "}").str();
         std::string suffix = (a + "_" + b + "_" + type).str();
         add("wgmma_" + suffix, hopper(square, types, "tile: {block: [128, 128, 64]}"));
         add("mma_" + suffix, ampere(square, types, "tile: {block: [128, 128, 32]}"));
       }
   for (llvm::StringRef schedule : {"pipelined", "cooperative", "pingpong"})
     add("schedule_" + schedule.str(),
-        hopper(dynamic, "a: {type: bf16}", ("tile: {block: [128, 128, 64]}\npipeline: {stages: 4, schedule: " + schedule + "}").str()));
+        hopper(dynamic, "a: {type: bf16}",
+               ("tile: {block: [128, 128, 64]}\npipeline: {stages: 4, schedule: " + schedule + "}").str()));
   for (llvm::StringRef cluster : {"[2, 1, 1]", "[1, 2, 1]", "[2, 2, 1]"})
     add("cluster_" + std::to_string(list.size()),
         hopper(square, "a: {type: bf16}", ("tile: {block: [128, 128, 64], cluster: " + cluster + "}").str()));
@@ -45,9 +47,11 @@ std::vector<Case> cases() {
     for (llvm::StringRef swizzle : {"none", "padded", "xor"})
       add(("copy_" + copy + "_" + swizzle).str(),
           // cp.async moves 4 bytes at least, so rows are that far apart.
-          ampere("m: 126, n: 130, k: 66", "a: {type: f16}\nd: {type: f32}", ("copy: " + copy + "\nswizzle: " + swizzle).str()));
+          ampere("m: 126, n: 130, k: 66", "a: {type: f16}\nd: {type: f32}",
+                 ("copy: " + copy + "\nswizzle: " + swizzle).str()));
   for (llvm::StringRef swizzle : {"none", "32B", "64B", "128B"})
-    add("swizzle_" + swizzle.str(), hopper(square, "a: {type: f16}", ("swizzle: " + swizzle + "\ninstruction: wgmma").str()));
+    add("swizzle_" + swizzle.str(),
+        hopper(square, "a: {type: f16}", ("swizzle: " + swizzle + "\ninstruction: wgmma").str()));
   add("scales", ampere(dynamic, "a: {type: f16}\nd: {type: f32}", "alpha: dynamic\nbeta: dynamic"));
   add("scales_wgmma", hopper(square, "a: {type: bf16}\nd: {type: f32, layout: col}", "alpha: 0.5\nbeta: dynamic"));
   add("largest", hopper(dynamic, "a: {type: bf16}", "tile: {block: [128, 256, 64]}"));
@@ -179,7 +183,8 @@ TEST(Compile, IsDeterministic) {
 /// The shared memory of a launch is what the last pass has laid out.
 TEST(Compile, SharedMemoryIsTheAllocation) {
   std::string tile;
-  auto compiled = compile(hopper(square, "a: {type: bf16}", "tile: {block: [128, 128, 64]}\npipeline: {stages: 4}"), tile);
+  auto compiled =
+      compile(hopper(square, "a: {type: bf16}", "tile: {block: [128, 128, 64]}\npipeline: {stages: 4}"), tile);
   ASSERT_TRUE(compiled);
   // 2 operands x 4 stages x 128 x 64 x 2 bytes, and 2 x 4 mbarriers of 8 bytes.
   EXPECT_EQ(compiled->launch.kernels.front().dynamicShared, 2u * 4 * 128 * 64 * 2 + 64);

@@ -8,7 +8,8 @@ using namespace gemmc;
 using namespace gemmc::tile;
 
 namespace {
-constexpr llvm::StringLiteral mma = R"(kernel gemm target=sm_80 threads=128 m=m n=n k=k block=[128, 64, 32] warp=[64, 32] cluster=[1, 1] instruction=mma copy=cp_async copy_bytes=[16, 8] stages=3 schedule=pipelined swizzle=xor raster=along_m group=8 persistent=on store=direct consumers=0 {
+constexpr llvm::StringLiteral mma =
+    R"(kernel gemm target=sm_80 threads=128 m=m n=n k=k block=[128, 64, 32] warp=[64, 32] cluster=[1, 1] instruction=mma copy=cp_async copy_bytes=[16, 8] stages=3 schedule=pipelined swizzle=xor raster=along_m group=8 persistent=on store=direct consumers=0 {
   tensor A buffer=a type=f16 rows=m cols=k order=row ld=lda align=16
   tensor B buffer=b type=f16 rows=k cols=n order=row ld=ldb align=8
   tensor D buffer=d type=f16 rows=m cols=n order=row ld=ldd align=16
@@ -38,7 +39,8 @@ std::string mutated(std::mt19937 &random, bool lines) {
   replace("copy=cp_async", {"copy=ld", "copy=cp_async", "copy=tma"});
   replace("stages=3", {"stages=1", "stages=2", "stages=3", "stages=64"});
   replace("schedule=pipelined", {"schedule=pipelined", "schedule=cooperative", "schedule=pingpong"});
-  replace("block=[128, 64, 32]", {"block=[128, 64, 32]", "block=[1, 1, 1]", "block=[128, 64, 48]", "block=[4096, 4096, 4096]"});
+  replace("block=[128, 64, 32]",
+          {"block=[128, 64, 32]", "block=[1, 1, 1]", "block=[128, 64, 48]", "block=[4096, 4096, 4096]"});
   replace("cluster=[1, 1]", {"cluster=[1, 1]", "cluster=[2, 2]", "cluster=[16, 16]"});
   replace("consumers=0", {"consumers=0", "consumers=2 producer_regs=40 consumer_regs=232"});
   replace("swizzle=xor", {"swizzle=xor", "swizzle=none", "swizzle=128B"});
@@ -88,7 +90,9 @@ std::vector<const Pass *> inOrder() {
 TEST(Passes, EveryConfigurationOfThePlanner) {
   auto configured = [](llvm::StringRef copy, llvm::StringRef schedule, int stages, int cluster) {
     std::string text = mma.str();
-    auto replace = [&](llvm::StringRef from, const llvm::Twine &to) { text.replace(text.find(from.str()), from.size(), to.str()); };
+    auto replace = [&](llvm::StringRef from, const llvm::Twine &to) {
+      text.replace(text.find(from.str()), from.size(), to.str());
+    };
     if (copy == "tma")
       replace("instruction=mma", "instruction=wgmma");
     replace("copy=cp_async", "copy=" + copy);

@@ -1,4 +1,5 @@
-// The tile IR as a value and as text: no text crashes the reader or the verifier, and operations keep what they are given.
+// The tile IR as a value and as text: no text crashes the reader or the verifier, and operations keep what they are
+// given.
 #include "gemmc/Tile/IR.h"
 #include <gtest/gtest.h>
 
@@ -114,16 +115,20 @@ TEST(TileText, DeepAndLong) {
 }
 
 TEST(TileText, NumbersOutOfEveryRange) {
-  for (llvm::StringRef number : {"-1", "0", "9223372036854775807", "9223372036854775808", "-9223372036854775807 - 1", "1 / 0", "m"})
-    for (llvm::StringRef key : {"threads=256", "stages=4", "group=8", "consumers=1", "regs=40", "warp=0", "count=1", "align=16"}) {
+  for (llvm::StringRef number :
+       {"-1", "0", "9223372036854775807", "9223372036854775808", "-9223372036854775807 - 1", "1 / 0", "m"})
+    for (llvm::StringRef key :
+         {"threads=256", "stages=4", "group=8", "consumers=1", "regs=40", "warp=0", "count=1", "align=16"}) {
       std::string text = good.str();
       size_t at = text.find(key.str());
       ASSERT_NE(at, std::string::npos);
       text.replace(at, key.size(), (key.split('=').first + "=" + number).str());
       survives(text);
     }
-  for (llvm::StringRef list : {"[]", "[1]", "[1, 2, 3, 4]", "[m, n]", "[0, -5]", "[9223372036854775807, 9223372036854775807]"})
-    for (llvm::StringRef key : {"block=[64, 64, 64]", "warp=[64, 64]", "cluster=[1, 1]", "extent=[64, 64]", "warps=[0, 4]", "tile=[64, 64]"}) {
+  for (llvm::StringRef list :
+       {"[]", "[1]", "[1, 2, 3, 4]", "[m, n]", "[0, -5]", "[9223372036854775807, 9223372036854775807]"})
+    for (llvm::StringRef key : {"block=[64, 64, 64]", "warp=[64, 64]", "cluster=[1, 1]", "extent=[64, 64]",
+                                "warps=[0, 4]", "tile=[64, 64]"}) {
       std::string text = good.str();
       text.replace(text.find(key.str()), key.size(), (key.split('=').first + "=" + list).str());
       survives(text);
@@ -162,10 +167,10 @@ TEST(TileKernel, FindsDeclarationsAndWalksParentsFirst) {
   EXPECT_FALSE(kernel.declaration("nothing"));
   std::vector<OpKind> order;
   walk(std::as_const(kernel).body(), [&](const Op &op) { order.push_back(op.kind); });
-  std::vector<OpKind> expected = {OpKind::Tensor, OpKind::Tensor,  OpKind::Shared, OpKind::Barrier, OpKind::Accumulator,
-                                  OpKind::Role,   OpKind::Elect,   OpKind::Cursor, OpKind::Tiles,   OpKind::For,
-                                  OpKind::Copy,   OpKind::Advance, OpKind::Role,   OpKind::Tiles,   OpKind::Zero,
-                                  OpKind::Store};
+  std::vector<OpKind> expected = {OpKind::Tensor,      OpKind::Tensor, OpKind::Shared, OpKind::Barrier,
+                                  OpKind::Accumulator, OpKind::Role,   OpKind::Elect,  OpKind::Cursor,
+                                  OpKind::Tiles,       OpKind::For,    OpKind::Copy,   OpKind::Advance,
+                                  OpKind::Role,        OpKind::Tiles,  OpKind::Zero,   OpKind::Store};
   EXPECT_EQ(order, expected);
 }
 
