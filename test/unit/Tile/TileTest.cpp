@@ -67,8 +67,9 @@ TEST(TileText, CutAnywhere) {
   for (size_t size = 0; size < good.size(); ++size) {
     survives(good.take_front(size));
     // Only the last line's end may be missing.
-    if (size + 1 < good.size())
+    if (size + 1 < good.size()) {
       EXPECT_FALSE(Read(good.take_front(size)).kernel) << size;
+    }
   }
 }
 
