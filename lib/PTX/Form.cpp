@@ -10,8 +10,8 @@ namespace gemmc::ptx {
 namespace {
 
 struct Class {
-  const char *name;
-  const char *choices;
+  StringLiteral name;
+  StringLiteral choices;
 };
 constexpr Class classes[] = {
 #define PTX_CLASS(Name, Choices) {#Name, Choices},
@@ -61,6 +61,8 @@ StringRef FormReader::until(StringRef stops) {
   bool bracket = false, range = false;
   for (size_t i = 0; i < rest.size(); ++i) {
     char c = rest[i];
+    if (isAlnum(c) || c == ':') // most are
+      continue;
     bracket = c == '[' || (bracket && c != ']');
     range ^= c == '#';
     if (!bracket && !range && stops.contains(c)) {
@@ -92,6 +94,9 @@ void FormReader::slot(bool optional) {
 
 void FormReader::choices(StringRef list, ModSlot &slot, StringRef outerSuffix) {
   StringRef saved = std::exchange(rest, list);
+  size_t count = list.count('|') + 1;
+  slot.choices.reserve(slot.choices.size() + count);
+  slot.limits.reserve(slot.limits.size() + count);
   while (!rest.empty()) {
     choice(until("|"), slot, outerSuffix);
     take("|");
@@ -258,6 +263,8 @@ const Row *parseForm(const RowText &text) {
   row->archSpecific = sm == "a";
   row->minPtx = text.ptx;
   row->effect = text.effect;
+  row->slots.reserve(StringRef(text.form).count('.'));
+  row->operands.reserve(8);
   FormReader reader{*row, row->form};
   reader.mnemonic();
   reader.operands();

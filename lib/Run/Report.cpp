@@ -11,12 +11,12 @@ std::string shapeOf(const LaunchArgs &args) { return llvm::formatv("{0} x {1} x 
 
 std::string typesOf(const ptx::LaunchInfo &info, bool withC) {
   auto one = [](const ptx::OperandInfo &operand) {
-    return (nameOf(operand.type) + " " + nameOf(operand.order)).str();
+    return llvm::formatv("{0} {1}", nameOf(operand.type), nameOf(operand.order)).str();
   };
-  std::string text = "a " + one(info.a) + ", b " + one(info.b);
-  if (withC)
-    text += ", c " + one(info.c);
-  return text + ", d " + one(info.d) + ", accumulator " + nameOf(info.accumulator).str();
+  std::string c = withC ? "c " + one(info.c) + ", " : std::string();
+  return llvm::formatv("a {0}, b {1}, {2}d {3}, accumulator {4}", one(info.a), one(info.b), c, one(info.d),
+                       nameOf(info.accumulator))
+      .str();
 }
 
 std::string timeOf(double seconds) {

@@ -46,9 +46,16 @@ void allocateShared(Kernel &kernel);
 struct Pass {
   llvm::StringRef name;
   void (*run)(Kernel &);
+  /// What a kernel must have beyond what `verify` asks, in words and as a question; gemmc's own kernels always have it.
+  llvm::StringRef needs = "";
+  bool (*fits)(const Kernel &) = nullptr;
 };
 /// All passes in order.
 llvm::ArrayRef<Pass> passes();
 const Pass *findPass(llvm::StringRef name);
+
+/// Runs a pass over a kernel of unknown origin that verifies: reports what the pass needs and does not find, and gives
+/// false with the kernel unchanged then.
+bool runPass(const Pass &pass, Kernel &kernel, Diags &diags);
 
 } // namespace gemmc::tile

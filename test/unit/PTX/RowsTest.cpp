@@ -53,7 +53,7 @@ TEST(Rows, RoundTrip) {
 }
 
 TEST(Rows, RowsAreSorted) {
-  EXPECT_EQ(rowsWithRoot("wgmma").size(), 13u);
+  EXPECT_EQ(rowsWithRoot("wgmma").size(), 15u);
   EXPECT_TRUE(rowsWithRoot("frobnicate").empty());
   for (unsigned i = 0; i < numOps; ++i)
     EXPECT_TRUE(is_contained(rowsWithRoot(rowOf(static_cast<Op>(i)).root), static_cast<Op>(i)));
