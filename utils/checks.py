@@ -166,6 +166,7 @@ def sanitize_lit(stage):
 
 def fuzz(stage):
     """Each fuzzer for a few seconds, from seeds that the test files give."""
+    need(BUILD)
     need(SANITIZED)
     fuzzers = sorted((ROOT / "test" / "fuzz").glob("*Fuzzer.cpp"))
     for source in fuzzers:
@@ -173,11 +174,11 @@ def fuzz(stage):
         corpus, seeds = REPORTS / "corpus" / name, REPORTS / "seeds" / name
         shutil.rmtree(corpus, ignore_errors=True)
         corpus.mkdir(parents=True)
-        collect_seeds(name, seeds)
+        collect_seeds(stage, name, seeds)
         good = stage.expect(name, SANITIZED / "bin" / name, f"-max_total_time={FUZZ_SECONDS}", "-timeout=5",
-                            "-rss_limit_mb=1024", "-max_len=16384", "-verbosity=1", f"-artifact_prefix={REPORTS}/",
+                            "-rss_limit_mb=1024", f"-max_len={SEED_BYTES}", "-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={REPORTS}/",
                             corpus, seeds, ROOT / "test" / "fuzz" / "regressions", seconds=120, **sanitizer_options())
-        runs = re.search(r"Done (\d+) runs", stage.output)
+        runs = re.search(r"number_of_executed_units: (\d+)", stage.output)
         if good and (not runs or int(runs[1]) < 10):
             stage.fail(f"{name} made no runs")
 
@@ -297,18 +298,25 @@ def random_specs(stage, count, build_folder):
         stage.fail("utils/random-specs: its exit code and its report disagree")
 
 
-SEED_SUFFIXES = {"PtxFuzzer": (".ptx",), "SpecFuzzer": (".yaml",), "TileFuzzer": (".tile",), "ExprFuzzer": (".expr",)}
+# fuzzer -> which test files are seeds, and which output of the compiler on some examples
+SEEDS = {"PtxFuzzer": (".ptx", "ptx"), "SpecFuzzer": (".yaml", "plan"), "TileFuzzer": (".tile", "tile"),
+         "ExprFuzzer": (".expr", None)}
+SEED_BYTES = 16384
 
 
-def collect_seeds(fuzzer, folder):
-    """The test files of the fuzzer's language, and what build/bin/gemmc makes of the example specs."""
+def collect_seeds(stage, fuzzer, folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    suffixes = SEED_SUFFIXES.get(fuzzer, ())
+    suffix, emit = SEEDS.get(fuzzer, (None, None))
     for number, name in enumerate(git_files("test/lit", "examples", "ptx_templates", "test/fuzz/seeds")):
         path = ROOT / name
-        if path.suffix in suffixes and path.stat().st_size <= 16384:
+        if path.suffix == suffix and path.stat().st_size <= SEED_BYTES:
             shutil.copy(path, folder / f"{number}-{path.name}")
+    for spec in sorted((ROOT / "examples" / "specs").glob("*.yaml"))[::8] if emit else ():
+        output = folder / f"{spec.stem}{suffix}"
+        stage.run(BUILD / "bin" / "gemmc", "compile", spec, f"--emit={emit}", "-o", output)
+        if output.exists() and output.stat().st_size > SEED_BYTES:
+            output.unlink()
 
 
 # ---- the run ---------------------------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ void WarpAsync::commitCopies(Mask mask) {
 }
 
 static void copyLane(const CpAsync &copy, unsigned lane) {
-  std::memcpy(copy.dst[lane], copy.src[lane], copy.srcBytes[lane]);
+  if (copy.srcBytes[lane])
+    std::memcpy(copy.dst[lane], copy.src[lane], copy.srcBytes[lane]);
   std::memset(copy.dst[lane] + copy.srcBytes[lane], 0, copy.bytes - copy.srcBytes[lane]);
 }
 
@@ -76,11 +77,8 @@ void WarpAsync::finish(Mask mask, std::function<bool(const CpAsync &, unsigned)>
 void WarpAsync::waitCopies(Mask mask, uint32_t keep) {
   finish(mask, [&](const CpAsync &copy, unsigned lane) { return copy.group[lane] + keep < copyGroups[lane]; });
 }
-void WarpAsync::finishCopies(Mask mask) {
-  finish(mask, [](const CpAsync &, unsigned) { return true; });
-}
-bool WarpAsync::hasCopies(Mask mask) const {
-  return llvm::any_of(copies, [&](const CpAsync &copy) { return copy.pending & mask; });
+void WarpAsync::finishCopies(Mask mask, uint64_t serial) {
+  finish(mask, [=](const CpAsync &copy, unsigned) { return copy.serial <= serial; });
 }
 
 } // namespace gemmc::emu

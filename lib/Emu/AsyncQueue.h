@@ -62,6 +62,7 @@ private:
 struct CpAsync {
   const Code *code = nullptr;
   Mask pending = 0; ///< Lanes whose copy has not completed.
+  uint64_t serial = 0; ///< Grows from one to the next.
   uint32_t bytes = 0;
   std::array<std::byte *, numLanes> dst;
   std::array<const std::byte *, numLanes> src;
@@ -82,15 +83,15 @@ struct WarpAsync {
   std::vector<CpAsync> copies;
   std::array<uint32_t, numLanes> copyGroups{}; ///< Groups committed so far.
   std::array<uint32_t, numLanes> bulkGroups{};
+  uint64_t lastSerial = 0;
   std::vector<PendingWgmma> wgmmas;
   uint32_t wgmmaGroups = 0;
 
   void commitCopies(Mask mask);
   /// Completes the copies of these lanes but those of the `keep` most recent groups.
   void waitCopies(Mask mask, uint32_t keep);
-  /// Completes all copies of these lanes, committed or not.
-  void finishCopies(Mask mask);
-  bool hasCopies(Mask mask) const;
+  /// Completes all copies of these lanes up to `serial`, committed or not.
+  void finishCopies(Mask mask, uint64_t serial = ~uint64_t(0));
 
 private:
   void finish(Mask mask, std::function<bool(const CpAsync &, unsigned)> due);

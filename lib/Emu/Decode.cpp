@@ -1,5 +1,6 @@
 #include "Decoder.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <bit>
 #include <cstring>
@@ -24,6 +25,8 @@ std::unique_ptr<Program> decode(const ptx::Module &module, StringRef entry) {
     return nullptr;
   auto program = std::make_unique<Program>();
   program->function = *function;
+  StringRef digits = StringRef(module.target).drop_until(isDigit);
+  digits.consumeInteger(10, program->sm);
   Decoder(*program, module).run();
   return program;
 }

@@ -8,7 +8,13 @@ namespace gemmc::emu {
 namespace {
 
 Step bra(Warp &warp, const Code &code, Mask mask) { return warp.branch(mask, code.target); }
-Step exit(Warp &warp, const Code &, Mask mask) { return warp.exit(mask); }
+Step exit(Warp &warp, const Code &code, Mask mask) {
+  if (!warp.async.wgmmas.empty())
+    return warp.fail(code, firstLane(mask), "WG-8",
+                     formatv("the warp exits while the `wgmma` of line {0} is in flight: nobody waited for it",
+                             warp.async.wgmmas.front().code->line).str());
+  return warp.exit(mask);
+}
 Step trap(Warp &warp, const Code &code, Mask mask) {
   return warp.fail(code, firstLane(mask), "trap", "the kernel executed `trap`");
 }

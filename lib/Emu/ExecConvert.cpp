@@ -7,7 +7,7 @@ namespace gemmc::emu {
 namespace {
 
 /// What a conversion does beside changing the type.
-enum Flag : uint32_t { Ftz = 1, Sat = 2, Relu = 4, SatFinite = 8, ToInteger = 16, Ties = 32 };
+enum Flag : uint32_t { Ftz = 1, Sat = 2, Relu = 4, SatFinite = 8, ToInteger = 16 };
 
 template <typename T> constexpr bool isHalf = false;
 template <> constexpr bool isHalf<F16> = true;
@@ -15,13 +15,15 @@ template <> constexpr bool isHalf<Bf16> = true;
 
 double roundToInteger(double value, Rounding rounding) {
   switch (rounding) {
-  case Rounding::Nearest:
+  case Rounding::nearest:
     return std::nearbyint(value);
-  case Rounding::Zero:
+  case Rounding::nearestAway:
+    return std::round(value);
+  case Rounding::zero:
     return std::trunc(value);
-  case Rounding::Down:
+  case Rounding::down:
     return std::floor(value);
-  case Rounding::Up:
+  case Rounding::up:
     return std::ceil(value);
   }
   return value;
@@ -67,7 +69,7 @@ template <typename Format, typename S> typename Format::Bits fromInteger(S value
 template <typename Format> typename Format::Bits saturated(typename Format::Bits bits, uint32_t flags) {
   auto value = Format::get(bits);
   if (flags & Sat)
-    return value > 0 ? (value < 1 ? bits : Format::put(1, Rounding::Nearest)) : typename Format::Bits(0);
+    return value > 0 ? (value < 1 ? bits : Format::put(1, Rounding::nearest)) : typename Format::Bits(0);
   if (flags & Relu && value < 0)
     return 0;
   return bits;
@@ -100,7 +102,7 @@ template <typename D, typename S> uint64_t convert(uint64_t raw, uint32_t flags,
       if (flags & ToInteger)
         value = roundToInteger(value, rounding);
       if constexpr (std::is_same_v<D, S>)
-        result = flags & ToInteger ? fromDouble<D>(value, Rounding::Nearest) : bits;
+        result = flags & ToInteger ? fromDouble<D>(value, Rounding::nearest) : bits;
       else
         result = fromDouble<D>(value, rounding);
     }
@@ -119,7 +121,7 @@ template <typename D, typename S> uint64_t convert(uint64_t raw, uint32_t flags,
 template <typename D, typename S> Step cvt(Warp &warp, const Code &code, Mask mask) {
   auto rounding = static_cast<Rounding>(code.imm[0]);
   bool byHost = isFormat<D> && !isHalf<D> && !(code.flags & ToInteger);
-  RoundingScope scope(byHost ? rounding : Rounding::Nearest);
+  RoundingScope scope(byHost ? rounding : Rounding::nearest);
   forLanes(mask, [&](unsigned l) {
     uint64_t result = convert<D, S>(warp.value(code.args[1], l), code.flags, rounding);
     if constexpr (!isFormat<D> && !std::is_signed_v<D>)
@@ -202,69 +204,71 @@ void noteModifiers(Decoder &d) {
   d.flag("satfinite", SatFinite);
   for (const char *mode : {"rni", "rzi", "rmi", "rpi"})
     d.flag(mode, ToInteger);
-  d.flag("rna", Ties);
-  Rounding rounding = Rounding::Nearest;
+  Rounding rounding = Rounding::nearest;
   if (d.has("rz") || d.has("rzi"))
-    rounding = Rounding::Zero;
+    rounding = Rounding::zero;
+  else if (d.has("rna"))
+    rounding = Rounding::nearestAway;
   else if (d.has("rm") || d.has("rmi"))
-    rounding = Rounding::Down;
+    rounding = Rounding::down;
   else if (d.has("rp") || d.has("rpi"))
-    rounding = Rounding::Up;
+    rounding = Rounding::up;
   d.code->imm[0] = static_cast<int32_t>(rounding);
 }
 
 // --- f32 to smaller formats
 
-/// With `.satfinite`, what is beyond the largest number becomes that number.
-template <typename Format> uint32_t toHalf(uint32_t raw, const Code &code) {
-  double value = std::bit_cast<float>(raw);
-  if (code.flags & Relu && value < 0)
-    value = 0;
-  uint32_t bits = Format::put(value, static_cast<Rounding>(code.imm[0]));
-  constexpr uint32_t infinity = ((1u << (15 - Format::mantissa)) - 1) << Format::mantissa;
-  if (code.flags & SatFinite && (bits & 0x7fff) == infinity)
-    --bits;
-  return bits;
+template <const sem::Format &format> uint32_t narrow(double value, const Code &code) {
+  return sem::encode(format, value,
+                     {static_cast<Rounding>(code.imm[0]), (code.flags & SatFinite) != 0, (code.flags & Relu) != 0});
 }
-template <typename Format> Step cvtHalf(Warp &warp, const Code &code, Mask mask) {
-  const uint32_t *a = warp.read<uint32_t>(code.args[1]);
-  forLanes(mask, [&](unsigned l) { warp.set(code.args[0], l, toHalf<Format>(a[l], code)); });
+template <const sem::Format &format> Step cvtNarrow(Warp &warp, const Code &code, Mask mask) {
+  const float *a = warp.read<float>(code.args[1]);
+  forLanes(mask, [&](unsigned l) { warp.set(code.args[0], l, narrow<format>(a[l], code)); });
   return Step::Next;
 }
 /// The first source becomes the upper half.
-template <typename Format> Step cvtPack(Warp &warp, const Code &code, Mask mask) {
-  const uint32_t *a = warp.read<uint32_t>(code.args[1]), *b = warp.read<uint32_t>(code.args[2]);
-  uint32_t *d = warp.write<uint32_t>(code.args[0]);
-  forLanes(mask, [&](unsigned l) { d[l] = toHalf<Format>(a[l], code) << 16 | toHalf<Format>(b[l], code); });
+template <const sem::Format &format> Step cvtPack(Warp &warp, const Code &code, Mask mask) {
+  const float *a = warp.read<float>(code.args[1]), *b = warp.read<float>(code.args[2]);
+  forLanes(mask, [&](unsigned l) {
+    warp.set(code.args[0], l, narrow<format>(a[l], code) << format.bits | narrow<format>(b[l], code));
+  });
   return Step::Next;
 }
-/// tf32 is f32 with the low 13 bits clear.
-uint32_t toTf32(uint32_t raw, const Code &code) {
-  float value = std::bit_cast<float>(raw);
-  if (value != value)
-    return 0x7fffffff;
-  if (code.flags & Relu && value < 0)
-    return 0;
-  uint32_t size = raw & 0x7fffffff, sign = raw & 0x80000000;
-  if (size == 0x7f800000)
-    return code.flags & SatFinite ? sign | 0x7f7fe000 : raw;
-  if (code.flags & Ties)
-    size += 0x1000;
-  else if (code.imm[0] == static_cast<int32_t>(Rounding::Nearest))
-    size += 0xfff + (size >> 13 & 1);
-  size &= ~0x1fffu;
-  if (code.flags & SatFinite && size >= 0x7f800000)
-    size = 0x7f7fe000;
-  return sign | size;
-}
-Step cvtTf32(Warp &warp, const Code &code, Mask mask) {
+// --- 8-bit formats, two in a 16-bit register
+
+template <const sem::Format &format> Step cvtHalfToFp8(Warp &warp, const Code &code, Mask mask) {
   const uint32_t *a = warp.read<uint32_t>(code.args[1]);
-  uint32_t *d = warp.write<uint32_t>(code.args[0]);
-  forLanes(mask, [&](unsigned l) { d[l] = toTf32(a[l], code); });
+  forLanes(mask, [&](unsigned l) {
+    warp.set(code.args[0], l,
+             narrow<format>(F16::get(a[l] >> 16), code) << 8 | narrow<format>(F16::get(a[l] & 0xffff), code));
+  });
+  return Step::Next;
+}
+template <const sem::Format &format> Step cvtFromFp8(Warp &warp, const Code &code, Mask mask) {
+  sem::CvtMode mode;
+  mode.relu = code.flags & Relu;
+  auto half = [&](uint32_t byte) { return sem::encode(sem::formatF16, sem::decode(format, byte), mode); };
+  forLanes(mask, [&](unsigned l) {
+    auto pair = static_cast<uint32_t>(warp.value(code.args[1], l));
+    warp.set(code.args[0], l, half(pair >> 8 & 0xff) << 16 | half(pair & 0xff));
+  });
   return Step::Next;
 }
 } // namespace
 
+Exec execCvtToFp8(Decoder &d) {
+  noteModifiers(d);
+  return d.typeAt(1) == Type::e4m3x2 ? cvtPack<sem::formatE4m3> : cvtPack<sem::formatE5m2>;
+}
+Exec execCvtHalfToFp8(Decoder &d) {
+  noteModifiers(d);
+  return d.typeAt(1) == Type::e4m3x2 ? cvtHalfToFp8<sem::formatE4m3> : cvtHalfToFp8<sem::formatE5m2>;
+}
+Exec execCvtFromFp8(Decoder &d) {
+  noteModifiers(d);
+  return d.typeAt(2) == Type::e4m3x2 ? cvtFromFp8<sem::formatE4m3> : cvtFromFp8<sem::formatE5m2>;
+}
 Exec execCvt(Decoder &d) {
   noteModifiers(d);
   Type to = d.typeAt(1), from = d.typeAt(2);
@@ -302,15 +306,15 @@ Exec execCvt(Decoder &d) {
 }
 Exec execCvtHalf(Decoder &d) {
   noteModifiers(d);
-  return d.typeAt(1) == Type::bf16 ? cvtHalf<Bf16> : cvtHalf<F16>;
+  return d.typeAt(1) == Type::bf16 ? cvtNarrow<sem::formatBf16> : cvtNarrow<sem::formatF16>;
 }
 Exec execCvtPack(Decoder &d) {
   noteModifiers(d);
-  return d.typeAt(1) == Type::bf16x2 ? cvtPack<Bf16> : cvtPack<F16>;
+  return d.typeAt(1) == Type::bf16x2 ? cvtPack<sem::formatBf16> : cvtPack<sem::formatF16>;
 }
 Exec execCvtTf32(Decoder &d) {
   noteModifiers(d);
-  return cvtTf32;
+  return cvtNarrow<sem::formatTf32>;
 }
 
 } // namespace gemmc::emu

@@ -85,7 +85,7 @@ template <typename Of, typename Format, unsigned count, unsigned pack = 1>
 Step lanewise(Warp &warp, const Code &code, Mask mask) {
   using Bits = typename Format::Bits;
   constexpr unsigned width = sizeof(Bits) * 8;
-  RoundingScope rounding(Format::half ? Rounding::Nearest : static_cast<Rounding>(code.imm[0]));
+  RoundingScope rounding(Format::half ? Rounding::nearest : static_cast<Rounding>(code.imm[0]));
   forLanes(mask, [&](unsigned l) {
     uint64_t result = 0;
     for (unsigned p = 0; p < pack; ++p) {
@@ -137,8 +137,8 @@ void noteFlags(Decoder &d) {
   d.flag("relu", Relu);
   d.flag("NaN", KeepNaN);
   d.flag("xorsign", XorSign);
-  Rounding rounding = d.has("rz") ? Rounding::Zero : d.has("rm") ? Rounding::Down : d.has("rp") ? Rounding::Up
-                                                                                               : Rounding::Nearest;
+  Rounding rounding = d.has("rz") ? Rounding::zero : d.has("rm") ? Rounding::down : d.has("rp") ? Rounding::up
+                                                                                               : Rounding::nearest;
   d.code->imm[0] = static_cast<int32_t>(rounding);
 }
 bool isPlain(const Decoder &d) { return !d.code->flags && !d.code->imm[0]; }

@@ -125,7 +125,7 @@ enum AtomicOp { Add, Inc, Dec, Min, Max, And, Or, Xor, Exch };
 template <typename Format> uint64_t floatAtomic(AtomicOp op, uint64_t old, uint64_t operand) {
   auto a = Format::get(old), b = Format::get(operand);
   if (op == Add)
-    return Format::put(a + b, Rounding::Nearest);
+    return Format::put(a + b, Rounding::nearest);
   if (a != a)
     return b != b ? Format::canonicalNaN : operand;
   return b != b || (op == Min ? a <= b : a >= b) ? old : operand;
@@ -218,7 +218,7 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
       step = Step::Stop;
       return;
     }
-    std::lock_guard lock(warp.cluster.launch.lockOf(reinterpret_cast<uint64_t>(at)));
+    std::lock_guard lock(warp.cluster.launch.lockOf(at));
     for (unsigned i = 0; i < count; ++i) {
       uint64_t old = 0;
       std::memcpy(&old, at + i * code.bytes, code.bytes);
@@ -248,7 +248,7 @@ Step compareAndSwap(Warp &warp, const Code &code, Mask mask) {
       step = Step::Stop;
       return;
     }
-    std::lock_guard lock(warp.cluster.launch.lockOf(reinterpret_cast<uint64_t>(at)));
+    std::lock_guard lock(warp.cluster.launch.lockOf(at));
     uint64_t old = wordAt(at, code.bytes), replacement = warp.value(code.args[3], l);
     if (old == warp.value(code.args[2], l))
       std::memcpy(at, &replacement, code.bytes);

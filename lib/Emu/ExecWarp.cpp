@@ -165,18 +165,6 @@ Step warpSync(Warp &warp, const Code &code, Mask mask) {
   warp.warpSyncArrived &= ~wait.lanes;
   return Step::Next;
 }
-/// The 8x8 matrix whose row r lies in lanes 4r to 4r+3, two elements each, transposed.
-Step movmatrix(Warp &warp, const Code &code, Mask mask) {
-  if (auto wait = warp.aligned(code, mask))
-    return *wait;
-  const uint32_t *a = warp.read<uint32_t>(code.args[1]);
-  uint32_t out[numLanes];
-  auto at = [&](unsigned row, unsigned col) { return a[4 * row + col / 2] >> 16 * (col & 1) & 0xffff; };
-  for (unsigned l = 0; l < numLanes; ++l)
-    out[l] = at(2 * (l % 4), l / 4) | at(2 * (l % 4) + 1, l / 4) << 16;
-  blend(warp.write<uint32_t>(code.args[0]), out, mask);
-  return Step::Next;
-}
 } // namespace
 
 Exec execShfl(Decoder &d) {
@@ -205,6 +193,5 @@ Exec execRedux(Decoder &d) {
 Exec execActivemask(Decoder &) { return activemask; }
 Exec execElect(Decoder &) { return elect; }
 Exec execBarWarpSync(Decoder &) { return warpSync; }
-Exec execMovmatrix(Decoder &) { return movmatrix; }
 
 } // namespace gemmc::emu

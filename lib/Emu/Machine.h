@@ -160,7 +160,15 @@ public:
   std::mutex mutex;
   Result result;
   /// Atomic operations on global memory take the lock of their address.
-  std::mutex &lockOf(uint64_t address) { return locks[(address >> 4) % locks.size()]; }
+  std::mutex &lockOf(const void *at) { return locks[(reinterpret_cast<uintptr_t>(at) >> 4) % locks.size()]; }
+  /// Calls `part(at, offset, bytes)` for the pieces of a range, each under its lock.
+  template <typename Part> void reduceGlobal(std::byte *to, uint32_t bytes, Part part) {
+    for (uint32_t done = 0, size; done < bytes; done += size) {
+      size = std::min<uint32_t>(bytes - done, 16 - (reinterpret_cast<uintptr_t>(to + done) & 15));
+      std::lock_guard lock(lockOf(to + done));
+      part(to + done, done, size);
+    }
+  }
 
 private:
   std::array<std::mutex, 64> locks;

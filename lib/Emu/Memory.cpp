@@ -10,7 +10,7 @@ uint64_t Memory::allocate(uint64_t bytes, uint64_t align, uint64_t misalign) {
   assert(align && !(align & (align - 1)) && "the alignment is a power of two");
   uint64_t address = ((next + align - 1) & ~(align - 1)) + misalign;
   next = (address + bytes + 2 * gap - 1) & ~(gap - 1);
-  blocks.emplace(address, Block{bytes, std::make_unique<std::byte[]>(bytes ? bytes : 1)});
+  blocks.emplace(address, Block{bytes, address % 16, std::make_unique<std::byte[]>(bytes + 16)});
   return address;
 }
 
@@ -23,7 +23,7 @@ std::optional<Memory::Span> Memory::blockOf(uint64_t address) const {
   const auto &[begin, block] = *std::prev(above);
   if (address - begin >= block.size)
     return std::nullopt;
-  return Span{begin, block.size, block.data.get()};
+  return Span{begin, block.size, block.at()};
 }
 
 std::byte *Memory::find(uint64_t address, uint64_t bytes) {
@@ -35,7 +35,7 @@ std::byte *Memory::find(uint64_t address, uint64_t bytes) {
 
 std::optional<Memory::Span> Memory::nearest(uint64_t address) const {
   auto above = blocks.upper_bound(address);
-  auto spanOf = [](const auto &entry) { return Span{entry->first, entry->second.size, entry->second.data.get()}; };
+  auto spanOf = [](const auto &entry) { return Span{entry->first, entry->second.size, entry->second.at()}; };
   if (above == blocks.begin())
     return above == blocks.end() ? std::nullopt : std::optional(spanOf(above));
   Span below = spanOf(std::prev(above));

@@ -7,6 +7,8 @@
 /// `uint64_t[32]`, a 128-bit register four, read as two such pairs (low half first). Narrower values are stored
 /// zero-extended. Predicates are 32-bit lane masks in a file of their own.
 #pragma once
+#include "gemmc/Emu/Mma.h"
+#include "gemmc/Emu/Wgmma.h"
 #include "gemmc/PTX/Ops.h"
 #include <memory>
 #include <string>
@@ -107,6 +109,9 @@ struct Program {
   std::vector<Arg> args;
   std::vector<Row> constants;
   uint32_t numRows = 0, numPreds = 2; ///< Predicate 0 is never, 1 always true.
+  unsigned sm = 80; ///< Number in the module's target.
+  std::vector<sem::MmaForm> mmaForms; ///< Of matrix instructions, by an index in their code.
+  std::vector<sem::WgmmaForm> wgmmaForms;
   std::vector<SpecialSlot> specials;
   std::vector<SymbolSlot> symbols;
   std::vector<std::pair<std::string, Place>> places; ///< Variables and parameters.

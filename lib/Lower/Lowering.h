@@ -88,7 +88,7 @@ private:
 
   // Copy.cpp, Tma.cpp
   void copy(const Op &op);
-  void copyByThreads(const Op &op, const TensorView &tensor, const SharedView &shared);
+  void copyByThreads(const Op &op, const TensorView &tensor, const SharedView &shared, const Val &when);
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
 
   // Sync.cpp

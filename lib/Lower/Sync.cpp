@@ -122,7 +122,9 @@ void Lowering::arrive(const Op &op) {
     b("or.pred", sameM, sameM, sameN);
     b("and.pred", p, p, sameM);
   }
-  b.expand("sm90/arrive_at_rank", {{"signal", p}, {"bar", bar}, {"rank", thread}});
+  Val remote = b.reg(Type::b32, "remote_bar");
+  b.when(p)("mapa.shared::cluster.u32", remote, bar, thread);
+  b.when(p)("mbarrier.arrive.shared::cluster.b64", b.sink(), at(remote));
   b.place(end);
 }
 

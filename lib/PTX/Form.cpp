@@ -10,8 +10,8 @@ namespace gemmc::ptx {
 namespace {
 
 struct Class {
-  const char *name;
-  const char *choices;
+  StringLiteral name;
+  StringLiteral choices;
 };
 constexpr Class classes[] = {
 #define PTX_CLASS(Name, Choices) {#Name, Choices},
@@ -61,6 +61,8 @@ StringRef FormReader::until(StringRef stops) {
   bool bracket = false, range = false;
   for (size_t i = 0; i < rest.size(); ++i) {
     char c = rest[i];
+    if (isAlnum(c) || c == ':') // most are
+      continue;
     bracket = c == '[' || (bracket && c != ']');
     range ^= c == '#';
     if (!bracket && !range && stops.contains(c)) {
@@ -92,6 +94,9 @@ void FormReader::slot(bool optional) {
 
 void FormReader::choices(StringRef list, ModSlot &slot, StringRef outerSuffix) {
   StringRef saved = std::exchange(rest, list);
+  size_t count = list.count('|') + 1;
+  slot.choices.reserve(slot.choices.size() + count);
+  slot.limits.reserve(slot.limits.size() + count);
   while (!rest.empty()) {
     choice(until("|"), slot, outerSuffix);
     take("|");
@@ -148,10 +153,14 @@ void FormReader::condition(StringRef list, ChoiceLimit::Condition &condition) {
   SmallVector<StringRef, 4> names;
   list.split(names, ',');
   for (StringRef name : names)
-    if (name.consume_front("$"))
-      classChoices(name).split(condition.any, '|');
-    else
+    if (name.consume_front("$")) {
+      SmallVector<StringRef, 8> choices;
+      classChoices(name).split(choices, '|');
+      for (StringRef choice : choices)
+        condition.any.push_back(choice.take_until([](char c) { return c == '@' || c == '['; }));
+    } else {
       condition.any.push_back(name);
+    }
 }
 
 void FormReader::operands() {
@@ -215,6 +224,10 @@ void FormReader::operand(bool optional) {
   } else {
     name();
   }
+  if (form.immediate && form.rule == TypeRule::Inst) {
+    form.rule = TypeRule::Fixed;
+    form.type = Type::s32;
+  }
   if (take(" with ")) {
     StringRef list = rest.take_until([](char c) { return c == ')'; });
     rest = rest.drop_front(list.size());
@@ -250,6 +263,8 @@ const Row *parseForm(const RowText &text) {
   row->archSpecific = sm == "a";
   row->minPtx = text.ptx;
   row->effect = text.effect;
+  row->slots.reserve(StringRef(text.form).count('.'));
+  row->operands.reserve(8);
   FormReader reader{*row, row->form};
   reader.mnemonic();
   reader.operands();

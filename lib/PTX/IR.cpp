@@ -10,7 +10,7 @@ using namespace llvm;
 namespace gemmc::ptx {
 namespace {
 struct TypeRow {
-  const char *name;
+  StringLiteral name;
   unsigned bits;
 };
 /// Indexed by `Type`.
@@ -25,7 +25,7 @@ static_assert(std::size(types) == static_cast<unsigned>(Type::b1) + 1);
 unsigned bitsOf(Type type) { return types[static_cast<unsigned>(type)].bits; }
 StringRef nameOf(Type type) { return types[static_cast<unsigned>(type)].name; }
 std::optional<Type> parseType(StringRef name) {
-  if (name.size() < 2 || name.size() > 6)
+  if (name.size() < 2 || name.size() > 6 || !StringRef("pbusfte").contains(name.front()))
     return std::nullopt;
   for (unsigned i = 1; i < std::size(types); ++i)
     if (name == types[i].name)

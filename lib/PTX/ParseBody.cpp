@@ -32,7 +32,7 @@ bool Parser::statements(Function &made) {
   flushTrivia();
   if (!scopes.empty())
     closeScope();
-  else if (!lex.atEnd())
+  else // a `}` too many
     diags.report(Diag::ptx_expected, lex.here(), "the end of the text");
   scopes.clear();
   function = nullptr;

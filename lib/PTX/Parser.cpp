@@ -287,7 +287,7 @@ void Parser::variables(Space space, const Variable &linkage, std::vector<Variabl
     const char *start = lex.here().Start.getPointer();
     if (!variableName(one))
       return recover();
-    SMRange range = lex.from(start);
+    SMRange range = rangeOf(StringRef(start, one.name.size()));
     if (lex.take('=') && !initialiser(one, 0))
       return recover();
     declareVariable(std::move(one), into, range);
@@ -395,9 +395,9 @@ void Parser::declareVariable(Variable variable, std::vector<Variable> &into, SMR
     fresh = moduleNames.insert(variable.name).second;
   } else {
     // Names of inner scopes become names of the kernel.
-    std::string unique = function->uniqueLabel(variable.name);
-    fresh = scopes.back().vars.try_emplace(variable.name, unique).second;
-    variable.name = unique;
+    fresh = !scopes.back().vars.contains(variable.name);
+    if (fresh)
+      variable.name = scopes.back().vars[variable.name] = function->uniqueLabel(variable.name);
   }
   if (!fresh)
     diags.report(Diag::ptx_redeclared, range, variable.name);

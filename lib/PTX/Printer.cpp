@@ -287,7 +287,7 @@ void Printer::registers(const Function &one) {
     auto [type, name] = key;
     uint64_t count = stem.numbers.empty() ? 0 : *llvm::max_element(stem.numbers) + 1;
     // A range also declares the numbers in between; that must not redeclare a name of another type or a special one.
-    bool range = stem.numbers.size() == stem.names.size() && count <= 2 * stem.numbers.size() + 1 && count > 1 &&
+    bool range = stem.numbers.size() == stem.names.size() && stem.numbers.size() > 1 && count <= 2 * stem.numbers.size() + 1 &&
                  typesOfStem[name] == 1 && name.starts_with("%") && name.size() > 1 &&
                  !is_contained({"%envreg", "%pm", "%clock"}, name);
     if (range)

@@ -36,6 +36,17 @@ std::string listed(ArrayRef<StringRef> names) {
   return text;
 }
 
+/// Loads, stores and atomics outside of the small windows (shared, local, param, const) take 64-bit addresses.
+bool wantsWideAddress(const Inst &inst) {
+  if (!is_contained({Op::Ld, Op::St, Op::Atom, Op::AtomCas, Op::Red}, inst.op))
+    return false;
+  for (unsigned slot = 0; slot < inst.mods.size(); ++slot)
+    if (StringRef mod = inst.mod(slot);
+        mod.starts_with("shared") || mod.starts_with("param") || mod == "local" || mod == "const")
+      return false;
+  return true;
+}
+
 enum class Family : uint8_t { Pred, Bits, Int, Float };
 Family familyOf(Type type) {
   if (type == Type::pred)
@@ -300,10 +311,8 @@ void Checker::address(const OperandForm &form, const Operand &operand) {
     fail(Diag::ptx_value, form.name, shown(), operand.imm, "an offset of 32 bits");
   if (operand.hasReg) {
     Type have = typeOf(operand.reg);
-    Family family = familyOf(have);
-    if ((bitsOf(have) != 32 && bitsOf(have) != 64) || family == Family::Float)
-      fail(Diag::ptx_operand_type, form.name, shown(), "b64", function.regs[operand.reg].name, nameOf(have));
-    else if (bitsOf(have) == 32 && inst->has("global") && row->operands.size() == 2 && !form.hasCoords)
+    bool narrow = bitsOf(have) == 32 && !form.type && !wantsWideAddress(*inst);
+    if (familyOf(have) == Family::Float || (bitsOf(have) != 64 && !narrow))
       fail(Diag::ptx_operand_type, form.name, shown(), "b64", function.regs[operand.reg].name, nameOf(have));
   } else if (operand.name.empty()) {
     if (!inst->has("local"))

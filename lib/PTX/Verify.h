@@ -34,6 +34,8 @@ public:
   void length(unsigned index, unsigned count);
   /// If operand `index` is an integer immediate: it must satisfy `accept`; `rule` says what that is.
   void value(unsigned index, llvm::function_ref<bool(int64_t)> accept, llvm::StringRef rule);
+  /// `what` needs this target and PTX version.
+  void limit(llvm::StringRef what, unsigned minSm, unsigned minPtx, bool archSpecific);
   Type typeOf(RegId reg) const { return function.regs[reg].type; }
 
 private:
@@ -43,7 +45,6 @@ private:
   void labels();
   void instruction();
   void modifiers();
-  void limit(llvm::StringRef what, unsigned minSm, unsigned minPtx, bool archSpecific);
   void operand(unsigned index);
   void scalar(const OperandForm &form, const Operand &operand, Type type);
   void immediate(const OperandForm &form, const Operand &operand, Type type);

@@ -47,6 +47,32 @@ unsigned registersFor(unsigned elements, Type type, unsigned threads) {
   return std::max(1u, elements / threads * bits / std::max(32u, bits));
 }
 
+// --- Arithmetic
+
+/// `.approx` of f64 comes only with `.ftz`, and the other way round (9.7.3.14).
+void verifyRcp(Checker &c) {
+  if (c.inst->type() == Type::f64 && c.inst->has("approx") != c.inst->has("ftz"))
+    c.fail(Diag::ptx_needs_modifier, c.inst->has("ftz") ? "ftz" : "approx", c.inst->has("ftz") ? "`.approx`" : "`.ftz`", c.shown());
+}
+
+/// The comparison belongs to the type of the sources (9.7.6.1).
+void verifySet(Checker &c) {
+  Type type = typesOf(c).back();
+  StringRef compare = c.inst->mod(0);
+  bool bits = type <= Type::b128, isUnsigned = type >= Type::u8 && type <= Type::u64;
+  bool good = is_contained({"eq", "ne"}, compare);
+  if (is_contained({"lt", "le", "gt", "ge"}, compare))
+    good = !bits;
+  else if (is_contained({"lo", "ls", "hi", "hs"}, compare))
+    good = isUnsigned;
+  else if (!good)
+    good = isFloat(type);
+  if (!good)
+    c.fail(Diag::ptx_excludes_modifier, compare, ("`." + nameOf(type) + "`").str(), c.shown());
+  if (c.inst->has("ftz") && type != Type::f32)
+    c.fail(Diag::ptx_excludes_modifier, "ftz", ("`." + nameOf(type) + "`").str(), c.shown());
+}
+
 // --- Memory
 
 /// `.v2` and `.v4` count the registers, and 128 bits are the most that one access moves (9.7.9.8).
@@ -87,6 +113,16 @@ void verifyMovUnpack(Checker &c) { verifyMovParts(c, 0); }
 
 // --- Conversions
 
+/// Whether some value of `from` lies outside of `to`; saturation to a float means to [0, 1].
+bool canSaturate(Type to, Type from) {
+  if (to == Type::bf16 || from == Type::bf16)
+    return false;
+  if (isFloat(to) || isFloat(from))
+    return true;
+  bool toSigned = to >= Type::s8, fromSigned = from >= Type::s8;
+  return toSigned == fromSigned ? bitsOf(to) < bitsOf(from) : fromSigned || bitsOf(to) <= bitsOf(from);
+}
+
 /// Which rounding a conversion must, may or must not have (9.7.9.21).
 void verifyCvt(Checker &c) {
   auto types = typesOf(c);
@@ -111,6 +147,13 @@ void verifyCvt(Checker &c) {
   }
   if (c.inst->has("ftz") && to != Type::f32 && from != Type::f32)
     c.fail(Diag::ptx_needs_modifier, "ftz", "`.f32`", c.shown());
+  if (c.inst->has("sat") && !canSaturate(to, from))
+    fail("cannot overflow: it has no .sat");
+  bool brain = to == Type::bf16 || from == Type::bf16;
+  if (brain && (bitsOf(to) == 8 || bitsOf(from) == 8))
+    fail("does not exist: bf16 converts to and from 16 bits and more");
+  if (brain && to != Type::f32)
+    c.limit(c.shown(), 90, 78, false);
 }
 
 // --- Asynchronous copies
@@ -134,6 +177,13 @@ void bulkSize(Checker &c, unsigned index) {
   c.value(index, [](int64_t n) { return n >= 0 && n % 16 == 0 && n <= UINT32_MAX; }, "a multiple of 16");
 }
 void verifyBulk(Checker &c) { bulkSize(c, 2); }
+/// Sums of 16-bit floats keep subnormals and say so (9.7.9.25.4.2).
+void verifyCpReduceGlobal(Checker &c) {
+  bool half = c.inst->has("add") && bitsOf(c.inst->type()) == 16;
+  if (half && !c.inst->has("noftz"))
+    c.fail(Diag::ptx_needs_modifier, nameOf(c.inst->type()), "`.noftz`", c.shown());
+  verifyBulk(c);
+}
 void verifyCpBulkPrefetch(Checker &c) { bulkSize(c, 1); }
 
 /// `.3d` takes three coordinates (5.5.3).
@@ -176,8 +226,10 @@ void verifyBarRed(Checker &c) { barrier(c, 1, 2); }
 void verifyMbarrierInit(Checker &c) {
   c.value(1, [](int64_t n) { return n >= 1 && n < (1 << 20); }, "a count, 1 to 2^20 - 1");
 }
-/// A remote barrier gives no state back (9.7.13.15.13).
+/// A remote barrier gives no state back, and a count came with sm_90 (9.7.13.15.13).
 void verifyMbarrierArrive(Checker &c) {
+  if (c.op(2).kind != Operand::None)
+    c.limit(c.shown() + "` with `count", 90, 78, false);
   if (c.inst->has("shared::cluster") && c.op(0).kind != Operand::Sink)
     c.fail(Diag::ptx_operand_kind, c.row->operands[0].name, c.shown(), "`_` with .shared::cluster");
 }
@@ -210,6 +262,8 @@ void verifyMma(Checker &c) {
 /// Four quads work on a product of their own each (9.7.14.5.1).
 void verifyMmaF16Quad(Checker &c) {
   auto types = typesOf(c);
+  if (types[3] == Type::f32 && types[0] != Type::f32)
+    c.fail(Diag::ptx_needs_modifier, "f32", "d of `.f32`", c.shown());
   c.length(0, types[0] == Type::f32 ? 8 : 4);
   c.length(1, 2);
   c.length(2, 2);
@@ -264,13 +318,20 @@ void wgmma(Checker &c, unsigned scales, unsigned transposes) {
 void verifyWgmma16(Checker &c) { wgmma(c, 2, 2); }
 void verifyWgmma16Reg(Checker &c) { wgmma(c, 2, 1); }
 void verifyWgmmaFloat(Checker &c) { wgmma(c, 2, 0); }
-void verifyWgmmaInt(Checker &c) { wgmma(c, 0, 0); }
+void verifyWgmmaInt(Checker &c) {
+  auto types = typesOf(c);
+  if (types[1] != types[2])
+    c.limit(c.shown() + "` of mixed types `", 90, 84, true);
+  wgmma(c, 0, 0);
+}
 
 struct Entry {
   Op op;
   Rule rule;
 };
 constexpr Entry entries[] = {
+    {Op::Rcp, verifyRcp},
+    {Op::Set, verifySet},
     {Op::Ld, verifyLd},
     {Op::St, verifySt},
     {Op::StAsync, verifyStAsync},
@@ -289,7 +350,7 @@ constexpr Entry entries[] = {
     {Op::CpBulkLoad, verifyBulk},
     {Op::CpBulkCluster, verifyBulk},
     {Op::CpBulkStore, verifyBulk},
-    {Op::CpReduceGlobal, verifyBulk},
+    {Op::CpReduceGlobal, verifyCpReduceGlobal},
     {Op::CpReduceCluster, verifyBulk},
     {Op::CpBulkPrefetch, verifyCpBulkPrefetch},
     {Op::CpTensorLoad, verifyCpTensorLoad},

@@ -50,11 +50,9 @@ void pipeline(std::vector<Op> &tile, size_t at, int64_t ahead) {
 
 void pipelineLoop(Kernel &kernel) {
   int64_t stages = kernel.number("stages");
-  for (Op &op : kernel.body())
-    if (op.kind == OpKind::Shared)
-      op.set("stages", stages);
   if (stages == 1 || kernel.word("schedule") != "pipelined")
     return;
+  giveStages(kernel, stages);
   size_t tiles = indexOf(kernel.body(), OpKind::Tiles);
   std::vector<Op> &tile = kernel.body()[tiles].body;
   pipeline(tile, indexOf(tile, OpKind::For), stages - 1);

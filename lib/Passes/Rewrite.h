@@ -68,6 +68,12 @@ inline void indexReads(Op &op, const Expr &cursor) {
     indexReads(inner, cursor);
 }
 
+inline void giveStages(Kernel &kernel, int64_t stages) {
+  for (Op &op : kernel.body())
+    if (op.kind == OpKind::Shared)
+      op.set("stages", stages);
+}
+
 inline Op cursor(llvm::StringRef name, int64_t stages) { return Op(OpKind::Cursor, name).set("stages", stages); }
 inline Op advance(llvm::StringRef name) { return Op(OpKind::Advance, name); }
 

@@ -63,6 +63,7 @@ Op consumerOf(const Kernel &kernel, Op tiles) {
 void specializeWarps(Kernel &kernel) {
   if (kernel.word("schedule") == "pipelined")
     return;
+  giveStages(kernel, kernel.number("stages"));
   size_t at = indexOf(kernel.body(), OpKind::Tiles);
   Op tiles = kernel.body()[at];
   kernel.body()[at] = producerOf(kernel, tiles);

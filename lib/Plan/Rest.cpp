@@ -29,7 +29,7 @@ void decidePersistence(Draft &draft) {
                                 draft.limits.sms));
   else
     s.persistent.decide(Persistence::off, "a CTA for each tile: several CTAs of an SM overlap by themselves");
-  if (*s.schedule == Schedule::pingpong && *s.persistent == Persistence::off)
+  if (s.persistent.given && *s.schedule == Schedule::pingpong && *s.persistent == Persistence::off)
     draft.diags.report(Diag::plan_persistent, s.persistent.range).fix(s.persistent.range, "on");
 }
 

@@ -7,7 +7,7 @@ namespace {
 /// The steps of one run, with what they hand on.
 class Run {
 public:
-  Run(const Code &code, const RunRequest &request, Executor &executor, Problem problem)
+  Run(const Code &code, const RunRequest &request, Executor &executor, GemmProblem problem)
       : code(&code), request(request), executor(executor), problem(std::move(problem)) {
     report.kind = request.problem.kind;
     report.where = executor.where();
@@ -29,7 +29,7 @@ private:
   std::optional<Code> fallbackCode;
   const RunRequest &request;
   Executor &executor;
-  Problem problem;
+  GemmProblem problem;
   LaunchChoice choice;
 };
 
@@ -37,8 +37,10 @@ void Run::remarkOnSizes() {
   const ProblemOptions &options = problem.options;
   std::string chosen;
   auto add = [&](const char *name, const Expr &fixed, std::optional<int64_t> given, int64_t value) {
-    if (!fixed.isConst() && !given)
-      chosen += (chosen.empty() ? "" : ", ") + std::string(name) + " = " + std::to_string(value);
+    if (fixed.isConst() || given)
+      return;
+    chosen += chosen.empty() ? "" : ", ";
+    chosen += llvm::formatv("{0} = {1}", name, value).str();
   };
   add("m", code->info.m, options.m, problem.args.m);
   add("n", code->info.n, options.n, problem.args.n);

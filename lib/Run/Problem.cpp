@@ -209,7 +209,7 @@ MaybeFailure checkProblem(const LaunchInfo &info, const LaunchArgs &args, const 
   return std::nullopt;
 }
 
-void fillInputs(Problem &problem) {
+void fillInputs(GemmProblem &problem) {
   const ProblemOptions &options = problem.options;
   uint64_t seeds[3] = {options.seed * 3 + 1, options.seed * 3 + 2, options.seed * 3 + 3};
   HostMatrix *matrices[3] = {&problem.a, &problem.b, &problem.c};
@@ -272,8 +272,8 @@ void HostMatrix::fillPoison() {
     std::memcpy(data.data() + i, &poison, 2);
 }
 
-Outcome<Problem> makeProblem(const LaunchInfo &info, const ProblemOptions &options) {
-  Problem problem;
+Outcome<GemmProblem> makeProblem(const LaunchInfo &info, const ProblemOptions &options) {
+  GemmProblem problem;
   problem.options = options;
   problem.accumulator = info.accumulator;
   LaunchArgs &args = problem.args = Shape{info, options}.args();

@@ -26,7 +26,7 @@ std::vector<float> unpack(const HostMatrix &matrix, unsigned threads) {
 double gammaOf(double n, double u) { return n * u >= 1 ? std::numeric_limits<double>::infinity() : n * u / (1 - n * u); }
 } // namespace
 
-Reference::Reference(const Problem &problem, unsigned threads)
+Reference::Reference(const GemmProblem &problem, unsigned threads)
     : prob(problem), threadCount(threads), format(*formatOf(problem.d.type)) {
   double k = double(problem.args.k);
   gamma = problem.accumulator == Elem::f16 ? gammaOf(std::ceil(k / 8) + 2, 0x1p-10) + k * 0x1p-23 : gammaOf(k + 2, 0x1p-23);

@@ -1,3 +1,4 @@
+#include "gemmc/Run/Bench.h"
 #include "gemmc/Run/Harness.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -10,12 +11,12 @@ std::string shapeOf(const LaunchArgs &args) { return llvm::formatv("{0} x {1} x 
 
 std::string typesOf(const ptx::LaunchInfo &info, bool withC) {
   auto one = [](const ptx::OperandInfo &operand) {
-    return (nameOf(operand.type) + " " + nameOf(operand.order)).str();
+    return llvm::formatv("{0} {1}", nameOf(operand.type), nameOf(operand.order)).str();
   };
-  std::string text = "a " + one(info.a) + ", b " + one(info.b);
-  if (withC)
-    text += ", c " + one(info.c);
-  return text + ", d " + one(info.d) + ", accumulator " + nameOf(info.accumulator).str();
+  std::string c = withC ? "c " + one(info.c) + ", " : std::string();
+  return llvm::formatv("a {0}, b {1}, {2}d {3}, accumulator {4}", one(info.a), one(info.b), c, one(info.d),
+                       nameOf(info.accumulator))
+      .str();
 }
 
 std::string timeOf(double seconds) {
@@ -86,6 +87,66 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
       for (const std::string &finding : launch.findings)
         json.value(finding);
     });
+  });
+  os << "\n";
+}
+
+void BenchReport::printTable(llvm::raw_ostream &os) const {
+  os << llvm::formatv("{0}, {1}\n{2}: medians of {3} rounds over {4} buffer sets{5}\n", shapeOf(args),
+                      typesOf(info, args.beta != 0), device, rounds, sets,
+                      batch > 1 ? llvm::formatv(", {0} launches a timing{1}", batch, graphs ? " (graph)" : "").str() : "");
+  auto row = [&](const BenchEntry &entry) {
+    os << llvm::left_justify(entry.name, 36) << llvm::right_justify(timeOf(entry.median), 12)
+       << llvm::format("%10.1f TFLOP/s", entry.flops / 1e12) << "   (" << timeOf(entry.best) << " to "
+       << timeOf(entry.worst) << ")\n";
+  };
+  row(ours);
+  for (const BenchEntry &entry : cublas)
+    row(entry);
+  if (auto value = ratio())
+    os << llvm::format("ratio to the best of %u cuBLASLt algorithms: %.3f", algorithms, *value);
+  if (auto value = ratioToFirst())
+    os << llvm::format(", to its first choice: %.3f", *value);
+  if (ratio())
+    os << "\n";
+  if (!remark.empty())
+    os << "not compared with cuBLASLt: " << remark << "\n";
+}
+
+void BenchReport::printJson(llvm::raw_ostream &os) const {
+  llvm::json::OStream json(os, 2);
+  auto entry = [&](const BenchEntry &value) {
+    json.object([&] {
+      json.attribute("name", value.name);
+      json.attribute("median_us", value.median * 1e6);
+      json.attribute("best_us", value.best * 1e6);
+      json.attribute("worst_us", value.worst * 1e6);
+      json.attribute("tflops", value.flops / 1e12);
+    });
+  };
+  json.object([&] {
+    json.attribute("m", args.m);
+    json.attribute("n", args.n);
+    json.attribute("k", args.k);
+    json.attribute("types", typesOf(info, args.beta != 0));
+    json.attribute("device", device);
+    json.attribute("rounds", int64_t(rounds));
+    json.attribute("sets", int64_t(sets));
+    json.attribute("batch", int64_t(batch));
+    json.attribute("graphs", graphs);
+    json.attribute("algorithms", int64_t(algorithms));
+    json.attributeBegin("gemmc");
+    entry(ours);
+    json.attributeEnd();
+    json.attributeArray("cublaslt", [&] {
+      for (const BenchEntry &value : cublas)
+        entry(value);
+    });
+    if (auto value = ratio())
+      json.attribute("ratio", *value);
+    if (auto value = ratioToFirst())
+      json.attribute("ratio_to_first", *value);
+    json.attribute("remark", remark);
   });
   os << "\n";
 }

@@ -55,7 +55,7 @@ std::string number(double value) {
   return out;
 }
 
-llvm::StringRef manner(const Problem &problem) { return problem.exact ? "bit-exact" : "within the error bound"; }
+llvm::StringRef manner(const GemmProblem &problem) { return problem.exact ? "bit-exact" : "within the error bound"; }
 
 /// Rows that Freivalds' check finds wrong, modulo 2^64. With x random and D = (alpha A B + beta C) * 2^s in integers,
 /// D x - alpha A (B x) - beta C x is 0 in every row; a row with an error of at most 2^25 in some element shows one with
@@ -106,7 +106,7 @@ private:
   }
 
   const Reference &reference;
-  const Problem &problem;
+  const GemmProblem &problem;
   const HostMatrix &d;
   std::vector<uint64_t> x, bx;
 };
@@ -137,7 +137,7 @@ Verification verifyExactLarge(const Reference &reference, const HostMatrix &d) {
 /// For each row, the sums of blocks of 32 columns with random signs: of D and of the reference, which may differ by the
 /// sum of the elements' bounds. Finds a wrong tile anywhere; `firstRow` is one where it did.
 bool blockSumsHold(const Reference &reference, const HostMatrix &d, int64_t &firstRow) {
-  const Problem &problem = reference.problem();
+  const GemmProblem &problem = reference.problem();
   const LaunchArgs &args = problem.args;
   constexpr int64_t width = 32;
   int64_t blocks = (args.n + width - 1) / width;
@@ -185,7 +185,7 @@ bool blockSumsHold(const Reference &reference, const HostMatrix &d, int64_t &fir
 }
 
 Verification verifyBoundedLarge(const Reference &reference, const HostMatrix &d) {
-  const Problem &problem = reference.problem();
+  const GemmProblem &problem = reference.problem();
   const LaunchArgs &args = problem.args;
   Checker checker(reference, d);
   constexpr int64_t rows = 16, patches = 64, edge = 32;
@@ -303,6 +303,8 @@ Verification verifyTiles(const Reference &reference, const HostMatrix &d, int64_
 }
 
 std::optional<GuardViolation> checkPadding(const HostMatrix &before, const HostMatrix &after) {
+  if (before.data.empty())
+    return std::nullopt;
   bool byRow = before.order == Order::row;
   int64_t lines = byRow ? before.rows : before.cols, length = byRow ? before.cols : before.rows;
   unsigned bytes = bytesOf(before.type);

@@ -93,8 +93,8 @@ static std::string printable(llvm::StringRef text) {
   return result;
 }
 
-/// LLVM's rendering of a problem, for lines that may be a megabyte long and hold anything: at most `most` columns around
-/// the place are shown.
+/// LLVM's rendering of a problem, for lines that may be a megabyte long and hold anything: at most `most` columns
+/// around the place are shown.
 static llvm::SMDiagnostic rendered(const llvm::SourceMgr &sources, const Problem &problem) {
   constexpr int most = 160, before = 60;
   llvm::SmallVector<llvm::SMRange, 1> marked;

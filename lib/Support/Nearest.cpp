@@ -27,26 +27,33 @@ unsigned distanceOf(StringRef a, StringRef b) {
   return last[b.size()];
 }
 
-/// `sm_90` means `sm_90a`, and `row_major` means `row`.
+/// `row_major` means `row`.
 bool extends(StringRef longer, StringRef shorter) {
   return shorter.size() >= 3 && longer.starts_with_insensitive(shorter);
+}
+
+size_t commonPrefix(StringRef a, StringRef b) {
+  size_t length = 0;
+  while (length < std::min(a.size(), b.size()) && llvm::toLower(a[length]) == llvm::toLower(b[length]))
+    ++length;
+  return length;
 }
 } // namespace
 
 StringRef nearest(StringRef word, llvm::ArrayRef<StringRef> known) {
   if (word.empty() || word.size() > maxLength)
     return "";
-  // Farther than a third of the word is another word.
+  // Farther than a third of the word is another word. Of equally near ones (`wgma`: `wmma` or `wgmma`) the one that
+  // begins alike is meant.
   unsigned most = word.size() == 1 ? 0 : std::max<size_t>(1, word.size() / 3);
   StringRef best;
-  unsigned least = ~0u;
+  std::pair<unsigned, size_t> least;
   for (StringRef candidate : known) {
-    bool prefix = extends(candidate, word) || extends(word, candidate);
     unsigned distance = distanceOf(word, candidate);
-    if (!prefix && distance > most)
+    if (distance > most && !extends(candidate, word) && !extends(word, candidate))
       continue;
-    unsigned rank = 2 * std::min(distance, most) + !prefix;
-    if (rank < least) {
+    std::pair<unsigned, size_t> rank(std::min(distance, most), maxLength - commonPrefix(word, candidate));
+    if (best.empty() || rank < least) {
       least = rank;
       best = candidate;
     }

@@ -132,7 +132,10 @@ private:
     report(id, begin, stop, std::forward<Args>(args)...);
     return false;
   }
-  template <typename... Args> bool failWord(Diag id) { return fail(id, cur, cur + word().size(), word()); }
+  bool failWord(Diag id) {
+    StringRef shown = word().take_until([](char c) { return StringRef(",[]{}").contains(c); });
+    return fail(id, shown.begin(), shown.end(), shown);
+  }
 
   // Lines.
 

@@ -16,6 +16,14 @@ struct WordRule {
 };
 const std::vector<WordRule> &wordRules() {
   static const std::vector<WordRule> rules = {
+      {"kernel", "target", {"sm_80", "sm_86", "sm_89", "sm_90a"}},
+      {"kernel", "instruction", {"mma", "wgmma"}},
+      {"kernel", "copy", {"ld", "cp_async", "tma"}},
+      {"kernel", "schedule", {"pipelined", "cooperative", "pingpong"}},
+      {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded"}},
+      {"kernel", "raster", {"along_m", "along_n"}},
+      {"kernel", "persistent", {"on", "off"}},
+      {"kernel", "store", {"direct", "staged"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
       {"tensor", "type", {"f16", "bf16", "f32"}},
       {"tensor", "order", {"row", "col"}},
@@ -35,6 +43,47 @@ const std::vector<WordRule> &wordRules() {
   return rules;
 }
 
+/// Numbers that passes and lowering compute with: constants in a range, or lists of `count` such constants.
+struct NumberRule {
+  const char *spelling, *key;
+  int64_t least, most;
+  unsigned count = 0; ///< 0: not a list.
+};
+constexpr int64_t maxShared = 1 << 20, maxExtent = 4096, maxStages = 64;
+constexpr NumberRule numberRules[] = {
+    {"kernel", "threads", 32, 1024},
+    {"kernel", "block", 1, maxExtent, 3},
+    {"kernel", "warp", 1, maxExtent, 2},
+    {"kernel", "cluster", 1, 16, 2},
+    {"kernel", "copy_bytes", 1, 16, 2},
+    {"kernel", "stages", 1, maxStages},
+    {"kernel", "group", 1, 65536},
+    {"kernel", "consumers", 0, 8},
+    {"kernel", "producer_regs", 24, 256},
+    {"kernel", "consumer_regs", 24, 256},
+    {"kernel", "shared", 0, maxShared},
+    {"tensor", "align", 1, 1 << 20},
+    {"shared", "extent", 1, maxExtent, 2},
+    {"shared", "stages", 1, maxStages},
+    {"shared", "offset", 0, maxShared},
+    {"barrier", "stages", 1, maxStages},
+    {"barrier", "count", 1, (1 << 20) - 1}, // PTX ISA 9.7.13.15.2: pending arrivals of an mbarrier
+    {"barrier", "offset", 0, maxShared},
+    {"accumulator", "tile", 1, maxExtent, 2},
+    {"accumulator", "warp", 1, maxExtent, 2},
+    {"fragment", "buffers", 1, 2},
+    {"role", "warps", 0, 32, 2},
+    {"role", "regs", 24, 256},
+    {"tiles", "alternate", 1, 8},
+    {"elect", "warp", 0, 31},
+    {"copy", "bytes", 1, 16},
+    {"wait_group", "pending", 0, maxStages},
+    {"cursor", "stages", 1, maxStages},
+    {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
+    {"load", "step", 0, maxExtent / 16 - 1},
+    {"wait_wgmma", "pending", 0, 7},
+};
+
 class Verifier {
 public:
   Verifier(const Kernel &kernel, Diags &diags) : kernel(kernel), diags(diags) {}
@@ -43,8 +92,14 @@ public:
     unsigned before = diags.numErrors();
     for (llvm::StringRef name : launchVariables)
       variables.insert(name);
+    words(kernel.root, "kernel");
+    numbers(kernel.root, "kernel");
     for (const Op &op : kernel.body())
       declare(op);
+    // What follows computes with the numbers.
+    walk(kernel.body(), [&](const Op &op) { numbers(op, formOf(op.kind).spelling); });
+    if (diags.numErrors() != before)
+      return false;
     body(kernel.body(), true);
     roles();
     return diags.numErrors() == before;
@@ -156,6 +211,41 @@ private:
       if (llvm::find(rule.allowed, text) == rule.allowed.end())
         diags.report(Diag::tile_bad_word, op.range, rule.key, spelling, text, llvm::join(rule.allowed, ", "));
     }
+  }
+
+  void numbers(const Op &op, llvm::StringRef spelling) {
+    for (const NumberRule &rule : numberRules) {
+      if (spelling != rule.spelling || !op.has(rule.key))
+        continue;
+      if (rule.count)
+        list(op, rule);
+      else if (!fits(op.expr(rule.key), rule))
+        diags.report(Diag::tile_bad_number, op.range, rule.key, spelling, op.expr(rule.key).str(),
+                     llvm::formatv("a constant from {0} to {1}", rule.least, rule.most).str());
+    }
+    if (op.kind == OpKind::For && op.has("unroll"))
+      unrolled(op);
+  }
+
+  void list(const Op &op, const NumberRule &rule) {
+    const std::vector<Expr> &items = op.list(rule.key);
+    if (items.size() == rule.count && llvm::all_of(items, [&](const Expr &item) { return fits(item, rule); }))
+      return;
+    std::string text = llvm::join(llvm::map_range(items, [](const Expr &item) { return item.str(); }), ", ");
+    diags.report(Diag::tile_bad_number, op.range, rule.key, rule.spelling, "[" + text + "]",
+                 llvm::formatv("{0} constants from {1} to {2}", rule.count, rule.least, rule.most).str());
+  }
+
+  /// An unrolled loop is as long as its bounds say.
+  void unrolled(const Op &op) {
+    for (llvm::StringRef key : {"from", "to"})
+      if (!fits(op.expr(key), {"for", "", 0, maxStages}))
+        diags.report(Diag::tile_bad_number, op.range, key, "for", op.expr(key).str(),
+                     llvm::formatv("a constant from 0 to {0} where `unroll` stands", maxStages).str());
+  }
+
+  static bool fits(const Expr &value, const NumberRule &rule) {
+    return value.isConst() && value.constant() >= rule.least && value.constant() <= rule.most;
   }
 
   void inScope(const Expr &expr, const Op &op) {

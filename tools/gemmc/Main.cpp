@@ -1,8 +1,6 @@
 #include "Tool.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -10,7 +8,8 @@ using namespace llvm;
 
 namespace gemmc::tool {
 namespace {
-cl::opt<bool> jsonDiagnostics("json-diagnostics", cl::desc("Print problems as JSON"), cl::sub(cl::SubCommand::getAll()));
+cl::opt<bool> jsonDiagnostics("json-diagnostics", cl::desc("Print problems as JSON"),
+                              cl::sub(cl::SubCommand::getAll()));
 
 struct Entry {
   cl::SubCommand *sub;
@@ -24,18 +23,43 @@ std::vector<Entry> &commands() {
 
 Command::Command(cl::SubCommand &sub, int (*run)()) { commands().push_back({&sub, run}); }
 
+/// At most `maxFileBytes` of a file, a pipe or a device; an empty optional after an error in `error`.
+static std::optional<std::string> readBounded(StringRef path, std::string &error) {
+  Expected<sys::fs::file_t> file = path == "-" ? sys::fs::getStdinHandle() : sys::fs::openNativeFileForRead(path);
+  if (!file) {
+    error = toString(file.takeError());
+    return std::nullopt;
+  }
+  std::string text;
+  Expected<size_t> count = 0;
+  do {
+    constexpr size_t step = 1 << 16;
+    size_t size = text.size();
+    text.resize(size + step);
+    count = sys::fs::readNativeFile(*file, MutableArrayRef(text.data() + size, step));
+    text.resize(size + (count ? *count : 0));
+  } while (count && *count && text.size() <= maxFileBytes);
+  if (path != "-")
+    sys::fs::closeFile(*file);
+  if (count)
+    return text;
+  error = toString(count.takeError());
+  return std::nullopt;
+}
+
 std::optional<StringRef> readFile(StringRef path, Diags &diags) {
-  // A directory or device would be read without end or fail late.
-  if (path != "-" && sys::fs::is_directory(path)) {
-    diags.report(Diag::file_unreadable, {}, path, "is a directory");
+  std::string error;
+  std::optional<std::string> text = readBounded(path, error);
+  if (!text) {
+    diags.report(Diag::file_unreadable, {}, path, error);
     return std::nullopt;
   }
-  auto buffer = MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer) {
-    diags.report(Diag::file_unreadable, {}, path, buffer.getError().message());
-    return std::nullopt;
-  }
-  return diags.addSource(path == "-" ? "<stdin>" : path, (*buffer)->getBuffer());
+  StringRef source = diags.addSource(path == "-" ? "<stdin>" : path, StringRef(*text).take_front(maxFileBytes));
+  if (text->size() <= maxFileBytes)
+    return source;
+  SMLoc begin = SMLoc::getFromPointer(source.begin());
+  diags.report(Diag::file_too_large, {begin, begin}, maxFileBytes);
+  return std::nullopt;
 }
 
 bool writeFile(StringRef path, StringRef text, Diags &diags) {
@@ -64,7 +88,10 @@ int finish(const Diags &diags, int otherwise) {
 } // namespace gemmc::tool
 
 int main(int argc, char **argv) {
-  cl::ParseCommandLineOptions(argc, argv, "gemmc: GEMM specs to PTX, run and verified with or without a GPU\n");
+  // With a stream of ours, wrong options are a return value and not LLVM's exit(1), which here means "no".
+  if (!cl::ParseCommandLineOptions(argc, argv, "gemmc: GEMM specs to PTX, run and verified with or without a GPU\n",
+                                   &errs()))
+    return gemmc::tool::BadInput;
   for (const auto &entry : gemmc::tool::commands())
     if (*entry.sub)
       return entry.run();

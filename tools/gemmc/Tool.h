@@ -14,7 +14,10 @@ struct Command {
 
 enum ExitCode { Ok = 0, No = 1, BadInput = 2, NotHere = 3, Internal = 70 };
 
-/// The text of `path` ("-" = standard input) as a source of `diags`; reports and gives nullopt when unreadable.
+/// More of an input is not read: every text that gemmc takes is far smaller, and `/dev/zero` has no end.
+constexpr size_t maxFileBytes = 32 << 20;
+/// The text of `path` ("-" = standard input) as a source of `diags`; reports and gives nullopt when it is unreadable or
+/// larger than `maxFileBytes`.
 std::optional<llvm::StringRef> readFile(llvm::StringRef path, Diags &diags);
 /// Writes whole or not at all (temporary file and rename); "-" and "" are standard output.
 bool writeFile(llvm::StringRef path, llvm::StringRef text, Diags &diags);

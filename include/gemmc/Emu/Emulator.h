@@ -35,8 +35,9 @@ public:
 
 private:
   struct Block {
-    uint64_t size;
+    uint64_t size, offset; ///< `offset`: the host's address is as aligned as the device's, up to 16 bytes.
     std::unique_ptr<std::byte[]> data;
+    std::byte *at() const { return data.get() + offset; }
   };
   std::map<uint64_t, Block> blocks;
   uint64_t next = 0x7f0000000000;

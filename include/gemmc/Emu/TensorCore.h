@@ -34,17 +34,19 @@ struct DotModel {
 DotModel dotModel(Chip chip, bool wgmma, ptx::Type a, ptx::Type d, unsigned k);
 
 /// A matrix operand ready for many dots: floating-point factors of `lines` rows of A (or columns of B), each of `k`
-/// elements. Every value is split as significand * 2^exponent with |significand| < 2.
+/// elements (32 at most). Every value is split as significand * 2^exponent with |significand| < 2.
 struct Factors {
   unsigned lines = 0, k = 0;
-  std::vector<float> values;      ///< The elements: `[line * k + i]`, after tf32 truncation and negation.
+  std::vector<float> values;      ///< `[line * k + i]`, after tf32 truncation and negation.
   std::vector<int16_t> exponents; ///< Of the same elements.
-  std::vector<uint8_t> plain;     ///< By line: all finite and of moderate exponent, so that the fast path may take it.
-  std::vector<uint8_t> tame;      ///< By line: no infinity or NaN.
+  std::vector<uint8_t> plain;     ///< By line: finite and of moderate exponents, so that the fast path may take it.
+
   void resize(unsigned newLines, unsigned newK);
-  /// Stores one element of a line given as the bits of `type`; `line` must then be closed with `finishLine`.
-  void set(unsigned line, unsigned i, ptx::Type type, uint32_t bits, bool negate = false);
-  void finishLine(unsigned line);
+  /// Stores `count` elements, adjacent in `data`: elements i, i+1... of `line`, or element i of `line`, `line`+1...
+  void fill(unsigned line, unsigned i, unsigned count, ptx::Type type, const void *data, bool alongLines = false,
+            bool negate = false);
+  /// To be called once after all elements are stored.
+  void finish();
 };
 
 /// One dot in the most literal way: the definition above, without shortcuts. `c` and the result are bits of f32, or of

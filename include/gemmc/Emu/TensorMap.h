@@ -68,9 +68,11 @@ std::optional<uint64_t> storeBox(const TensorMap &map, llvm::ArrayRef<int32_t> c
 /// cp.reduce.async.bulk(.tensor): dst = op(dst, src), element by element. f32 additions flush subnormal operands and
 /// results to zeros of their sign and round to nearest even; f16 and bf16 keep subnormals.
 enum class ReduceOp : uint8_t { add, min, max, inc, dec, bitAnd, bitOr, bitXor };
-/// `type`: u32, s32, u64, s64, f16, bf16, f32, f64, b32 or b64; `bytes` a multiple of its size. Any other combination
-/// of type and operation returns false.
-bool reduceBytes(ReduceOp op, ptx::Type type, std::byte *dst, const std::byte *src, uint32_t bytes);
+/// The table of types in the manual: add u32 s32 u64 f32 f64 f16 bf16; min, max u32 s32 u64 s64 f16 bf16; inc, dec u32;
+/// and, or, xor b32 b64.
+bool isReduce(ReduceOp op, ptx::Type type);
+/// For what `isReduce` accepts; `bytes` is a multiple of the type's size.
+void reduceBytes(ReduceOp op, ptx::Type type, std::byte *dst, const std::byte *src, uint32_t bytes);
 
 } // namespace gemmc::emu::sem
 

@@ -11,12 +11,13 @@
 /// Behind it the operands, in the order of the text:
 ///
 ///     a               read; a register or an immediate     =d, +d       written; read and written
-///     #n              an immediate only                    [a]          an address;  [m, {c}]  with coordinates
+///     #n              an immediate only                    [a]          an address;  [m, {c}]  with coordinates;
+///                                                          [a:b64]      its register must have 64 bits
 ///     {a}, {a}?       a vector; a vector or a scalar       |q           stands behind a bar: `p|q`
 ///     !p              may be negated                       _=d          may be the sink `_`
 ///     ~a              may be a wider register              %a, &a       may be a special register; a symbol
 ///     (, x)           optional                             (, x with m|n)   there exactly if modifier m or n is
-///     a:type          the operand's type; without it, the instruction's type (`Inst::type()`)
+///     a:type          the operand's type; without it, the instruction's type (`Inst::type()`), or s32 for `#n`
 ///
 /// Types beside those of `Type`: `T2` the second type in the mnemonic; `frag2` the register type in which a matrix
 /// fragment of it travels (f16, bf16, tf32, 8-bit and smaller: b32); `wide` twice the instruction's type; `part` an equal
@@ -66,7 +67,7 @@ struct OperandForm {
   TypeRule rule = TypeRule::Inst;
   uint8_t typeIndex = 0;    ///< Nth, Frag: 1 = the first type of the mnemonic.
   std::optional<Type> type; ///< Fixed only.
-  llvm::SmallVector<llvm::StringRef, 2> with; ///< There exactly if one of these modifiers is.
+  llvm::SmallVector<llvm::StringRef, 0> with; ///< There exactly if one of these modifiers is.
 };
 
 /// What one choice of a slot demands.
@@ -76,13 +77,13 @@ struct ChoiceLimit {
   /// Each condition: one of these modifiers (or none of them, when negated) must be in the instruction.
   struct Condition {
     bool negated = false;
-    llvm::SmallVector<llvm::StringRef, 4> any;
+    llvm::SmallVector<llvm::StringRef, 0> any;
   };
-  llvm::SmallVector<Condition, 1> conditions;
+  llvm::SmallVector<Condition, 0> conditions;
 };
 struct ModSlot {
-  llvm::SmallVector<llvm::StringRef, 4> choices; ///< Without dots; `Inst::mods` counts them from 1.
-  llvm::SmallVector<ChoiceLimit, 4> limits;      ///< One a choice.
+  llvm::SmallVector<llvm::StringRef, 0> choices; ///< Without dots; `Inst::mods` counts them from 1.
+  llvm::SmallVector<ChoiceLimit, 0> limits;      ///< One a choice.
   bool optional = false;
   bool isType = false; ///< Its choices are types.
 };
@@ -90,8 +91,8 @@ struct Row {
   llvm::StringRef name;
   llvm::StringRef form; ///< The text in `Ops.def`.
   llvm::StringRef root; ///< First token of the mnemonic (`cp`, `add`): not a slot.
-  llvm::SmallVector<ModSlot, 6> slots;
-  llvm::SmallVector<OperandForm, 6> operands;
+  llvm::SmallVector<ModSlot, 0> slots;
+  llvm::SmallVector<OperandForm, 0> operands;
   unsigned minSm = 0, minPtx = 0; ///< minPtx: 70 = 7.0. minSm 90 with archSpecific: sm_90a.
   bool archSpecific = false;      ///< Needs sm_90a exactly.
   Effect effect = Effect::Pure;

@@ -19,11 +19,12 @@ void splitMultiply(Kernel &kernel);
 
 /// Gives the shared buffers their stages and lets copies run ahead: a prologue fills all stages but one, each iteration
 /// copies for the iteration that comes stages - 1 later. Requires: multiplies are split. After it copies and reads name
-/// their stage by a cursor. Does nothing for one stage; for the warp-specialised schedules only the stages are given.
+/// their stage by a cursor. Does nothing for one stage, nor for the warp-specialised schedules, whose roles run free.
 void pipelineLoop(Kernel &kernel);
 
 /// Parts the kernel into a producer that only copies and consumers that only multiply (schedules cooperative, pingpong).
-/// After pipelineLoop, which made the stages that now decouple the two.
+/// After pipelineLoop, its counterpart for the other schedule. Ensures: shared buffers have their stages, which decouple the
+/// two roles; copies and reads name their stage by a cursor of the role.
 void specializeWarps(Kernel &kernel);
 
 /// Adds what makes a stage's copies visible before its first read and keeps them off a stage that is still read: commits,
@@ -45,9 +46,16 @@ void allocateShared(Kernel &kernel);
 struct Pass {
   llvm::StringRef name;
   void (*run)(Kernel &);
+  /// What a kernel must have beyond what `verify` asks, in words and as a question; gemmc's own kernels always have it.
+  llvm::StringRef needs = "";
+  bool (*fits)(const Kernel &) = nullptr;
 };
 /// All passes in order.
 llvm::ArrayRef<Pass> passes();
 const Pass *findPass(llvm::StringRef name);
+
+/// Runs a pass over a kernel of unknown origin that verifies: reports what the pass needs and does not find, and gives
+/// false with the kernel unchanged then.
+bool runPass(const Pass &pass, Kernel &kernel, Diags &diags);
 
 } // namespace gemmc::tile

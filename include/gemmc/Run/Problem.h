@@ -44,7 +44,7 @@ struct ProblemOptions {
   uint64_t maxBytes = uint64_t(32) << 30;
 };
 
-struct Problem {
+struct GemmProblem {
   ProblemOptions options;
   LaunchArgs args; ///< All but the addresses.
   Elem accumulator = Elem::f32;
@@ -62,7 +62,7 @@ struct Problem {
 
 /// Makes the problem that `info`'s kernels compute. Failures: those of checkShape, run_type, run_too_large,
 /// run_misalign, run_in_place.
-Outcome<Problem> makeProblem(const ptx::LaunchInfo &info, const ProblemOptions &options);
+Outcome<GemmProblem> makeProblem(const ptx::LaunchInfo &info, const ProblemOptions &options);
 
 /// Integers up to this magnitude are exact in `type`: 2^p.
 int64_t exactLimit(Elem type);

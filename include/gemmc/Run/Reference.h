@@ -20,7 +20,7 @@ struct Expected {
 
 class Reference {
 public:
-  explicit Reference(const Problem &problem, unsigned threads = 0);
+  explicit Reference(const GemmProblem &problem, unsigned threads = 0);
 
   /// Elements [col, col + out.size()) of a row.
   void row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> out) const;
@@ -28,7 +28,7 @@ public:
   /// is exact, else within the bound; NaN matches NaN, infinity the same infinity.
   bool accepts(const Expected &expected, uint32_t bits) const;
 
-  const Problem &problem() const { return prob; }
+  const GemmProblem &problem() const { return prob; }
   unsigned threads() const { return threadCount; }
   // Unpacked inputs, row by row: A is m x k, B is k x n. Empty when they are not read.
   llvm::ArrayRef<float> aRow(int64_t row) const;
@@ -36,7 +36,7 @@ public:
   double accumulationFactor() const { return gamma; } ///< g of the header.
 
 private:
-  const Problem &prob;
+  const GemmProblem &prob;
   unsigned threadCount;
   std::vector<float> a, b;
   FloatFormat format; ///< Of D.

@@ -133,6 +133,24 @@ TEST(PlanRandom, RefusedOrSound) {
   EXPECT_GT(legal, 2000u); // the generator has not drifted into nonsense
 }
 
+TEST(PlanRandom, PrintedPlansPlanToThemselves) {
+  for (unsigned seed = 0; seed < 4000 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Diags diags;
+    std::optional<Plan> plan = makePlan(Generator(seed).spec(), diags);
+    if (!plan)
+      continue;
+    Diags again;
+    std::string text = printSpec(plan->spec, seed % 2);
+    std::optional<Spec> read = readSpec(again.addSource("plan", text), {}, again);
+    if (!read) // the reader refuses sizes that no memory holds
+      continue;
+    std::optional<Plan> second = makePlan(*read, again);
+    ASSERT_TRUE(second) << text << again.all().front().message;
+    EXPECT_EQ(describe(*plan), describe(*second)) << text;
+  }
+}
+
 TEST(PlanRandom, FallbackOfEveryLegalSpec) {
   for (unsigned seed = 0; seed < 20000 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);

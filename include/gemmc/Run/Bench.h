@@ -1,0 +1,59 @@
+/// Measures kernels against the best that cuBLASLt has, fairly: in turns within each round, over rotating buffers that
+/// do not fit into the L2 cache, medians over rounds.
+///
+/// A contender is a function that enqueues one GEMM on buffer set i. Launches of 20 us and more are timed one by one
+/// with a pair of events; shorter ones in batches, captured into a graph where the driver can (so that neither side pays
+/// for its host code), else enqueued in a row. Both sides are always timed in the same way.
+#pragma once
+#include "gemmc/Run/Executor.h"
+#include "gemmc/Runtime/CublasLt.h"
+#include "gemmc/Runtime/GpuModule.h"
+
+namespace gemmc::run {
+
+struct BenchRequest {
+  ProblemOptions problem;
+  bool versusCublas = true;
+  unsigned rounds = 11;
+  unsigned perRound = 5;     ///< Timings of each contender in a round.
+  unsigned finalists = 4;    ///< cuBLASLt algorithms that take part in the rounds, after each was timed briefly.
+  double warmUpSeconds = 0.3;
+  std::string cublasLibrary; ///< Empty = the usual names.
+};
+
+struct BenchEntry {
+  std::string name;
+  double median = 0, best = 0, worst = 0; ///< Seconds, over rounds (each round's median).
+  double flops = 0;                       ///< Per second, at the median.
+};
+
+struct BenchReport {
+  LaunchArgs args;
+  ptx::LaunchInfo info;
+  std::string device;
+  unsigned sets = 0;       ///< Of rotating buffers.
+  unsigned batch = 1;      ///< Launches in one timing.
+  bool graphs = false;     ///< Batches were graphs.
+  unsigned rounds = 0;
+  BenchEntry ours;
+  std::vector<BenchEntry> cublas; ///< Finalists, best first; empty = not compared (see `remark`).
+  std::optional<double> firstHeuristic; ///< Seconds of cuBLASLt's own first choice.
+  unsigned algorithms = 0; ///< That cuBLASLt offered.
+  std::string remark;
+  /// Best cuBLASLt median / our median: above 1 we are faster.
+  std::optional<double> ratio() const;
+  std::optional<double> ratioToFirst() const;
+
+  void printTable(llvm::raw_ostream &os) const;
+  void printJson(llvm::raw_ostream &os) const;
+};
+
+/// Measures `code` (verify it first: this looks at no result). Where its requirements do not hold, the failure is
+/// launch_requirement.
+Outcome<BenchReport> runBench(const Code &code, const BenchRequest &request, std::shared_ptr<const Device> device);
+
+/// Number of buffer sets of `bytes` each: at least 3, and together at least 256 MiB and twice the L2 cache.
+unsigned rotatingSets(uint64_t bytes, uint64_t l2Bytes);
+double medianOf(std::vector<double> values);
+
+} // namespace gemmc::run

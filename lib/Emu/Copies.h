@@ -1,0 +1,47 @@
+/// What asynchronous copies share: places in the shared memory of a cluster, and mbarriers that count bytes.
+#pragma once
+#include "Decoder.h"
+#include "gemmc/Emu/Mbarrier.h"
+
+namespace gemmc::emu {
+
+/// Applies a command to the object at `at` and stores its new state; nullopt after a finding.
+std::optional<sem::MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, unsigned lane, std::byte *at,
+                                                    const sem::MbarrierCommand &command);
+
+/// A range in the shared memory of one CTA of the cluster.
+struct SharedRange {
+  Cta *cta = nullptr;
+  uint32_t offset = 0;
+};
+/// Checks a range of shared addresses (`where`: Shared or SharedCluster); nullopt after a finding.
+std::optional<SharedRange> sharedRange(Warp &warp, const Code &code, Where where, uint64_t address, uint64_t bytes,
+                                       unsigned align, unsigned lane);
+
+/// Where a bulk copy into shared memory goes.
+struct BulkPlace {
+  Where where = Where::SharedCluster;
+  uint64_t address = 0, bytes = 0;
+  unsigned align = 16;
+  uint64_t mbarrier = 0;
+  std::optional<uint32_t> multicast; ///< CTAs by rank; each gets the copy at the same offset, and its bytes counted.
+};
+/// One CTA that receives it: offsets in its window.
+struct BulkTarget {
+  Cta *cta = nullptr;
+  uint32_t offset = 0, mbarrier = 0;
+};
+/// The receivers; nullopt after a finding (TM-3, TM-4, mem).
+std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code, const BulkPlace &place, unsigned lane);
+
+/// complete-tx on the target's mbarrier; false after a finding (MB-22 when the CTA is gone).
+bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target, uint32_t bytes);
+
+/// Puts a lane's operation in flight; `inGroup`: it belongs to the thread's bulk group.
+void issueBulk(Warp &warp, const Code &code, unsigned lane, bool inGroup, std::function<void()> read,
+               std::function<void()> land);
+
+/// The reduction among the modifiers as `sem::ReduceOp` plus 1; 0 when there is none.
+int reductionOf(Decoder &d);
+
+} // namespace gemmc::emu

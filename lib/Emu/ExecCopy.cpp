@@ -1,0 +1,350 @@
+// cp.async (PTX ISA 9.7.9.25.3) and bulk copies without tensor maps (9.7.9.25.4), st.async (9.7.9.12).
+#include "Banks.h"
+#include "Copies.h"
+#include "Lanes.h"
+#include "gemmc/Emu/TensorMap.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cstring>
+
+using llvm::formatv;
+
+namespace gemmc::emu {
+
+std::optional<SharedRange> sharedRange(Warp &warp, const Code &code, Where where, uint64_t address, uint64_t bytes,
+                                       unsigned align, unsigned lane) {
+  if (!warp.memory(where, address, bytes, align, lane, code))
+    return std::nullopt;
+  return SharedRange{warp.cluster.ctas[address >> window::rankShift].get(),
+                     static_cast<uint32_t>(address & ((1u << window::rankShift) - 1))};
+}
+
+std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code, const BulkPlace &place, unsigned lane) {
+  auto range = sharedRange(warp, code, place.where, place.address, place.bytes, place.align, lane);
+  auto barrier = range ? sharedRange(warp, code, Where::SharedCluster, place.mbarrier, 8, 8, lane) : std::nullopt;
+  if (!barrier)
+    return std::nullopt;
+  if (!place.multicast) {
+    if (barrier->cta == range->cta)
+      return std::vector{BulkTarget{range->cta, range->offset, barrier->offset}};
+    warp.fail(code, lane, "TM-3",
+              formatv("the mbarrier is in CTA {0} of the cluster and the destination in CTA {1}: both must be in one",
+                      barrier->cta->rank, range->cta->rank).str());
+    return std::nullopt;
+  }
+  uint32_t mask = *place.multicast, numCtas = warp.cluster.ctas.size();
+  if (!mask || mask >> numCtas) {
+    warp.fail(code, lane, "TM-4",
+              formatv("multicast to the CTAs {0:x} of a cluster of {1}: the mask must name some of them and no others",
+                      mask, numCtas).str());
+    return std::nullopt;
+  }
+  std::vector<BulkTarget> targets;
+  for (uint32_t rank = 0; rank < numCtas; ++rank)
+    if (mask >> rank & 1)
+      targets.push_back({warp.cluster.ctas[rank].get(), range->offset, barrier->offset});
+  return targets;
+}
+
+bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target, uint32_t bytes) {
+  if (target.cta->done()) {
+    warp.fail(code, lane, "MB-22",
+              formatv("CTA {0} of the cluster has exited while this copy into its shared memory was in flight",
+                      target.cta->rank).str());
+    return false;
+  }
+  sem::MbarrierCommand command;
+  command.op = sem::MbarrierCommand::completeTx;
+  command.tx = bytes;
+  return commandMbarrier(warp, code, lane, target.cta->shared.data() + target.mbarrier, command).has_value();
+}
+
+void issueBulk(Warp &warp, const Code &code, unsigned lane, bool inGroup, std::function<void()> read,
+               std::function<void()> land) {
+  AsyncOp op;
+  op.code = &code;
+  op.issuer = &warp;
+  op.lane = lane;
+  op.inGroup = inGroup;
+  op.group = warp.async.bulkGroups[lane];
+  op.readSource = std::move(read);
+  op.land = std::move(land);
+  warp.cluster.async.issue(std::move(op));
+}
+
+namespace {
+
+// --- cp.async
+
+/// Operands: [dst], [src], size, srcsize or ignore. `flags`: the last is a predicate.
+Step cpAsync(Warp &warp, const Code &code, Mask mask) {
+  CpAsync copy;
+  copy.code = &code;
+  copy.bytes = code.imm[0];
+  copy.pending = mask;
+  copy.serial = ++warp.async.lastSerial;
+  std::array<uint64_t, numLanes> addresses;
+  Step step = Step::Next;
+  forLanes(mask, [&](unsigned l) {
+    if (step == Step::Stop)
+      return;
+    uint64_t from = copy.bytes;
+    const Arg &extra = code.args[3];
+    if (extra.kind == Arg::Pred)
+      from = warp.pred(extra) >> l & 1 ? 0 : copy.bytes;
+    else if (extra.kind == Arg::Value)
+      from = static_cast<uint32_t>(warp.value(extra, l));
+    if (from > copy.bytes) {
+      step = warp.fail(code, l, "CA-1", formatv("`cp.async` of {0} bytes with a source size of {1}", copy.bytes, from).str());
+      return;
+    }
+    addresses[l] = warp.address(code.args[0], l);
+    copy.dst[l] = warp.memory(Where::Shared, addresses[l], copy.bytes, copy.bytes, l, code);
+    copy.src[l] = nullptr; // nothing is read where nothing is copied: the address may be anywhere
+    if (copy.dst[l] && from)
+      copy.src[l] = warp.memory(Where::Global, warp.address(code.args[1], l), from, 1, l, code);
+    if (uint64_t address = warp.address(code.args[1], l); copy.src[l] && address % copy.bytes)
+      step = warp.fail(code, l, "CA-2", formatv("`cp.async` of {0} bytes from address {1:x}, which is not aligned to them",
+                                                copy.bytes, address).str());
+    copy.srcBytes[l] = from;
+    copy.group[l] = warp.async.copyGroups[l];
+    if (!copy.dst[l] || (from && !copy.src[l]))
+      step = Step::Stop;
+  });
+  if (step == Step::Stop)
+    return step;
+  countConflicts(warp, Where::Shared, addresses, copy.bytes, mask);
+  warp.async.copies.push_back(copy);
+  return Step::Next;
+}
+Exec cpAsyncExec(Decoder &d) {
+  int64_t size = d.immediate(2);
+  d.code->imm[0] = size;
+  bool good = size == 16 || (!d.has("cg") && (size == 4 || size == 8));
+  return good ? cpAsync : unmodelled;
+}
+
+Step cpCommit(Warp &warp, const Code &, Mask mask) {
+  warp.async.commitCopies(mask);
+  return Step::Next;
+}
+Step cpWait(Warp &warp, const Code &code, Mask mask) {
+  warp.async.waitCopies(mask, code.imm[0]);
+  return Step::Next;
+}
+Step cpWaitAll(Warp &warp, const Code &, Mask mask) {
+  warp.async.finishCopies(mask);
+  return Step::Next;
+}
+
+/// The arrival comes when the copies that the thread has issued so far are complete; without `.noinc` (`flags`) it is
+/// one that the barrier did not expect, so it is made to.
+Step cpArrive(Warp &warp, const Code &code, Mask mask) {
+  std::array<std::byte *, numLanes> objects{};
+  Step step = Step::Next;
+  forLanes(mask, [&](unsigned l) {
+    if (step == Step::Stop)
+      return;
+    objects[l] = warp.memory(code.where, warp.address(code.args[0], l), 8, 8, l, code);
+    sem::MbarrierCommand pend;
+    pend.op = sem::MbarrierCommand::pend;
+    if (!objects[l] || (!code.flags && !commandMbarrier(warp, code, l, objects[l], pend)))
+      step = Step::Stop;
+  });
+  if (step == Step::Stop)
+    return step;
+  uint64_t serial = warp.async.lastSerial;
+  issueBulk(warp, code, firstLane(mask), false, nullptr, [&warp, &code, mask, objects, serial] {
+    warp.async.finishCopies(mask, serial);
+    sem::MbarrierCommand arrive;
+    arrive.op = sem::MbarrierCommand::arrive;
+    forLanes(mask, [&](unsigned l) {
+      if (!warp.cluster.failed)
+        commandMbarrier(warp, code, l, objects[l], arrive);
+    });
+  });
+  return Step::Next;
+}
+
+// --- Bulk copies
+
+bool checkSize(Warp &warp, const Code &code, unsigned lane, uint32_t bytes) {
+  if (bytes % 16 == 0)
+    return true;
+  warp.fail(code, lane, "TM-7", formatv("a bulk copy of {0} bytes: a multiple of 16 is wanted", bytes).str());
+  return false;
+}
+/// Runs `issue(lane)` for each lane until it returns false.
+template <typename Issue> Step eachLane(Mask mask, Issue issue) {
+  bool good = true;
+  forLanes(mask, [&](unsigned l) { good = good && issue(l); });
+  return good ? Step::Next : Step::Stop;
+}
+
+using Buffer = std::shared_ptr<std::vector<std::byte>>;
+Buffer newBuffer(uint32_t bytes) { return std::make_shared<std::vector<std::byte>>(bytes); }
+std::function<void()> readInto(Buffer buffer, const std::byte *from) {
+  return [buffer, from] { std::copy_n(from, buffer->size(), buffer->data()); };
+}
+
+/// Operands: [dst], [src], size, [mbar], mask. `imm[0]`: the source is global (else shared::cta); `imm[1]`: a reduction
+/// plus 1.
+Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
+  return eachLane(mask, [&](unsigned l) {
+    auto bytes = static_cast<uint32_t>(warp.value(code.args[2], l));
+    BulkPlace place{code.where, warp.address(code.args[0], l), bytes, 16, warp.address(code.args[3], l), {}};
+    if (code.flags)
+      place.multicast = static_cast<uint32_t>(warp.value(code.args[4], l)) & 0xffff;
+    const std::byte *from = nullptr;
+    if (checkSize(warp, code, l, bytes))
+      from = warp.memory(code.imm[0] ? Where::Global : Where::Shared, warp.address(code.args[1], l), bytes, 16, l, code);
+    auto targets = from ? bulkTargets(warp, code, place, l) : std::nullopt;
+    if (!targets)
+      return false;
+    Buffer buffer = newBuffer(bytes);
+    issueBulk(warp, code, l, false, readInto(buffer, from), [&warp, &code, l, buffer, targets = *targets] {
+      for (const BulkTarget &target : targets) {
+        std::byte *to = target.cta->shared.data() + target.offset;
+        if (code.imm[1])
+          sem::reduceBytes(static_cast<sem::ReduceOp>(code.imm[1] - 1), code.type, to, buffer->data(), buffer->size());
+        else
+          std::copy(buffer->begin(), buffer->end(), to);
+        if (!arriveBytes(warp, code, l, target, buffer->size()))
+          return;
+      }
+    });
+    return true;
+  });
+}
+
+/// Operands: [dst], [src], size. `imm[1]`: a reduction plus 1.
+Step bulkStore(Warp &warp, const Code &code, Mask mask) {
+  return eachLane(mask, [&](unsigned l) {
+    auto bytes = static_cast<uint32_t>(warp.value(code.args[2], l));
+    if (!checkSize(warp, code, l, bytes))
+      return false;
+    std::byte *to = warp.memory(Where::Global, warp.address(code.args[0], l), bytes, 16, l, code);
+    std::byte *from = to ? warp.memory(Where::Shared, warp.address(code.args[1], l), bytes, 16, l, code) : nullptr;
+    if (!from)
+      return false;
+    Buffer buffer = newBuffer(bytes);
+    issueBulk(warp, code, l, true, readInto(buffer, from), [&warp, &code, to, buffer] {
+      if (!code.imm[1]) {
+        std::copy(buffer->begin(), buffer->end(), to);
+        return;
+      }
+      warp.cluster.launch.reduceGlobal(to, buffer->size(), [&](std::byte *at, uint32_t offset, uint32_t bytes) {
+        sem::reduceBytes(static_cast<sem::ReduceOp>(code.imm[1] - 1), code.type, at, buffer->data() + offset, bytes);
+      });
+    });
+    return true;
+  });
+}
+
+Step bulkPrefetch(Warp &warp, const Code &code, Mask mask) {
+  return eachLane(mask, [&](unsigned l) {
+    auto bytes = static_cast<uint32_t>(warp.value(code.args[1], l));
+    return checkSize(warp, code, l, bytes) &&
+           warp.memory(Where::Global, warp.address(code.args[0], l), bytes, 16, l, code) != nullptr;
+  });
+}
+
+/// Operands: [a], b, [mbar].
+Step stAsync(Warp &warp, const Code &code, Mask mask) {
+  return eachLane(mask, [&](unsigned l) {
+    const Arg &from = code.args[1];
+    unsigned count = from.kind == Arg::Vector ? from.count : 1;
+    uint32_t bytes = code.bytes * count;
+    auto targets =
+        bulkTargets(warp, code, {Where::SharedCluster, warp.address(code.args[0], l), bytes, bytes,
+                                 warp.address(code.args[2], l), {}}, l);
+    if (!targets)
+      return false;
+    Buffer buffer = newBuffer(bytes);
+    for (unsigned i = 0; i < count; ++i) {
+      uint64_t value = warp.value(from.kind == Arg::Vector ? warp.element(from, i) : from, l);
+      std::memcpy(buffer->data() + i * code.bytes, &value, code.bytes);
+    }
+    issueBulk(warp, code, l, false, nullptr, [&warp, &code, l, buffer, target = targets->front()] {
+      std::copy(buffer->begin(), buffer->end(), target.cta->shared.data() + target.offset);
+      arriveBytes(warp, code, l, target, buffer->size());
+    });
+    return true;
+  });
+}
+
+Step bulkCommit(Warp &warp, const Code &, Mask mask) {
+  forLanes(mask, [&](unsigned l) { ++warp.async.bulkGroups[l]; });
+  return Step::Next;
+}
+/// `imm[0]`: groups that may stay; `flags`: only their sources must have been read.
+Step bulkWait(Warp &warp, const Code &code, Mask mask) {
+  forLanes(mask, [&](unsigned l) {
+    warp.cluster.async.waitGroups(warp, l, warp.async.bulkGroups[l], code.imm[0], code.flags);
+  });
+  ++warp.cluster.version;
+  return warp.cluster.failed ? Step::Stop : Step::Next;
+}
+} // namespace
+
+int reductionOf(Decoder &d) {
+  for (unsigned i = 0; i < d.inst->mods.size(); ++i) {
+    int op = llvm::StringSwitch<int>(d.inst->mod(i))
+                 .Case("add", static_cast<int>(sem::ReduceOp::add))
+                 .Case("min", static_cast<int>(sem::ReduceOp::min))
+                 .Case("max", static_cast<int>(sem::ReduceOp::max))
+                 .Case("inc", static_cast<int>(sem::ReduceOp::inc))
+                 .Case("dec", static_cast<int>(sem::ReduceOp::dec))
+                 .Case("and", static_cast<int>(sem::ReduceOp::bitAnd))
+                 .Case("or", static_cast<int>(sem::ReduceOp::bitOr))
+                 .Case("xor", static_cast<int>(sem::ReduceOp::bitXor))
+                 .Default(-1);
+    if (op >= 0)
+      return op + 1;
+  }
+  return 0;
+}
+
+Exec execCpAsync(Decoder &d) { return cpAsyncExec(d); }
+Exec execCpAsyncIgnore(Decoder &d) { return cpAsyncExec(d); }
+Exec execCpAsyncCommit(Decoder &) { return cpCommit; }
+Exec execCpAsyncWait(Decoder &d) {
+  d.code->imm[0] = d.immediate(0);
+  return cpWait;
+}
+Exec execCpAsyncWaitAll(Decoder &) { return cpWaitAll; }
+Exec execCpAsyncMbarrier(Decoder &d) {
+  d.code->where = d.where();
+  d.flag("noinc", 1);
+  return cpArrive;
+}
+Exec execCpBulkLoad(Decoder &d) {
+  d.code->where = d.where();
+  d.flag("multicast::cluster", 1);
+  d.code->imm[0] = 1;
+  return bulkLoad;
+}
+Exec execCpBulkCluster(Decoder &d) {
+  d.code->where = Where::SharedCluster;
+  return bulkLoad;
+}
+Exec execCpReduceCluster(Decoder &d) {
+  d.code->where = Where::SharedCluster;
+  d.code->imm[1] = reductionOf(d);
+  return bulkLoad;
+}
+Exec execCpBulkStore(Decoder &) { return bulkStore; }
+Exec execCpReduceGlobal(Decoder &d) {
+  d.code->imm[1] = reductionOf(d);
+  return bulkStore;
+}
+Exec execCpBulkPrefetch(Decoder &) { return bulkPrefetch; }
+Exec execCpBulkCommit(Decoder &) { return bulkCommit; }
+Exec execCpBulkWait(Decoder &d) {
+  d.code->imm[0] = d.immediate(0);
+  d.flag("read", 1);
+  return bulkWait;
+}
+Exec execStAsync(Decoder &) { return stAsync; }
+
+} // namespace gemmc::emu

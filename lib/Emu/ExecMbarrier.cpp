@@ -1,0 +1,188 @@
+// mbarriers (PTX ISA 9.7.13.15): addresses and lanes; what a command does to an object is `sem::stepMbarrier`.
+#include "Copies.h"
+#include "Lanes.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cstring>
+
+using llvm::formatv;
+
+namespace gemmc::emu {
+
+using sem::MbarrierCommand;
+using sem::MbarrierOutcome;
+
+static uint64_t loadWord(const std::byte *at) {
+  uint64_t word;
+  std::memcpy(&word, at, 8);
+  return word;
+}
+
+std::optional<MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, unsigned lane, std::byte *at,
+                                               const MbarrierCommand &command) {
+  MbarrierOutcome outcome = sem::stepMbarrier(loadWord(at), command);
+  if (outcome.broken) {
+    warp.fail(code, lane, outcome.broken.rule, outcome.broken.text);
+    return std::nullopt;
+  }
+  if (command.op != MbarrierCommand::testToken && command.op != MbarrierCommand::testParity) {
+    std::memcpy(at, &outcome.word, 8);
+    ++warp.cluster.version;
+  }
+  return outcome;
+}
+
+namespace {
+
+std::byte *objectAt(Warp &warp, const Code &code, const Arg &arg, unsigned lane) {
+  return warp.memory(code.where, warp.address(arg, lane), 8, 8, lane, code);
+}
+
+/// `imm[0]`: index of the address; `imm[1]`: of a count (-1: one arrival); `imm[2]`: of a number of bytes (-1: none).
+/// The token, if the row has one, is operand 0.
+template <MbarrierCommand::Op op, bool noComplete = false> Step command(Warp &warp, const Code &code, Mask mask) {
+  Step step = Step::Next;
+  forLanes(mask, [&](unsigned l) {
+    if (step == Step::Stop)
+      return;
+    MbarrierCommand command;
+    command.op = op;
+    command.noComplete = noComplete;
+    if (code.imm[1] >= 0)
+      command.count = warp.value(code.args[code.imm[1]], l);
+    if (code.imm[2] >= 0)
+      command.tx = warp.value(code.args[code.imm[2]], l);
+    command.hasExpect = code.imm[2] >= 0 && (op == MbarrierCommand::arrive || op == MbarrierCommand::drop);
+    std::byte *at = objectAt(warp, code, code.args[code.imm[0]], l);
+    auto outcome = at ? commandMbarrier(warp, code, l, at, command) : std::nullopt;
+    if (!outcome)
+      step = Step::Stop;
+    else if (code.imm[0] == 1)
+      warp.set(code.args[0], l, outcome->token);
+  });
+  return step;
+}
+template <MbarrierCommand::Op op, bool noComplete = false>
+Exec commandExec(Decoder &d, int address, int count, int bytes) {
+  d.code->where = d.where();
+  d.code->imm[0] = address;
+  d.code->imm[1] = count >= 0 && d.present(count) ? count : -1;
+  d.code->imm[2] = bytes;
+  return command<op, noComplete>;
+}
+
+// --- Waiting
+
+enum Flag : uint32_t { Parity = 1, Try = 2 };
+
+/// Only a thread of the object's own CTA may wait for it.
+std::byte *ownObjectAt(Warp &warp, const Code &code, unsigned lane) {
+  uint64_t address = warp.address(code.args[1], lane), shared = address - window::shared;
+  if (code.where == Where::Generic && shared < window::size && shared >> window::rankShift != warp.cta.rank) {
+    warp.fail(code, lane, "MB-12",
+              formatv("waits for an mbarrier of CTA {0} of the cluster: only the CTA's own can be tested",
+                      shared >> window::rankShift).str());
+    return nullptr;
+  }
+  return objectAt(warp, code, code.args[1], lane);
+}
+
+/// The lanes whose phase is complete; nullopt after a finding. Neighbours mostly ask the same.
+std::optional<Mask> passedLanes(Warp &warp, const Code &code, Mask mask) {
+  Mask passed = 0;
+  std::byte *lastAt = nullptr;
+  uint64_t lastAsked = 0;
+  bool last = false, good = true;
+  forLanes(mask, [&](unsigned l) {
+    std::byte *at = good ? ownObjectAt(warp, code, l) : nullptr;
+    if (!at) {
+      good = false;
+      return;
+    }
+    uint64_t asked = warp.value(code.args[2], l);
+    if (at != lastAt || asked != lastAsked) {
+      MbarrierCommand command;
+      command.op = code.flags & Parity ? MbarrierCommand::testParity : MbarrierCommand::testToken;
+      command.parity = static_cast<uint32_t>(asked);
+      command.token = asked;
+      auto outcome = commandMbarrier(warp, code, l, at, command);
+      good = outcome.has_value();
+      last = outcome && outcome->passed;
+      lastAt = at, lastAsked = asked;
+    }
+    passed |= last ? laneBits[l] : 0;
+  });
+  return good ? std::optional(passed) : std::nullopt;
+}
+
+void noteWait(Warp &warp, const Code &code, Mask mask) {
+  Wait &wait = warp.group().wait;
+  unsigned lane = firstLane(mask);
+  wait = Wait();
+  wait.what = Wait::Mbarrier;
+  wait.address = warp.address(code.args[1], lane) & 0xffffffff;
+  wait.id = code.flags & Parity;
+  wait.phase = static_cast<uint32_t>(warp.value(code.args[2], lane));
+}
+
+/// try_wait blocks while no lane can pass. test_wait does not, so a loop around it spins: when nothing has happened in
+/// the cluster since the same test failed before, it waits as well, or a deadlock would never be seen.
+Step test(Warp &warp, const Code &code, Mask mask) {
+  std::optional<Mask> passed = passedLanes(warp, code, mask);
+  if (!passed)
+    return Step::Stop;
+  Group &group = warp.group();
+  bool spinning = group.spinPc == group.pc && group.spinVersion == warp.cluster.version;
+  if (!*passed && (code.flags & Try || spinning)) {
+    noteWait(warp, code, mask);
+    return Step::Block;
+  }
+  warp.setPred(code.args[0], *passed, mask);
+  if (*passed == mask)
+    return Step::Next;
+  group.spinPc = group.pc;
+  group.spinVersion = warp.cluster.version;
+  return Step::Yield;
+}
+Exec testExec(Decoder &d, uint32_t flags) {
+  d.code->where = d.where();
+  d.code->flags = flags;
+  return test;
+}
+
+Step pendingCount(Warp &warp, const Code &code, Mask mask) {
+  Step step = Step::Next;
+  forLanes(mask, [&](unsigned l) {
+    auto pending = sem::pendingOfToken(warp.value(code.args[1], l));
+    if (pending)
+      warp.set(code.args[0], l, *pending);
+    else if (step == Step::Next)
+      step = warp.fail(code, l, "MB-14", "`mbarrier.pending_count` of a value that is no token of an arrive");
+  });
+  return step;
+}
+} // namespace
+
+std::string describeMbarrier(const Warp &warp, const Wait &wait) {
+  uint32_t offset = wait.address & ((1u << window::rankShift) - 1);
+  std::string asked = wait.id ? formatv("for the phase of parity {0}", wait.phase & 1).str() : "for its token's phase";
+  return formatv("waits {0} of the mbarrier at shared address {1:x}: {2}", asked, wait.address,
+                 sem::describeMbarrier(loadWord(warp.cta.shared.data() + offset)));
+}
+
+Exec execMbarrierInit(Decoder &d) { return commandExec<MbarrierCommand::init>(d, 0, 1, -1); }
+Exec execMbarrierInval(Decoder &d) { return commandExec<MbarrierCommand::inval>(d, 0, -1, -1); }
+Exec execMbarrierExpectTx(Decoder &d) { return commandExec<MbarrierCommand::expectTx>(d, 0, -1, 1); }
+Exec execMbarrierCompleteTx(Decoder &d) { return commandExec<MbarrierCommand::completeTx>(d, 0, -1, 1); }
+Exec execMbarrierArrive(Decoder &d) { return commandExec<MbarrierCommand::arrive>(d, 1, 2, -1); }
+Exec execMbarrierArriveExpectTx(Decoder &d) { return commandExec<MbarrierCommand::arrive>(d, 1, -1, 2); }
+Exec execMbarrierArriveNoComplete(Decoder &d) { return commandExec<MbarrierCommand::arrive, true>(d, 1, 2, -1); }
+Exec execMbarrierDrop(Decoder &d) { return commandExec<MbarrierCommand::drop>(d, 1, 2, -1); }
+Exec execMbarrierDropExpectTx(Decoder &d) { return commandExec<MbarrierCommand::drop>(d, 1, -1, 2); }
+Exec execMbarrierDropNoComplete(Decoder &d) { return commandExec<MbarrierCommand::drop, true>(d, 1, 2, -1); }
+Exec execMbarrierTestWait(Decoder &d) { return testExec(d, 0); }
+Exec execMbarrierTestWaitParity(Decoder &d) { return testExec(d, Parity); }
+Exec execMbarrierTryWait(Decoder &d) { return testExec(d, Try); }
+Exec execMbarrierTryWaitParity(Decoder &d) { return testExec(d, Try | Parity); }
+Exec execMbarrierPendingCount(Decoder &) { return pendingCount; }
+
+} // namespace gemmc::emu

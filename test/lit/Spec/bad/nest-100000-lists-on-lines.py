@@ -1,0 +1,2 @@
+# error@17: nested deeper than 16 levels
+print("[\n" * 100000)

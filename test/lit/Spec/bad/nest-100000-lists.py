@@ -1,0 +1,2 @@
+# error@1: the line has 100001 bytes
+print("[" * 100000)

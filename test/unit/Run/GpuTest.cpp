@@ -1,0 +1,196 @@
+// The GPU executor and the benchmark over the fake driver: memory is the host's, a launch runs the naive loop, time
+// passes only in launches.
+#include "Fake.h"
+#include "Naive.h"
+#include "gemmc/Run/Bench.h"
+
+using namespace gemmc;
+using namespace gemmc::run;
+
+namespace {
+/// A kernel whose parameters are everything the naive loop needs.
+Code gpuCode() {
+  Code code = naive::code();
+  code.ptx = ".version 8.0\n.target sm_90a\n";
+  ptx::KernelInfo &kernel = code.info.kernels[0];
+  for (const char *name : {"a", "b", "c", "d"})
+    kernel.params.push_back({ptx::ParamInfo::Pointer, name, ptx::Type::u64, name, 0});
+  for (const char *name : {"m", "n", "k", "lda", "ldb", "ldc", "ldd"})
+    kernel.params.push_back({ptx::ParamInfo::Int, name, ptx::Type::s64, "", Expr::var(name)});
+  for (const char *name : {"alpha", "beta"})
+    kernel.params.push_back({ptx::ParamInfo::Float, name, ptx::Type::f32, name, 0});
+  return code;
+}
+LaunchArgs argsOf(void **params) {
+  LaunchArgs args;
+  uint64_t *addresses[] = {&args.a, &args.b, &args.c, &args.d};
+  int64_t *numbers[] = {&args.m, &args.n, &args.k, &args.lda, &args.ldb, &args.ldc, &args.ldd};
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(addresses[i], params[i], 8);
+  for (int i = 0; i < 7; ++i)
+    std::memcpy(numbers[i], params[4 + i], 8);
+  std::memcpy(&args.alpha, params[11], 4);
+  std::memcpy(&args.beta, params[12], 4);
+  return args;
+}
+std::optional<Code> noFallback() { return std::nullopt; }
+
+class GpuTest : public FakeTest {
+protected:
+  void SetUp() override {
+    FakeTest::SetUp();
+    fake->onLaunch = [this](const FakeLaunch &, void **params) {
+      LaunchArgs args = argsOf(params);
+      naive::gemm(code.info, args);
+      if (after)
+        after(args);
+    };
+  }
+  Outcome<RunReport> run(const ProblemOptions &options) {
+    RunRequest request;
+    request.problem = options;
+    auto gpu = makeGpu(device());
+    return runGemm(code, noFallback, request, *gpu);
+  }
+  Code code = gpuCode();
+  std::function<void(const LaunchArgs &)> after;
+};
+} // namespace
+
+TEST_F(GpuTest, ARunIsVerifiedAndTimed) {
+  ProblemOptions options = naive::sizes(20, 30, 40);
+  options.beta = 1;
+  options.misalign = 4;
+  auto report = run(options);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_TRUE(report->ok()) << report->verification.str();
+  EXPECT_EQ(report->where, "Fake H200");
+  EXPECT_NEAR(report->launch.seconds, 100e-6, 1e-9);
+  EXPECT_EQ(report->args.a % 256, 4u);
+}
+
+TEST_F(GpuTest, AWriteInFrontOfOrBehindABufferIsFound) {
+  for (int64_t offset : {-1, 20 * 30}) {
+    after = [&](const LaunchArgs &args) { reinterpret_cast<uint16_t *>(args.d)[offset] = 0; };
+    auto report = run(naive::sizes(20, 30, 40));
+    ASSERT_TRUE(bool(report));
+    EXPECT_FALSE(report->ok());
+    ASSERT_TRUE(report->verification.guard);
+    EXPECT_EQ(report->verification.guard->buffer, "d");
+    EXPECT_EQ(report->verification.guard->offset, offset * 2);
+  }
+}
+
+TEST_F(GpuTest, ADeadContextIsAFailureWithTheKernelsName) {
+  auto gpu = makeGpu(device());
+  RunRequest request;
+  request.problem = naive::sizes(4, 4, 4);
+  after = [&](const LaunchArgs &) { fake->failing["cuStreamSynchronize"] = cuda::illegalAddress; };
+  auto report = runGemm(code, noFallback, request, *gpu);
+  fake->failing.clear();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.failure().id, Diag::driver_context_dead);
+  EXPECT_NE(report.failure().str().find("running kernel `gemm`"), std::string::npos);
+}
+
+TEST_F(GpuTest, OtherTargetsDoNotRunHere) {
+  fake->attributes[75] = 8;
+  auto report = run(naive::sizes(4, 4, 4));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.failure().id, Diag::device_target);
+}
+
+namespace {
+BenchRequest benchRequest(int64_t size) {
+  BenchRequest request;
+  request.problem = naive::sizes(size, size, size, InputKind::normal);
+  request.warmUpSeconds = 0;
+  request.rounds = 5;
+  request.cublasLibrary = fakeLibrary;
+  return request;
+}
+} // namespace
+
+TEST(Bench, RotatingSetsExceedTheCache) {
+  uint64_t mebi = uint64_t(1) << 20;
+  EXPECT_EQ(rotatingSets(96 * mebi, 50 * mebi), 3u);
+  EXPECT_EQ(rotatingSets(16 * mebi, 50 * mebi), 16u);   // 256 MiB
+  EXPECT_EQ(rotatingSets(16 * mebi, 200 * mebi), 25u);  // twice the cache
+  EXPECT_EQ(rotatingSets(1, 50 * mebi), 1024u);
+}
+
+TEST(Bench, Medians) {
+  EXPECT_EQ(medianOf({3, 1, 2}), 2);
+  EXPECT_EQ(medianOf({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(medianOf({}), 0);
+}
+
+TEST_F(GpuTest, BenchFindsTheBestAlgorithmAndTheRatio) {
+  fake->onLaunch = nullptr;
+  fake->algorithmMicroseconds = {130, 150, 90, 200, 110, 300};
+  auto opened = device();
+  auto report = runBench(code, benchRequest(64), opened);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_EQ(report->batch, 1u); // 100 us are long enough
+  EXPECT_EQ(report->algorithms, 6u);
+  EXPECT_NEAR(report->ours.median, 100e-6, 1e-9);
+  ASSERT_GE(report->cublas.size(), 4u);
+  EXPECT_NEAR(report->cublas[0].median, 90e-6, 1e-9);
+  EXPECT_EQ(report->cublas[0].name, "cuBLASLt algorithm 2 (family 62)");
+  EXPECT_NEAR(*report->ratio(), 0.9, 1e-6);
+  EXPECT_NEAR(*report->ratioToFirst(), 1.3, 1e-6);
+  EXPECT_NEAR(report->ours.flops, 2.0 * 64 * 64 * 64 / 100e-6, 1e3);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  report->printTable(os);
+  EXPECT_NE(text.find("ratio to the best of 6 cuBLASLt algorithms: 0.900, to its first choice: 1.300"), std::string::npos) << text;
+  report->printJson(os);
+  EXPECT_NE(text.find("\"ratio\": 0.9"), std::string::npos) << text;
+}
+
+TEST_F(GpuTest, BenchRotatesItsBuffers) {
+  fake->onLaunch = nullptr;
+  std::set<uint64_t> inputs;
+  fake->onLaunch = [&](const FakeLaunch &, void **params) { inputs.insert(argsOf(params).a); };
+  auto opened = device();
+  BenchRequest request = benchRequest(1024);
+  request.versusCublas = false;
+  auto report = runBench(code, request, opened);
+  ASSERT_TRUE(bool(report));
+  EXPECT_EQ(report->sets, 43u); // 3 x 2 MiB + 256 bytes each (rounded up), 256 MiB in all
+  EXPECT_EQ(inputs.size(), std::min<size_t>(report->sets, fake->launches.size()));
+  EXPECT_FALSE(report->ratio());
+}
+
+TEST_F(GpuTest, ShortKernelsAreTimedInGraphs) {
+  fake->onLaunch = nullptr;
+  fake->launchMicroseconds = 4;
+  fake->algorithmMicroseconds = {8, 2};
+  auto opened = device();
+  auto report = runBench(code, benchRequest(64), opened);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_NEAR(report->batch, 100, 1); // of 400 us
+  EXPECT_TRUE(report->graphs);
+  EXPECT_NEAR(report->ours.median, 4e-6, 1e-9);
+  EXPECT_NEAR(*report->ratio(), 0.5, 1e-6);
+}
+
+TEST_F(GpuTest, WithoutCublasTheBenchSaysWhy) {
+  fake->onLaunch = nullptr;
+  auto opened = device();
+  BenchRequest request = benchRequest(64);
+  request.cublasLibrary = "libcublasLt-that-is-not-there.so";
+  auto report = runBench(code, request, opened);
+  ASSERT_TRUE(bool(report));
+  EXPECT_TRUE(report->cublas.empty());
+  EXPECT_NE(report->remark.find("no cuBLASLt here"), std::string::npos);
+}
+
+TEST_F(GpuTest, ABrokenAlgorithmIsNoCompetitor) {
+  fake->onLaunch = nullptr;
+  fake->failing["cublasLtMatmul"] = 13;
+  auto opened = device();
+  auto report = runBench(code, benchRequest(64), opened);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_TRUE(report->cublas.empty());
+}
