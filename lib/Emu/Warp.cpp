@@ -178,7 +178,8 @@ Window globalWindow(Warp &warp, uint64_t address, uint64_t bytes) {
 }
 } // namespace
 
-std::byte *Warp::memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code) {
+std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane,
+                           const Code &code) {
   uint64_t offset = address;
   Where space = where;
   if (where == Where::Generic || where == Where::Global || where == Where::Const || where == Where::Param) {
