@@ -97,7 +97,8 @@ cp.async.ca.shared.global [%a+1024], [%in], 4, %p;
 mov.u64 %w, 0;
 cp.async.ca.shared.global [%a+1028], [%w], 4, 0; // nothing is read from address 0
 cp.async.wait_all;
-ld.shared.v2.b32 {%b, %c}, [%a+4];
+ld.shared.b32 %b, [%a+4];
+ld.shared.b32 %c, [%a+8];
 ld.shared.v2.b32 {%d, %i}, [%a+1024];
 mul.wide.u32 %w, %t, 16;
 add.u64 %w, %w, %out;

@@ -154,7 +154,7 @@ TEST(EmuMemory, OutOfBoundsGlobal) {
   EXPECT_EQ(found.code, "mem");
   EXPECT_EQ(found.thread, 30u);
   EXPECT_NE(found.message.find("120 bytes"), std::string::npos) << found.message;
-  EXPECT_EQ(found.line, 18u); // the store
+  EXPECT_EQ(found.line, 20u); // the store
 }
 
 TEST(EmuMemory, StraddlingTheEnd) {
