@@ -221,6 +221,9 @@ void Lowering::store(const Op &op) {
   col0 = add(col0, mul(remainder(lane, 4, "lane_col"), 2, "lane_col"), "col0");
 
   Writer writer{*this, b, e, decl, row0, col0, {}, {}, {}};
+  writer.pitch(d); // in front of all branches: every path uses it
+  if (c)
+    writer.pitch(*c);
   int64_t tileM = decl.item("tile", 0), tileN = decl.item("tile", 1);
   bool inside = covers(d.rows, tileM * clusterM) && covers(d.cols, tileN * clusterN);
   bool pairs = d.order == Order::row && d.align >= 2 * d.elemBytes();

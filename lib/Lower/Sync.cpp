@@ -123,7 +123,7 @@ void Lowering::arrive(const Op &op) {
     b("and.pred", p, p, sameM);
   }
   Val remote = b.reg(Type::b32, "remote_bar");
-  b("mapa.shared::cluster.u32", remote, bar, thread);
+  b.when(p)("mapa.shared::cluster.u32", remote, bar, thread);
   b.when(p)("mbarrier.arrive.shared::cluster.b64", b.sink(), at(remote));
   b.place(end);
 }
