@@ -46,7 +46,7 @@ void appendString(std::string &out, StringRef text) {
 /// `// text`, on one line whatever the text holds; a space is put in front of words.
 void appendComment(std::string &out, StringRef text) {
   out += "//";
-  text = text.rtrim();
+  text = text.rtrim(StringRef(" \t\n\v\f\r\0", 7));
   if (!text.empty() && (isAlnum(text.front()) || StringRef("`'\"([{<%$@_.*&#").contains(text.front())))
     out += ' ';
   for (char c : text)
