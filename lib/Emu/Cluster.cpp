@@ -40,14 +40,11 @@ Cluster::Cluster(Launch &launch, std::array<uint32_t, 3> id)
   }
 }
 
-std::byte *Cluster::global(uint64_t address, uint64_t bytes) {
-  for (const Span &span : spans)
-    if (address - span.begin < span.size && bytes <= span.size - (address - span.begin))
-      return span.data + (address - span.begin);
+std::byte *Cluster::findGlobal(uint64_t address, uint64_t bytes) {
   auto found = launch.memory.blockOf(address);
   if (!found || bytes > found->size - (address - found->begin))
     return nullptr;
-  spans[nextSpan++ % spans.size()] = {found->begin, found->size, found->data};
+  spans[nextSpan++ % spans.size()] = *found;
   return found->data + (address - found->begin);
 }
 

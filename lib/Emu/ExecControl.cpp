@@ -30,12 +30,17 @@ Step yield(Warp &, const Code &, Mask) { return Step::Yield; }
 
 enum Flag : uint32_t { Aligned = 1, Arrive = 2, Popc = 4, And = 8, Or = 16 };
 
-/// All that must come before a barrier opens has come.
+/// All that must come before a barrier opens has come, or the rest would have to come from warps that have exited and
+/// nobody else is left who could.
 void tryOpen(Cta &cta, NamedBarrier &barrier) {
-  bool allHere = true; // nobody is left who could still arrive
-  for (auto [warp, arrived] : llvm::zip(cta.warps, barrier.counted))
-    allHere &= arrived || !warp->alive;
-  if (!barrier.expected || (!allHere && barrier.arrived < barrier.expected))
+  uint32_t exited = 0;
+  bool othersLeft = false;
+  for (auto [warp, arrived] : llvm::zip(cta.warps, barrier.counted)) {
+    exited += !arrived && !warp->alive ? numLanes : 0;
+    othersLeft |= !arrived && warp->alive;
+  }
+  uint32_t most = barrier.arrived + (othersLeft ? 0 : exited);
+  if (!barrier.expected || most < barrier.expected)
     return;
   uint64_t generation = barrier.generation + 1;
   uint32_t result = barrier.count, threads = barrier.redThreads;

@@ -300,7 +300,9 @@ Exec execSelp(Decoder &d) { return d.code->bytes == 8 ? selp<uint64_t> : selp<ui
 
 Exec execMov(Decoder &d) {
   const ptx::Operand &source = d.inst->ops[1];
-  llvm::StringRef name = source.kind == ptx::Operand::Special ? source.name : "";
+  llvm::StringRef name;
+  if (source.kind == ptx::Operand::Special)
+    name = source.name;
   if (name == "%clock" || name == "%clock64" || name == "%globaltimer" || name == "%globaltimer_lo")
     return moveClock;
   if (name == "%clock_hi" || name == "%globaltimer_hi") {

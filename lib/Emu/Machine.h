@@ -71,7 +71,10 @@ public:
   Step incomplete(const Code &code, unsigned lane, llvm::StringRef rule, const llvm::Twine &message);
 
   /// The bytes of an access, or nullptr after a finding. Checks alignment to `align` and the bounds of the space.
-  std::byte *memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code);
+  std::byte *memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code) {
+    std::byte *found = quickMemory(where, address, bytes, align);
+    return found ? found : anyMemory(where, address, bytes, align, lane, code);
+  }
 
   /// For instructions whose lanes must execute together: nullopt when all lanes of `wanted` are here.
   std::optional<Step> converge(const Code &code, Mask mask, Mask wanted);
@@ -98,6 +101,9 @@ public:
 private:
   friend struct WarpTestAccess;
   Group *choose();
+  /// The frequent cases, the CTA's own shared memory and global memory; nullptr when it is another, or wrong.
+  std::byte *quickMemory(Where where, uint64_t address, uint64_t bytes, unsigned align);
+  std::byte *anyMemory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code);
   void fillSpecials();
   const Row *constants;
   Row *rows;
@@ -200,13 +206,29 @@ public:
 private:
   void reportDeadlock();
   void reportLimit(const Warp &warp);
-  struct Span {
-    uint64_t begin = 1, size = 0;
-    std::byte *data = nullptr;
-  };
-  std::array<Span, 4> spans;
+  std::byte *findGlobal(uint64_t address, uint64_t bytes);
+  std::array<Memory::Span, 4> spans;
   unsigned nextSpan = 0;
 };
+
+inline std::byte *Cluster::global(uint64_t address, uint64_t bytes) {
+  for (const Memory::Span &span : spans)
+    if (address - span.begin < span.size && bytes <= span.size - (address - span.begin))
+      return span.data + (address - span.begin);
+  return findGlobal(address, bytes);
+}
+
+inline std::byte *Warp::quickMemory(Where where, uint64_t address, uint64_t bytes, unsigned align) {
+  if (address & (align - 1))
+    return nullptr;
+  if (where == Where::Global)
+    return cluster.global(address, bytes);
+  if (where != Where::Shared && where != Where::SharedCluster)
+    return nullptr;
+  uint64_t offset = address - (uint64_t(cta.rank) << window::rankShift);
+  bool own = offset >= window::sharedBase && offset + bytes <= cta.shared.size();
+  return own ? cta.shared.data() + offset : nullptr;
+}
 
 /// What group `group` of `warp` waits for, in words.
 std::string describeWait(const Warp &warp, const Group &group);

@@ -8,6 +8,18 @@ using namespace llvm;
 
 namespace gemmc::emu {
 
+/// Registers of a thread when the kernel starts; 0 when no directive caps them, so that nobody knows.
+static uint32_t registersAtEntry(const ptx::Function &function) {
+  if (function.maxnreg)
+    return function.maxnreg / 8 * 8;
+  const auto &block = function.reqntid[0] ? function.reqntid : function.maxntid;
+  uint32_t threads = block[0] * std::max(1u, block[1]) * std::max(1u, block[2]);
+  if (!threads || !function.minnctapersm)
+    return 0;
+  constexpr uint32_t registersOfSm = 65536, most = 255;
+  return std::min(most, registersOfSm / (threads * function.minnctapersm)) / 8 * 8;
+}
+
 Warp::Warp(Cta &cta, unsigned index, Mask existing)
     : cta(cta), cluster(cta.cluster), program(cluster.program), index(index), alive(existing),
       constants(program.constants.data()), args(program.args.data()), rowStorage(program.numRows),
@@ -19,6 +31,7 @@ Warp::Warp(Cta &cta, unsigned index, Mask existing)
   groups.emplace_back();
   groups.back().mask = existing;
   fillSpecials();
+  registers = registersAtEntry(program.function);
 }
 
 // --- Special registers
@@ -178,7 +191,8 @@ Window globalWindow(Warp &warp, uint64_t address, uint64_t bytes) {
 }
 } // namespace
 
-std::byte *Warp::memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code) {
+std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane,
+                           const Code &code) {
   uint64_t offset = address;
   Where space = where;
   if (where == Where::Generic || where == Where::Global || where == Where::Const || where == Where::Param) {

@@ -59,8 +59,13 @@ void Lowering::store(const Op &op) {
     Place place(const TensorView &t, const Val &start, int64_t row, int64_t col) {
       int64_t slow = rowOrder(t) ? row : col, fast = rowOrder(t) ? col : row;
       Val step = pitch(t);
-      if (step.isImm())
-        return {start, slow * step.op.imm + fast * t.elemBytes()};
+      if (step.isImm()) {
+        // An address holds 32 bits of offset; ours may grow by a row of the tile.
+        int64_t offset = slow * step.op.imm;
+        if (offset < int64_t(1) << 30)
+          return {start, offset + fast * t.elemBytes()};
+        return {l.add64(start, offset, t.buffer + "_row"), fast * t.elemBytes()};
+      }
       if (slow == 0)
         return {start, fast * t.elemBytes()};
       Val moved = b.reg(Type::b64, t.buffer + "_row"), offset = b.reg(Type::b64, t.buffer + "_offset");
@@ -221,7 +226,8 @@ void Lowering::store(const Op &op) {
   col0 = add(col0, mul(remainder(lane, 4, "lane_col"), 2, "lane_col"), "col0");
 
   Writer writer{*this, b, e, decl, row0, col0, {}, {}, {}};
-  writer.pitch(d); // in front of all branches: every path uses it
+  // Here, because all paths use them and the first one must not be the only one that defines them.
+  writer.pitch(d);
   if (c)
     writer.pitch(*c);
   int64_t tileM = decl.item("tile", 0), tileN = decl.item("tile", 1);

@@ -123,7 +123,8 @@ void forEachDef(const Inst &inst, function_ref<void(RegId)> visit) {
   const Row &row = rowOf(inst.op);
   for (auto [operand, form] : zip(inst.ops, row.operands))
     if (form.access != Access::Read)
-      visitRegs(operand, form.access, [](RegId) {}, visit);
+      visitRegs(
+          operand, form.access, [](RegId) {}, visit);
 }
 
 void forEachOperand(Inst &inst, function_ref<void(Operand &, Access)> visit) {
@@ -261,9 +262,7 @@ Type nthType(const Inst &inst, unsigned wanted) {
 }
 
 /// The register type in which a fragment of `type` travels: small elements are packed into 32 bits.
-Type fragmentType(Type type) {
-  return bitsOf(type) < 32 || type == Type::tf32 ? Type::b32 : type;
-}
+Type fragmentType(Type type) { return bitsOf(type) < 32 || type == Type::tf32 ? Type::b32 : type; }
 
 Type bitsType(unsigned bits) {
   switch (bits) {

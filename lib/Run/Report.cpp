@@ -48,8 +48,10 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
   else if (launch.sampled)
     line("time", llvm::formatv("{0} for {1} of {2} clusters", timeOf(launch.seconds), launch.clustersRun,
                                launch.clustersTotal).str());
+  else if (launch.seconds > 0 && launch.clustersTotal == 0 && args.k > 0) // a GPU: its rate is worth a word
+    line("time", llvm::formatv("{0} ({1:f1} TFLOP/s)", timeOf(launch.seconds), flopsOf(args) / launch.seconds / 1e12).str());
   else if (launch.seconds > 0)
-    line("time", llvm::formatv("{0} ({1:f1} GFLOP/s)", timeOf(launch.seconds), flopsOf(args) / launch.seconds / 1e9).str());
+    line("time", timeOf(launch.seconds));
   if (!fallback.empty())
     line("kernel", "fallback, because `" + fallback + "` does not hold");
   for (const std::string &remark : remarks)

@@ -34,7 +34,8 @@ private:
         continue;
       ++bad;
       if (!first)
-        first = Mismatch{row, col + j, expected[j].value, d.at(row, col + j), expected[j].bound};
+        first = Mismatch{row, col + j, expected[j].value, d.at(row, col + j), expected[j].bound,
+                         d.bits(row, col + j) == poisonOf(d.type)};
     }
     std::lock_guard<std::mutex> lock(mutex);
     result.compared += cols;
@@ -254,7 +255,7 @@ std::string Verification::str() const {
     out += ": " + problem;
   if (first) {
     out += llvm::formatv(": {0} of {1} compared elements are wrong; first d[{2}, {3}] = {4}, expected {5}", bad, compared,
-                         first->row, first->col, number(first->got), number(first->expected))
+                         first->row, first->col, first->unwritten ? "(not written)" : number(first->got), number(first->expected))
                .str();
     if (first->bound > 0)
       out += " +- " + number(first->bound);
@@ -269,6 +270,8 @@ Verification verify(const Reference &reference, const HostMatrix &d) {
 Verification verifyPlain(const Reference &reference, const HostMatrix &d) {
   Checker checker(reference, d);
   checker.rectangle(0, d.rows, 0, d.cols);
+  if (d.rows == 0 || d.cols == 0)
+    return checker.finish("D is empty");
   return checker.finish(
       llvm::formatv("all {0} elements {1}", uint64_t(d.rows) * d.cols, manner(reference.problem())).str());
 }

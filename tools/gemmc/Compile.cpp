@@ -66,6 +66,17 @@ struct Listener {
   }
 };
 
+/// The launch information as plain YAML.
+std::string launchText(const ptx::LaunchInfo &info) {
+  std::string text;
+  for (StringRef line : ptx::toHeader(info)) {
+    line.consume_front("!");
+    line.consume_front(" ");
+    text += line.str() + "\n";
+  }
+  return text;
+}
+
 int writeCubin(const Compiled &compiled, Diags &diags) {
   auto assembled = assemblePtx(compiled.ptx);
   if (!assembled)
@@ -105,7 +116,7 @@ int run() {
   if (emit == Emit::cubin)
     return writeCubin(*compiled, diags);
   std::string text = emit == Emit::tile     ? listener.tile
-                     : emit == Emit::launch ? join(ptx::toHeader(compiled->launch), "\n") + "\n"
+                     : emit == Emit::launch ? launchText(compiled->launch)
                                             : compiled->ptx;
   writeFile(output, text, diags);
   timer.step("write");

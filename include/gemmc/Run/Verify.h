@@ -8,6 +8,7 @@ struct Mismatch {
   int64_t row = 0, col = 0;
   double expected = 0, got = 0;
   double bound = 0; ///< 0 = bit-exact was demanded.
+  bool unwritten = false; ///< The element still holds the poison it started with.
 };
 
 /// A place outside the result that was overwritten.

@@ -10,14 +10,14 @@
 
 namespace gemmc::emu::test {
 
-struct Run {
+struct Trial {
   Memory memory;
   LaunchParams params;
   Options options;
   Result result;
   std::string problems; ///< Of the parser.
 
-  Run() {
+  Trial() {
     params.block = {32, 1, 1};
     options.threads = 1;
   }
@@ -82,7 +82,7 @@ struct LaneTest {
   /// One element a thread; register widths in bits.
   std::vector<uint64_t> run(const std::string &code, unsigned outBits, unsigned aBits, unsigned bBits = 32,
                             unsigned cBits = 32) {
-    Run r;
+    Trial r;
     size_t count = a.size();
     b.resize(count), c.resize(count);
     uint64_t out = r.buffer(std::vector<uint64_t>(count, 0));
