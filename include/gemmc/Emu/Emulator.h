@@ -94,6 +94,9 @@ struct Result {
   Stats stats;
 };
 
+/// Whether the emulator executes instructions of this row; one that it does not ends a run as `incomplete`.
+bool isModelled(ptx::Op op);
+
 /// A kernel made ready to run: decoded once, launched often; usable from several threads.
 class Kernel {
 public:

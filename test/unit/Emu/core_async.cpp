@@ -410,6 +410,58 @@ TEST(EmuAsync, TensorMapOutsideOfAllMemory) {
   EXPECT_EQ(r.result.findings[0].code, "mem");
 }
 
+TEST(EmuAsync, CopiesBetweenCtas) {
+  CopyTrial r(32, 2);
+  const std::string sync = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  r.go(initFull + R"(
+mov.u32 %c, %cluster_ctarank;
+xor.b32 %d, %c, 1;
+mad.lo.u32 %a, %t, 4, %s;
+mad.lo.u32 %i, %c, 100, %t;
+st.shared.b32 [%a], %i;
+st.shared.b32 [%a+256], %i;
+fence.proxy.async;
+setp.eq.u32 %p, %t, 0;
+@%p mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 256;
+)" + sync + R"(
+setp.ne.u32 %p, %t, 0;
+@%p bra wait;
+mapa.shared::cluster.u32 %a, %s, %d;
+mov.u32 %b, full;
+mapa.shared::cluster.u32 %b, %b, %d;
+cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%a+128], [%s], 128, [%b];
+cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%a+256], [%s], 128, [%b];
+)" + waitLoop("wait", "full", "0") + R"(
+mad.lo.u32 %a, %t, 4, %s;
+ld.shared.b32 %r, [%a+128];
+ld.shared.b32 %b, [%a+256];
+mad.lo.u32 %r, %b, 1000, %r;
+mad.lo.u32 %t, %c, 32, %t;
+)" + storeResult + sync);
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+  auto got = r.got(64);
+  EXPECT_EQ(got[5], 110105u);  // from CTA 1: 105; and 5 + 105
+  EXPECT_EQ(got[37], 110005u);
+}
+
+TEST(EmuAsync, PrefetchesAreChecked) {
+  auto finding = [](const std::string &code) {
+    CopyTrial r;
+    TensorMapValues map = matrixMap(r, 16, 8, ptx::TmaSwizzle::none);
+    r.go(code, &map);
+    return r.result.findings.empty() ? "clean" : r.result.findings[0].code;
+  };
+  EXPECT_EQ(finding("prefetch.tensormap [%map];\nprefetch.param.tensormap [map];\n"
+                    "cp.async.bulk.prefetch.L2.global [%in], 256;\n"
+                    "cp.async.bulk.prefetch.tensor.2d.L2.global [%map, {4, 0}];\n"
+                    "createpolicy.range.L2::evict_last.b64 %w, [%in], 64, 128;\n"),
+            "clean");
+  EXPECT_EQ(finding("cp.async.bulk.prefetch.L2.global [%in], 65536;"), "mem");
+  EXPECT_EQ(finding("cp.async.bulk.prefetch.L2.global [%in], 20;"), "TM-7");
+  EXPECT_EQ(finding("cp.async.bulk.prefetch.tensor.2d.L2.global [%in, {0, 0}];"), "TM-10");
+  EXPECT_EQ(finding("prefetch.tensormap [%map+64];"), "mem");
+}
+
 TEST(EmuAsync, StAsync) {
   CopyTrial r(32, 2);
   const std::string sync = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";

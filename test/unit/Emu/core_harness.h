@@ -5,10 +5,17 @@
 #include "gtest/gtest.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace gemmc::emu::test {
+
+/// Rows that occurred in a kernel which ran to its end without a finding; core_coverage.cpp looks at it.
+inline std::set<ptx::Op> &executedRows() {
+  static std::set<ptx::Op> rows;
+  return rows;
+}
 
 struct Trial {
   Memory memory;
@@ -53,7 +60,12 @@ struct Trial {
       ADD_FAILURE() << "no kernel `k`";
       return result;
     }
-    return result = kernel->launch(params, memory, options);
+    result = kernel->launch(params, memory, options);
+    if (result.verdict == Verdict::clean)
+      for (const ptx::Stmt &stmt : parsed->find("k")->body)
+        if (stmt.kind == ptx::Stmt::Instruction)
+          executedRows().insert(stmt.inst.op);
+    return result;
   }
   /// `head`: declarations in front of the kernel; `regs`: declarations in it.
   Result &body(const std::string &regs, const std::string &code, const std::string &head = "",

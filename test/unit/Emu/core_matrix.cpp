@@ -257,4 +257,100 @@ TEST(EmuMatrix, WgmmaMistakes) {
   EXPECT_EQ(code(wgmma + "%da, %db, 1, 1, 1, 0, 0;\n" + finish, 64), "WG-4");
 }
 
+// Each row with its types and shapes: A and B hold one value everywhere, so that every element of D is c + K a b,
+// wherever it lies.
+namespace {
+struct Uniform {
+  const char *mnemonic;
+  unsigned a, b, c; ///< Registers of the fragments; 0 for a: from shared memory.
+  uint64_t aBits, bBits, cBits, dBits;
+  const char *registers = ".b32";
+  const char *behind = "";
+};
+std::string moves(const std::string &stem, unsigned count, uint64_t bits, const std::string &type) {
+  std::string code;
+  for (unsigned i = 0; i < count; ++i)
+    code += "mov" + type + " %" + stem + std::to_string(i) + ", " + std::to_string(bits) + ";\n";
+  return code;
+}
+std::string fragments(const Uniform &one) {
+  std::string type = one.registers;
+  return ".reg " + type + " %fa<8>, %fb<8>, %fc<8>;\n.reg .b64 %da, %db;\n";
+}
+/// The registers of D, of all lanes.
+void expectUniform(Trial &r, const Uniform &one, const std::string &code) {
+  bool wide = std::string(one.registers) == ".b64";
+  unsigned bytes = wide ? 8 : 4, threads = r.params.block[0];
+  uint64_t out = r.buffer(std::vector<uint64_t>(threads * 8));
+  r.param(out);
+  std::string store = "mul.wide.u32 %w, %t, " + std::to_string(bytes * one.c) + ";\nadd.u64 %w, %w, %out;\n";
+  for (unsigned i = 0; i < one.c; ++i)
+    store += "st.global" + std::string(one.registers) + " [%w+" + std::to_string(bytes * i) + "], %fc" + std::to_string(i) + ";\n";
+  r.body(regs + fragments(one), code + store);
+  ASSERT_EQ(r.result.verdict, Verdict::clean) << one.mnemonic << "\n" << r.text();
+  for (unsigned i = 0; i < threads * one.c; ++i)
+    ASSERT_EQ(wide ? r.read<uint64_t>(out, i + 1)[i] : r.read<uint32_t>(out, i + 1)[i], one.dBits) << one.mnemonic << " " << i;
+}
+constexpr uint64_t one32 = 0x3f800000, two64 = 0x4000000000000000, three64 = 0x4008000000000000;
+uint64_t plusOne(unsigned product) { return std::bit_cast<uint32_t>(1.0f + product); }
+uint64_t plusOne64(unsigned product) { return std::bit_cast<uint64_t>(1.0 + product); }
+} // namespace
+
+TEST(EmuMatrix, EveryMma) {
+  const Uniform rows[] = {
+      {"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", 2, 2, 8, 0x40004000, 0x42004200, one32, plusOne(24)},
+      {"mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", 2, 1, 2, 0x40004000, 0x42004200, 0x3c003c00, 0x52205220},
+      {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 4, 2, 4, 0x40004000, 0x40404040, one32, plusOne(96)},
+      {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 4, 2, 4, 0x40000000, 0x40400000, one32, plusOne(48)},
+      {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 1, 1, 2, two64, three64, 0x3ff0000000000000, plusOne64(24), ".b64"},
+      {"mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32", 4, 2, 4, 0xfefefefe, 0x03030303, 1, uint32_t(-191)},
+      {"mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32", 4, 2, 4, 0xfefefefe, 0x03030303, 0x80000000, 0x80000000},
+      {"mma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32", 4, 2, 4, 0xeeeeeeee, 0x33333333, 1, uint32_t(-383)},
+      {"mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", 4, 2, 4, 0xffffffff, 0x0f0f0f0f, 1, 129},
+      {"mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc", 2, 1, 4, 0xffffffff, 0x0f0f0f0f, 1, 65},
+      {"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", 4, 2, 4, 0x40404040, 0x42424242, one32, plusOne(192)},
+      {"wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16", 8, 8, 4, 0x40004000, 0x42004200, 0x3c003c00, 0x56105610},
+      {"wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32", 4, 4, 8, 0x40004000, 0x40404040, one32, plusOne(96)},
+      {"wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", 4, 4, 8, 0x40000000, 0x40400000, one32, plusOne(48)},
+      {"wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64", 1, 1, 2, two64, three64, 0x3ff0000000000000, plusOne64(24), ".b64"},
+      {"wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32", 2, 2, 8, 0xfefefefe, 0x03030303, 1, uint32_t(-95)},
+      {"wmma.mma.sync.aligned.row.col.m8n8k32.s32.u4.u4.s32", 1, 1, 2, 0x22222222, 0x33333333, 1, 193},
+      {"wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", 1, 1, 2, 0xffffffff, 0, 1, 129}};
+  for (const Uniform &one : rows) {
+    Trial r;
+    std::string type = one.registers;
+    std::string c = regList("fc", one.c);
+    expectUniform(r, one, moves("fa", one.a, one.aBits, type) + moves("fb", one.b, one.bBits, type) + moves("fc", one.c, one.cBits, type) +
+                              one.mnemonic + " " + c + ", " + regList("fa", one.a) + ", " + regList("fb", one.b) + ", " + c + ";\n");
+  }
+}
+
+TEST(EmuMatrix, EveryWgmma) {
+  const Uniform rows[] = {{"m64n8k16.f32.bf16.bf16", 0, 0, 4, 0x40004000, 0x40404040, one32, plusOne(96), ".b32", ", 1, 1, 0, 0"},
+                          {"m64n8k16.f32.bf16.bf16", 4, 0, 4, 0x40004000, 0x40404040, one32, plusOne(96), ".b32", ", 1, 1, 0"},
+                          {"m64n8k16.f16.f16.f16", 0, 0, 2, 0x40004000, 0x42004200, 0x3c003c00, 0x56105610, ".b32", ", 1, 1, 0, 0"},
+                          {"m64n8k8.f32.tf32.tf32", 0, 0, 4, 0x40000000, 0x40400000, one32, plusOne(48), ".b32", ", 1, 1"},
+                          {"m64n8k8.f32.tf32.tf32", 4, 0, 4, 0x40000000, 0x40400000, one32, plusOne(48), ".b32", ", 1, 1"},
+                          {"m64n8k32.f32.e4m3.e5m2", 0, 0, 4, 0x40404040, 0x42424242, one32, plusOne(192), ".b32", ", 1, 1"},
+                          {"m64n8k32.f32.e4m3.e5m2", 4, 0, 4, 0x40404040, 0x42424242, one32, plusOne(192), ".b32", ", 1, 1"},
+                          {"m64n8k32.s32.s8.u8", 0, 0, 4, 0xfefefefe, 0x03030303, 1, uint32_t(-191)},
+                          {"m64n8k32.s32.s8.u8", 4, 0, 4, 0xfefefefe, 0x03030303, 1, uint32_t(-191)},
+                          {"m64n8k256.s32.b1.b1.and.popc", 0, 0, 4, 0xffffffff, 0x0f0f0f0f, 1, 129},
+                          {"m64n8k256.s32.b1.b1.and.popc", 4, 0, 4, 0xffffffff, 0x0f0f0f0f, 1, 129}};
+  for (const Uniform &one : rows) {
+    Trial r;
+    r.params.block = {128, 1, 1};
+    // A in the first 4 KiB of shared memory, B in the second; the descriptors walk within them.
+    std::string code = "mov.u32 %s, s;\nmad.lo.u32 %a, %t, 32, %s;\nmov.b32 %x0, " + std::to_string(one.aBits) + ";\nmov.b32 %x1, " +
+                       std::to_string(one.bBits) + ";\n";
+    for (unsigned i = 0; i < 32; i += 4)
+      code += "st.shared.b32 [%a+" + std::to_string(i) + "], %x0;\nst.shared.b32 [%a+" + std::to_string(4096 + i) + "], %x1;\n";
+    code += "fence.proxy.async;\nbar.sync 0;\n" + descriptors.substr(0, descriptors.find("add.u64")) + "add.u64 %db, %da, 256;\n" +
+            moves("fa", one.a, one.aBits, ".b32") + moves("fc", one.c, one.cBits, ".b32") + "wgmma.fence.sync.aligned;\n" +
+            "wgmma.mma_async.sync.aligned." + one.mnemonic + " " + regList("fc", one.c) + ", " +
+            (one.a ? regList("fa", one.a) : "%da") + ", %db, 1" + one.behind + ";\n" + finish;
+    expectUniform(r, one, code);
+  }
+}
+
 } // namespace gemmc::emu::test

@@ -272,6 +272,60 @@ setp.eq.u32 %p, %t, 0;
   EXPECT_EQ(got.out[63], 1u);
 }
 
+TEST(EmuSync, MbarrierVariants) {
+  Outcome got = run(R"(
+setp.ne.u32 %p, %t, 0;
+@%p bra end;
+mbarrier.init.shared::cta.b64 [bar], 4;
+mbarrier.arrive.noComplete.shared::cta.b64 %st, [bar], 2;
+mbarrier.arrive_drop.noComplete.shared::cta.b64 %st, [bar], 1;
+mbarrier.pending_count.b64 %a, %st;
+mbarrier.test_wait.parity.shared::cta.b64 %p, [bar], 0;
+selp.b32 %b, 1000, 0, %p;
+mbarrier.arrive_drop.expect_tx.shared::cta.b64 %st, [bar], 16;
+mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 16;
+wait:
+mbarrier.try_wait.shared::cta.b64 %p, [bar], %st;
+@!%p bra wait;
+mbarrier.test_wait.parity.shared::cta.b64 %p, [bar], 0;
+selp.b32 %c, 10000, 0, %p;
+mbarrier.arrive.shared::cta.b64 _, [bar], 2;
+mbarrier.test_wait.parity.shared::cta.b64 %p, [bar], 1;
+selp.b32 %i, 100000, 0, %p;
+add.u32 %r, %a, %b;
+add.u32 %r, %r, %c;
+add.u32 %r, %r, %i;
+st.global.b32 [%out], %r;
+end:
+)",
+                    32);
+  EXPECT_EQ(got.result.verdict, Verdict::clean) << got.text;
+  EXPECT_EQ(got.out[0], 110002u); // 2 pending before the drop; not yet complete; complete; complete with the 2 that are left
+}
+
+TEST(EmuSync, FencesAndHints) { // without effect on one thread, but executed
+  Outcome got = run(R"(
+membar.gl;
+fence.acq_rel.gpu;
+fence.proxy.alias;
+fence.proxy.tensormap::generic.release.gpu;
+fence.proxy.tensormap::generic.acquire.gpu [%out], 128;
+griddepcontrol.launch_dependents;
+griddepcontrol.wait;
+nanosleep.u32 20;
+brkpt;
+setp.ge.u32 %p, %t, 32;
+@%p bra second;
+barrier.arrive 3, 64;
+bra end;
+second:
+barrier.sync 3, 64;
+end:
+)",
+                    64);
+  EXPECT_EQ(got.result.verdict, Verdict::clean) << got.text;
+}
+
 TEST(EmuSync, RemoteArrival) {
   Outcome got = run(R"(
 mov.u32 %a, %cluster_ctarank;
