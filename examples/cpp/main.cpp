@@ -1,7 +1,7 @@
 // A GEMM from a spec, launched from C++: D = A * B^T for bf16 matrices of ones, so each element of D is k.
 // CUDA is used through gemmc alone here; with the CUDA runtime, pass your own pointers and stream.
-#include <gemmc/gemmc.h>
 #include <cstdio>
+#include <gemmc/gemmc.h>
 
 using namespace gemmc;
 
@@ -62,7 +62,7 @@ int main() {
       std::fprintf(stderr, "wrong result: %04x\n", value);
       return 1;
     }
-  std::printf("%lld x %lld x %lld on %s: all elements are 128\n", (long long)args.m, (long long)args.n, (long long)args.k,
-              (*device)->name.c_str());
+  std::printf("%lld x %lld x %lld on %s: all elements are 128\n", (long long)args.m, (long long)args.n,
+              (long long)args.k, (*device)->name.c_str());
   return 0;
 }

@@ -163,8 +163,8 @@ struct Window {
 Window sharedWindow(Warp &warp, Where where, uint64_t address, uint64_t bytes) {
   uint64_t rank = address >> window::rankShift, offset = address & ((1u << window::rankShift) - 1);
   if (where == Where::Shared && rank != warp.cta.rank)
-    return {nullptr, formatv("is in the window of CTA {0} of the cluster, not of the executing CTA {1}", rank,
-                             warp.cta.rank)};
+    return {nullptr,
+            formatv("is in the window of CTA {0} of the cluster, not of the executing CTA {1}", rank, warp.cta.rank)};
   if (rank >= warp.cluster.ctas.size())
     return {nullptr, formatv("is in the window of CTA {0}; the cluster has {1}", rank, warp.cluster.ctas.size())};
   Cta &cta = *warp.cluster.ctas[rank];
@@ -227,8 +227,8 @@ std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsign
   else
     found.problem = formatv("is not an address of the {0} space", nameOf(space));
   if (!found.data)
-    fail(code, lane, "mem", formatv("access of {0} bytes at {1} address {2:x} {3}", bytes, nameOf(where), address,
-                                    found.problem).str());
+    fail(code, lane, "mem",
+         formatv("access of {0} bytes at {1} address {2:x} {3}", bytes, nameOf(where), address, found.problem).str());
   return found.data;
 }
 
@@ -240,17 +240,20 @@ std::optional<Step> Warp::converge(const Code &code, Mask mask, Mask wanted) {
     if (Mask gone = wait.lanes & ~alive)
       return fail(code, firstLane(mask), "NB-2",
                   formatv("lane {0} exited while lanes {1:x} waited for it to execute this instruction with them",
-                          firstLane(gone), mask).str());
+                          firstLane(gone), mask)
+                      .str());
     wait.what = Wait::None;
   }
   Mask missing = wanted & ~mask;
   if (!missing)
     return std::nullopt;
   if (Mask skipped = missing & group().mask)
-    return fail(code, firstLane(skipped), "NB-2",
-                formatv("lane {0} does not execute this instruction, as its guard is false, but lane {1} does: all lanes "
-                        "must execute it together",
-                        firstLane(skipped), firstLane(mask)).str());
+    return fail(
+        code, firstLane(skipped), "NB-2",
+        formatv("lane {0} does not execute this instruction, as its guard is false, but lane {1} does: all lanes "
+                "must execute it together",
+                firstLane(skipped), firstLane(mask))
+            .str());
   wait.what = Wait::Converge;
   wait.lanes = wanted;
   return Step::Block;
@@ -293,7 +296,8 @@ Group *Warp::choose() {
       Group &a = groups[i], &b = groups[j];
       if (a.pc != b.pc || a.wait.arrived || b.wait.arrived)
         continue;
-      Mask lanes = (a.wait.what == Wait::Converge ? a.wait.lanes : 0) | (b.wait.what == Wait::Converge ? b.wait.lanes : 0);
+      Mask lanes =
+          (a.wait.what == Wait::Converge ? a.wait.lanes : 0) | (b.wait.what == Wait::Converge ? b.wait.lanes : 0);
       a.mask |= b.mask;
       a.stuck = false;
       a.wait = Wait();

@@ -17,9 +17,9 @@ float scaleOf(llvm::StringRef word) {
 }
 } // namespace
 
-/// D = alpha * acc + beta * C, straight from the accumulators. A thread holds pairs of neighbouring columns: of row block i,
-/// half h and column group j the pair at row i * blockRows + 8 * h + lane / 4, columns 8 * j + 2 * (lane % 4) and the next
-/// (mma m16n8 and wgmma m64 fragments alike; a wgmma's warp adds 16 rows times its place in the group).
+/// D = alpha * acc + beta * C, straight from the accumulators. A thread holds pairs of neighbouring columns: of row
+/// block i, half h and column group j the pair at row i * blockRows + 8 * h + lane / 4, columns 8 * j + 2 * (lane % 4)
+/// and the next (mma m16n8 and wgmma m64 fragments alike; a wgmma's warp adds 16 rows times its place in the group).
 ///
 /// Tiles that lie inside D wholly take a path without any check; the others check row and column for each pair.
 void Lowering::store(const Op &op) {
@@ -28,8 +28,8 @@ void Lowering::store(const Op &op) {
     ptx::Builder &b;
     Epilogue e;
     const Op &decl;
-    Val row0, col0;           ///< Of the thread's first element, in D.
-    Val rowsLeft, colsLeft;   ///< Rows and columns of D from there on; only for checked paths.
+    Val row0, col0;         ///< Of the thread's first element, in D.
+    Val rowsLeft, colsLeft; ///< Rows and columns of D from there on; only for checked paths.
 
     bool rowOrder(const TensorView &t) const { return t.order == Order::row; }
 
@@ -176,7 +176,8 @@ void Lowering::store(const Op &op) {
               b("setp.gt.and.s32", guard[half], colsLeft, 8 * j + half, rowIn);
             }
             auto along = [&](const TensorView &t, const Place &rowPlace, const Val &from, int64_t col) {
-              return rowOrder(t) ? Place{rowPlace.base, rowPlace.offset + col * t.elemBytes()} : place(t, from, row, col);
+              return rowOrder(t) ? Place{rowPlace.base, rowPlace.offset + col * t.elemBytes()}
+                                 : place(t, from, row, col);
             };
             Place first = along(*e.d, dRow, dStart, 8 * j);
             if (raw) {

@@ -260,8 +260,8 @@ private:
     });
   }
 
-  /// Checks a reference: declared, of the right kind, indexed as that kind is. Staged things take one index, which may be
-  /// left out while there is one stage only.
+  /// Checks a reference: declared, of the right kind, indexed as that kind is. Staged things take one index, which may
+  /// be left out while there is one stage only.
   void use(const Op &op, const Ref &ref, OpKind wanted, unsigned indices) {
     auto found = declared.find(ref.name);
     if (found == declared.end()) {

@@ -28,7 +28,8 @@ cl::opt<std::string> printAfter("print-after", cl::desc("Print the IR after a pa
 cl::opt<bool> verifyEach("verify-each", cl::desc("Verify the IR between all passes"), cl::sub(compile));
 cl::opt<std::string> templates("templates", cl::desc("Read the PTX templates from a directory"), cl::value_desc("dir"),
                                cl::sub(compile));
-cl::opt<bool> fallback("fallback", cl::desc("Compile the kernel for launches that the first one's requirements exclude"),
+cl::opt<bool> fallback("fallback",
+                       cl::desc("Compile the kernel for launches that the first one's requirements exclude"),
                        cl::sub(compile));
 cl::opt<bool> timing("timing", cl::desc("Print the milliseconds of each step to standard error"), cl::sub(compile));
 

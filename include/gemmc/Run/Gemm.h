@@ -32,7 +32,8 @@ public:
 
   /// Enqueues D = alpha A B + beta C on `stream` (a CUstream or cudaStream_t): nothing is allocated on the device and
   /// nothing waits. Where the kernel's requirements do not hold for these arguments (alignment, K = 0), the fallback
-  /// kernel runs; it is compiled at its first use, which makes that launch unfit for stream capture: see prepareFallback.
+  /// kernel runs; it is compiled at its first use, which makes that launch unfit for stream capture: see
+  /// prepareFallback.
   MaybeFailure launch(void *stream, const GemmArgs &args) const;
   /// Bytes of workspace that launch() needs for `args`; 0 for most kernels.
   Outcome<uint64_t> workspaceBytes(const GemmArgs &args) const;

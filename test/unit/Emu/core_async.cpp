@@ -9,8 +9,9 @@ std::vector<uint32_t> counting(size_t count, uint32_t from = 0) {
   std::iota(values.begin(), values.end(), from);
   return values;
 }
-const std::string regs = ".reg .b32 %r, %a, %b, %c, %d, %i, %ph, %s;\n.reg .b16 %m;\n.reg .b64 %w, %in, %map;\n.reg .pred %p, %q;\n"
-                         ".shared .align 1024 .b8 s[8192];\n.shared .align 8 .b64 full[4];\n.shared .align 8 .b64 empty[4];\n";
+const std::string regs =
+    ".reg .b32 %r, %a, %b, %c, %d, %i, %ph, %s;\n.reg .b16 %m;\n.reg .b64 %w, %in, %map;\n.reg .pred %p, %q;\n"
+    ".shared .align 1024 .b8 s[8192];\n.shared .align 8 .b64 full[4];\n.shared .align 8 .b64 empty[4];\n";
 const std::string storeResult = "mul.wide.u32 %w, %t, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], %r;\n";
 
 /// A kernel with the parameters out, in and a tensor map.
@@ -49,10 +50,11 @@ mov.u32 %r, 0;
   std::vector<uint32_t> got(size_t count) { return read<uint32_t>(out, count); }
 };
 std::string waitLoop(const std::string &label, const std::string &barrier, const std::string &parity) {
-  return label + ":\nmbarrier.try_wait.parity.shared::cta.b64 %p, [" + barrier + "], " + parity + ";\n@!%p bra " + label +
-         ";\n";
+  return label + ":\nmbarrier.try_wait.parity.shared::cta.b64 %p, [" + barrier + "], " + parity + ";\n@!%p bra " +
+         label + ";\n";
 }
-const std::string laneAddresses = "shl.b32 %a, %t, 4;\nadd.u32 %a, %a, %s;\nmul.wide.u32 %w, %t, 16;\nadd.u64 %in, %in, %w;\n";
+const std::string laneAddresses =
+    "shl.b32 %a, %t, 4;\nadd.u32 %a, %a, %s;\nmul.wide.u32 %w, %t, 16;\nadd.u64 %in, %in, %w;\n";
 const std::string copy16 = "cp.async.cg.shared.global [%a], [%in], 16;\n";
 const std::string initFull = R"(
 setp.ne.u32 %p, %t, 0;
@@ -134,7 +136,8 @@ setp.ne.u32 %p, %t, 0;
 mbarrier.init.shared::cta.b64 [full], 64;
 ready:
 bar.sync 0;
-)" + laneAddresses + copy16 + "cp.async.mbarrier.arrive" + (noinc ? ".noinc" : "") + ".shared::cta.b64 [full];\n" +
+)" + laneAddresses +
+         copy16 + "cp.async.mbarrier.arrive" + (noinc ? ".noinc" : "") + ".shared::cta.b64 [full];\n" +
          (noinc ? "" : "mbarrier.arrive.shared::cta.b64 _, [full];\n") + waitLoop("wait", "full", "0") + R"(
 xor.b32 %a, %t, 32;
 shl.b32 %a, %a, 4;
@@ -172,7 +175,8 @@ and.b32 %a, %i, 1;
 mov.u32 %b, empty;
 mad.lo.u32 %b, %a, 8, %b;
 xor.b32 %c, %ph, 1;
-)" + waitLoop("free", "%b", "%c") + R"(
+)" + waitLoop("free", "%b", "%c") +
+       R"(
 mov.u32 %b, full;
 mad.lo.u32 %b, %a, 8, %b;
 mad.lo.u32 %c, %a, 512, %s;
@@ -188,7 +192,8 @@ consumer:
 and.b32 %a, %i, 1;
 mov.u32 %b, full;
 mad.lo.u32 %b, %a, 8, %b;
-)" + waitLoop("filled", "%b", "%ph") + R"(
+)" + waitLoop("filled", "%b", "%ph") +
+       R"(
 mad.lo.u32 %c, %a, 512, %s;
 ld.shared.b32 %d, [%c];
 add.u32 %r, %r, %d;
@@ -213,7 +218,8 @@ setp.ne.u32 %p, %t, 0;
 @%p bra wait;
 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 512;
 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%in], 512, [full];
-)" + waitLoop("wait", "full", "0") + R"(
+)" + waitLoop("wait", "full", "0") +
+       R"(
 mad.lo.u32 %a, %t, 4, %s;
 ld.shared.b32 %r, [%a];
 add.u32 %r, %r, 1000;
@@ -370,11 +376,13 @@ setp.ne.u32 %p, %i, 0; // thread 0 of CTA 0
 @%p bra wait;
 mov.b16 %m, 3;
 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%s], [%map, {0, 5}], [full], %m;
-)" + waitLoop("wait", "full", "0") + R"(
+)" + waitLoop("wait", "full", "0") +
+           R"(
 mad.lo.u32 %a, %t, 4, %s;
 ld.shared.b32 %r, [%a];
 mad.lo.u32 %t, %c, 32, %t;
-)" + storeResult + sync,
+)" + storeResult +
+           sync,
        &map);
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
   auto got = r.got(64);
@@ -397,7 +405,8 @@ TEST(EmuAsync, TensorMistakes) {
   EXPECT_EQ(finding(tensorLoad("{1, 0}", 512)), "TM-12");
   EXPECT_EQ(finding(initFull + one + load + "[%s+16], [%map, {0, 0}], [full];\nend:"), "TM-7");
   EXPECT_EQ(finding(initFull + one + load + "[%s+8064], [%map, {0, 0}], [full];\nend:"), "mem");
-  EXPECT_EQ(finding(initFull + one + "add.u64 %map, %in, 0;\n" + load + "[%s], [%map, {0, 0}], [full];\nend:"), "TM-10");
+  EXPECT_EQ(finding(initFull + one + "add.u64 %map, %in, 0;\n" + load + "[%s], [%map, {0, 0}], [full];\nend:"),
+            "TM-10");
   EXPECT_EQ(finding(initFull + one + load + "[%s], [%map, {0, 0}], [full];\nend:"), "MB-22"); // nobody waits
 }
 
@@ -423,7 +432,8 @@ st.shared.b32 [%a+256], %i;
 fence.proxy.async;
 setp.eq.u32 %p, %t, 0;
 @%p mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 256;
-)" + sync + R"(
+)" + sync +
+       R"(
 setp.ne.u32 %p, %t, 0;
 @%p bra wait;
 mapa.shared::cluster.u32 %a, %s, %d;
@@ -431,16 +441,18 @@ mov.u32 %b, full;
 mapa.shared::cluster.u32 %b, %b, %d;
 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%a+128], [%s], 128, [%b];
 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%a+256], [%s], 128, [%b];
-)" + waitLoop("wait", "full", "0") + R"(
+)" + waitLoop("wait", "full", "0") +
+       R"(
 mad.lo.u32 %a, %t, 4, %s;
 ld.shared.b32 %r, [%a+128];
 ld.shared.b32 %b, [%a+256];
 mad.lo.u32 %r, %b, 1000, %r;
 mad.lo.u32 %t, %c, 32, %t;
-)" + storeResult + sync);
+)" + storeResult +
+       sync);
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
   auto got = r.got(64);
-  EXPECT_EQ(got[5], 110105u);  // from CTA 1: 105; and 5 + 105
+  EXPECT_EQ(got[5], 110105u); // from CTA 1: 105; and 5 + 105
   EXPECT_EQ(got[37], 110005u);
 }
 
@@ -468,7 +480,8 @@ TEST(EmuAsync, StAsync) {
   r.go(initFull + R"(
 setp.eq.u32 %p, %t, 0;
 @%p mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 128;
-)" + sync + R"(
+)" + sync +
+       R"(
 mov.u32 %c, %cluster_ctarank;
 xor.b32 %d, %c, 1;
 mad.lo.u32 %a, %t, 4, %s;
@@ -477,11 +490,13 @@ mov.u32 %b, full;
 mapa.shared::cluster.u32 %b, %b, %d;
 mad.lo.u32 %i, %c, 100, %t;
 st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%a], %i, [%b];
-)" + waitLoop("wait", "full", "0") + R"(
+)" + waitLoop("wait", "full", "0") +
+       R"(
 mad.lo.u32 %a, %t, 4, %s;
 ld.shared.b32 %r, [%a];
 mad.lo.u32 %t, %c, 32, %t;
-)" + storeResult + sync);
+)" + storeResult +
+       sync);
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
   EXPECT_EQ(r.got(64)[5], 105u);
   EXPECT_EQ(r.got(64)[37], 5u);

@@ -118,7 +118,8 @@ TEST(EmuControl, Shuffles) {
 TEST(EmuControl, VotesMatchesAndReductions) {
   EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.ballot.b32 %r, %p, 0xffffffff;\n")[9], 0x1fu);
   EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.any.pred %p, %p, 0xffffffff;\nselp.b32 %r, 1, 0, %p;\n")[9], 1u);
-  EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.all.pred %p, !%p, 0xffffffff;\nselp.b32 %r, 1, 0, %p;\n")[9], 0u);
+  EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.all.pred %p, !%p, 0xffffffff;\nselp.b32 %r, 1, 0, %p;\n")[9],
+            0u);
   EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.uni.pred %p, %p, 0xffffffff;\nselp.b32 %r, 1, 0, %p;\n")[9], 0u);
   EXPECT_EQ(results("and.b32 %a, %t, 3;\nmatch.any.sync.b32 %r, %a, 0xffffffff;\n")[5], 0x22222222u);
   EXPECT_EQ(results("match.all.sync.b32 %r|%p, 5, 0xffffffff;\n")[5], 0xffffffffu);
@@ -147,9 +148,7 @@ done:
   EXPECT_EQ(got[3], 5u);
 }
 
-TEST(EmuControl, MemberMaskWithoutTheLane) {
-  EXPECT_EQ(finding("vote.sync.ballot.b32 %r, 1, 0xfe;").code, "NB-9");
-}
+TEST(EmuControl, MemberMaskWithoutTheLane) { EXPECT_EQ(finding("vote.sync.ballot.b32 %r, 1, 0xfe;").code, "NB-9"); }
 
 TEST(EmuControl, AlignedInADivergentWarp) {
   EXPECT_EQ(finding("setp.lt.u32 %p, %t, 16;\n@%p bar.sync 0;").code, "NB-2");

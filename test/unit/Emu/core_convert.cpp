@@ -8,10 +8,25 @@
 
 namespace gemmc::emu::test {
 namespace {
-const std::vector<uint64_t> integers = {0,          1,          0x7f,       0x80,       0xff,
-                                        0x100,      0x7fff,     0x8000,     0xffff,     0x10000,
-                                        0x7fffffff, 0x80000000, 0xffffffff, 0x1000001,  0x123456789abcdef0,
-                                        0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffff80, 0xffffffffffffffff};
+const std::vector<uint64_t> integers = {0,
+                                        1,
+                                        0x7f,
+                                        0x80,
+                                        0xff,
+                                        0x100,
+                                        0x7fff,
+                                        0x8000,
+                                        0xffff,
+                                        0x10000,
+                                        0x7fffffff,
+                                        0x80000000,
+                                        0xffffffff,
+                                        0x1000001,
+                                        0x123456789abcdef0,
+                                        0x7fffffffffffffff,
+                                        0x8000000000000000,
+                                        0xffffffffffffff80,
+                                        0xffffffffffffffff};
 
 void check(const std::string &code, unsigned outBits, unsigned inBits, const std::vector<uint64_t> &inputs,
            const std::function<uint64_t(uint64_t)> &expected) {
@@ -35,8 +50,8 @@ std::vector<uint64_t> floats(std::initializer_list<float> values) {
   return list;
 }
 const std::vector<uint64_t> someFloats =
-    floats({0, -0.0f, 0.5f, -0.5f, 1.5f, 2.5f, -1.5f, -2.7f, 127.5f, 300, -300, 65535.5f, 2147483520.0f, 3e9f, -3e9f, 1e19f,
-            2e19f, -1e19f, INFINITY, -INFINITY, NAN, 1e-40f});
+    floats({0,        -0.0f,         0.5f, -0.5f, 1.5f,  2.5f,  -1.5f,  -2.7f,    127.5f,    300, -300,
+            65535.5f, 2147483520.0f, 3e9f, -3e9f, 1e19f, 2e19f, -1e19f, INFINITY, -INFINITY, NAN, 1e-40f});
 template <typename T> uint64_t clampTo(double value) {
   if (value != value)
     return sizeof(T) == 8 ? uint64_t(1) << 63 : 0;
@@ -66,15 +81,19 @@ TEST(EmuConvert, IntegerSaturation) {
   check("cvt.sat.u8.s32 %d, %a;", 32, 32, integers, [](uint64_t a) { return std::clamp<int64_t>(int32_t(a), 0, 255); });
   check("cvt.sat.u32.s64 %d, %a;", 32, 64, integers,
         [](uint64_t a) { return std::clamp<int64_t>(int64_t(a), 0, UINT32_MAX); });
-  check("cvt.sat.s32.u32 %d, %a;", 32, 32, integers, [](uint64_t a) { return std::min<uint64_t>(uint32_t(a), INT32_MAX); });
+  check("cvt.sat.s32.u32 %d, %a;", 32, 32, integers,
+        [](uint64_t a) { return std::min<uint64_t>(uint32_t(a), INT32_MAX); });
 }
 
 TEST(EmuConvert, FloatToInteger) {
   check("cvt.rzi.s32.f32 %d, %a;", 32, 32, someFloats, [](uint64_t a) { return clampTo<int32_t>(std::trunc(f32(a))); });
-  check("cvt.rni.s32.f32 %d, %a;", 32, 32, someFloats, [](uint64_t a) { return clampTo<int32_t>(std::nearbyint(f32(a))); });
-  check("cvt.rmi.u32.f32 %d, %a;", 32, 32, someFloats, [](uint64_t a) { return clampTo<uint32_t>(std::floor(f32(a))); });
+  check("cvt.rni.s32.f32 %d, %a;", 32, 32, someFloats,
+        [](uint64_t a) { return clampTo<int32_t>(std::nearbyint(f32(a))); });
+  check("cvt.rmi.u32.f32 %d, %a;", 32, 32, someFloats,
+        [](uint64_t a) { return clampTo<uint32_t>(std::floor(f32(a))); });
   check("cvt.rpi.s16.f32 %d, %a;", 16, 32, someFloats, [](uint64_t a) { return clampTo<int16_t>(std::ceil(f32(a))); });
-  check("cvt.rzi.u64.f32 %d, %a;", 64, 32, someFloats, [](uint64_t a) { return clampTo<uint64_t>(std::trunc(f32(a))); });
+  check("cvt.rzi.u64.f32 %d, %a;", 64, 32, someFloats,
+        [](uint64_t a) { return clampTo<uint64_t>(std::trunc(f32(a))); });
   check("cvt.rzi.s64.f32 %d, %a;", 64, 32, someFloats, [](uint64_t a) { return clampTo<int64_t>(std::trunc(f32(a))); });
   check("cvt.rni.f32.f32 %d, %a;", 32, 32, someFloats, [](uint64_t a) {
     float value = std::nearbyint(f32(a));
@@ -99,9 +118,8 @@ TEST(EmuConvert, FloatWidths) {
   check("cvt.f64.f32 %d, %a;", 64, 32, floats({0.1f, -3e38f, 1e-40f}), [](uint64_t a) { return bits(double(f32(a))); });
   check("cvt.rn.f32.f64 %d, %a;", 32, 64, {bits(0.1), bits(1e-46), bits(1e300)},
         [](uint64_t a) { return bits(float(std::bit_cast<double>(a))); });
-  check("cvt.ftz.f32.f32 %d, %a;", 32, 32, floats({1e-40f, -1e-40f, 2}), [](uint64_t a) {
-    return std::fabs(f32(a)) < 1e-38f ? a & 0x80000000 : a;
-  });
+  check("cvt.ftz.f32.f32 %d, %a;", 32, 32, floats({1e-40f, -1e-40f, 2}),
+        [](uint64_t a) { return std::fabs(f32(a)) < 1e-38f ? a & 0x80000000 : a; });
   check("cvt.sat.f32.f32 %d, %a;", 32, 32, floats({-1, 0.25f, 7, NAN}),
         [](uint64_t a) { return bits(f32(a) > 0 ? std::min(f32(a), 1.0f) : 0.0f); });
   // 1 + 2^-11: a tie between 1 and 1 + 2^-10.
@@ -160,7 +178,9 @@ TEST(EmuConvert, MovesAndSelections) {
   EXPECT_EQ(test.run("mov.pred %p, %c;\nselp.u32 %d, 3, 4, %p;", 32, 64, 64, 1)[0], 3u);
   EXPECT_EQ(test.run("set.lt.u32.u64 %d, %a, %b;", 32, 64, 64)[0], 0xffffffffu);
   EXPECT_EQ(test.run("set.lt.s32.s64 %d, %a, %b;", 32, 64, 64)[0], 0u);
-  EXPECT_EQ(test.run("setp.lt.and.u64 %p|%q, %a, %b, %c;\nselp.b32 %e, 2, 0, %q;\nselp.b32 %d, 1, %e, %p;", 32, 64, 64, 1)[0], 1u);
+  EXPECT_EQ(
+      test.run("setp.lt.and.u64 %p|%q, %a, %b, %c;\nselp.b32 %e, 2, 0, %q;\nselp.b32 %d, 1, %e, %p;", 32, 64, 64, 1)[0],
+      1u);
   EXPECT_EQ(test.run("createpolicy.fractional.L2::evict_first.b64 %x;\nmov.u32 %d, 1;", 32, 64)[0], 1u);
 }
 

@@ -1,9 +1,9 @@
-/// Runs PTX bodies on the emulator. A body is wrapped into the kernel `k` with one pointer parameter, `out`, whose value
-/// is in `%out`, and with `%t` the thread's linear index; whole modules run as they are.
+/// Runs PTX bodies on the emulator. A body is wrapped into the kernel `k` with one pointer parameter, `out`, whose
+/// value is in `%out`, and with `%t` the thread's linear index; whole modules run as they are.
 #pragma once
 #include "gemmc/Emu/Emulator.h"
-#include "gtest/gtest.h"
 #include "llvm/Support/raw_ostream.h"
+#include "gtest/gtest.h"
 #include <cstring>
 #include <set>
 #include <string>
@@ -47,7 +47,8 @@ struct Trial {
   /// Runs the kernel `k` of a module without its head (`.version` and `.target`).
   Result &module(const std::string &text, const std::string &target = "sm_90a") {
     Diags diags;
-    llvm::StringRef source = diags.addSource("test.ptx", ".version 8.6\n.target " + target + "\n.address_size 64\n" + text);
+    llvm::StringRef source =
+        diags.addSource("test.ptx", ".version 8.6\n.target " + target + "\n.address_size 64\n" + text);
     std::optional<ptx::Module> parsed = ptx::parse(source, diags);
     llvm::raw_string_ostream stream(problems);
     diags.print(stream);
@@ -70,8 +71,8 @@ struct Trial {
   /// `head`: declarations in front of the kernel; `regs`: declarations in it.
   Result &body(const std::string &regs, const std::string &code, const std::string &head = "",
                const std::string &directives = "") {
-    return module(head + "\n.visible .entry k(.param .u64 out)\n" + directives + "{\n.reg .b64 %out;\n.reg .b32 %t, %t1, %t2;\n" +
-                  regs + R"(
+    return module(head + "\n.visible .entry k(.param .u64 out)\n" + directives +
+                  "{\n.reg .b64 %out;\n.reg .b32 %t, %t1, %t2;\n" + regs + R"(
 ld.param.u64 %out, [out];
 mov.u32 %t, %tid.x;
 mov.u32 %t1, %tid.y;
@@ -87,7 +88,8 @@ mad.lo.u32 %t, %t1, %t2, %t;
   }
 };
 
-/// Lane-wise instruction: `code` computes `%d` of width `outBits` from `%a`, `%b`, `%c`, filled from the inputs by thread.
+/// Lane-wise instruction: `code` computes `%d` of width `outBits` from `%a`, `%b`, `%c`, filled from the inputs by
+/// thread.
 struct LaneTest {
   std::vector<uint64_t> a, b, c;
 

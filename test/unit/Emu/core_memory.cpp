@@ -201,11 +201,11 @@ TEST(EmuMemory, Atomics) {
     const char *op, *type;
     uint32_t start, operand, want; ///< After 32 lanes.
   };
-  const Case cases[] = {{"add", "u32", 5, 3, 101},       {"min", "s32", 7, uint32_t(-2), uint32_t(-2)},
-                        {"max", "u32", 7, 9, 9},         {"and", "b32", 0xff, 0x3c, 0x3c},
-                        {"or", "b32", 1, 6, 7},          {"xor", "b32", 1, 6, 1},
-                        {"exch", "b32", 1, 6, 6},        {"inc", "u32", 0, 9, 2},
-                        {"dec", "u32", 3, 9, 1},         {"add", "f32", 0x3f800000, 0x3f000000, 0x41880000}};
+  const Case cases[] = {{"add", "u32", 5, 3, 101}, {"min", "s32", 7, uint32_t(-2), uint32_t(-2)},
+                        {"max", "u32", 7, 9, 9},   {"and", "b32", 0xff, 0x3c, 0x3c},
+                        {"or", "b32", 1, 6, 7},    {"xor", "b32", 1, 6, 1},
+                        {"exch", "b32", 1, 6, 6},  {"inc", "u32", 0, 9, 2},
+                        {"dec", "u32", 3, 9, 1},   {"add", "f32", 0x3f800000, 0x3f000000, 0x41880000}};
   for (const Case &one : cases)
     for (bool red : {false, true}) {
       if (red && std::string(one.op) == "exch")
@@ -214,8 +214,8 @@ TEST(EmuMemory, Atomics) {
       uint64_t out = r.buffer(std::vector<uint32_t>{one.start});
       r.param(out);
       std::string operand = std::to_string(one.operand);
-      r.body(".reg .b32 %o, %r;\n", "mov.b32 %o, " + operand + ";\n" + (red ? "red" : "atom") + ".global." + one.op + "." +
-                                        one.type + (red ? " [%out], %o;\n" : " %r, [%out], %o;\n"));
+      r.body(".reg .b32 %o, %r;\n", "mov.b32 %o, " + operand + ";\n" + (red ? "red" : "atom") + ".global." + one.op +
+                                        "." + one.type + (red ? " [%out], %o;\n" : " %r, [%out], %o;\n"));
       EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
       EXPECT_EQ(r.read<uint32_t>(out, 1)[0], one.want) << one.op << one.type;
     }

@@ -25,8 +25,8 @@ Outcome run(const std::string &code, unsigned threads, unsigned cluster = 1) {
   return {r.result, r.read<uint32_t>(out, threads * cluster), r.text()};
 }
 std::string waitLoop(const std::string &label, const std::string &barrier, const std::string &parity) {
-  return label + ":\nmbarrier.try_wait.parity.shared::cta.b64 %p, [" + barrier + "], " + parity + ";\n@!%p bra " + label +
-         ";\n";
+  return label + ":\nmbarrier.try_wait.parity.shared::cta.b64 %p, [" + barrier + "], " + parity + ";\n@!%p bra " +
+         label + ";\n";
 }
 } // namespace
 
@@ -128,8 +128,10 @@ TEST(EmuSync, BarrierMisuse) {
   };
   EXPECT_EQ(code("mov.u32 %a, 16;\nbar.sync %a;"), "NB-1");
   EXPECT_EQ(code("bar.sync 0, 48;"), "NB-1");
-  EXPECT_EQ(code("setp.lt.u32 %p, %t, 32;\n@%p bra first;\nbar.sync 1, 64;\nbra end;\nfirst:\nbar.sync 1, 32;\nend:"), "clean");
-  EXPECT_EQ(code("setp.lt.u32 %p, %t, 32;\n@%p bra first;\nbar.sync 1, 64;\nbra end;\nfirst:\nbar.sync 1, 96;\nend:"), "NB-3");
+  EXPECT_EQ(code("setp.lt.u32 %p, %t, 32;\n@%p bra first;\nbar.sync 1, 64;\nbra end;\nfirst:\nbar.sync 1, 32;\nend:"),
+            "clean");
+  EXPECT_EQ(code("setp.lt.u32 %p, %t, 32;\n@%p bra first;\nbar.sync 1, 64;\nbra end;\nfirst:\nbar.sync 1, 96;\nend:"),
+            "NB-3");
   EXPECT_EQ(code("setp.lt.u32 %p, %t, 32;\n@!%p exit;\nbar.arrive 1, 96;\nbar.arrive 1, 96;"), "NB-4");
 }
 
@@ -168,7 +170,8 @@ mad.lo.u32 %t, %a, 32, %t;
 }
 
 TEST(EmuSync, ForeignSharedMemoryNeedsTheClusterSpace) {
-  Outcome got = run("mov.u32 %c, s;\nmapa.shared::cluster.u32 %c, %c, 1;\nld.shared.b32 %r, [%c];\n" + clusterBarrier, 32, 2);
+  Outcome got =
+      run("mov.u32 %c, s;\nmapa.shared::cluster.u32 %c, %c, 1;\nld.shared.b32 %r, [%c];\n" + clusterBarrier, 32, 2);
   ASSERT_EQ(got.result.verdict, Verdict::error);
   EXPECT_EQ(got.result.findings[0].code, "mem");
 }
@@ -184,7 +187,9 @@ TEST(EmuSync, ClusterBarrierMisuse) {
 
 TEST(EmuSync, DeadlockAtTheClusterBarrier) {
   Outcome got = run("mov.u32 %a, %cluster_ctarank;\nsetp.eq.u32 %p, %a, 0;\n@%p bra wait;\nforever:\nbar.sync 1, 64;\n"
-                    "wait:\n" + clusterBarrier, 32, 2);
+                    "wait:\n" +
+                        clusterBarrier,
+                    32, 2);
   ASSERT_EQ(got.result.verdict, Verdict::error);
   EXPECT_EQ(got.result.findings[0].code, "deadlock");
   EXPECT_TRUE(got.says("cluster barrier: 32 of 64 threads have arrived")) << got.text;
@@ -216,7 +221,8 @@ again:
 add.u32 %c, %t, %i;
 st.shared.b32 [%b], %c;
 mbarrier.arrive.shared::cta.b64 _, [bar];
-)" + waitLoop("wait", "bar", "%ph") + R"(
+)" + waitLoop("wait", "bar", "%ph") +
+                        R"(
 ld.shared.b32 %c, [s];
 add.u32 %r, %r, %c;
 xor.b32 %ph, %ph, 1;
@@ -262,11 +268,13 @@ setp.eq.u32 %p, %t, 32;
 @%p mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 16;
 @%p mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 64;
 @%p mbarrier.arrive_drop.shared::cta.b64 %st, [bar];
-)" + waitLoop("wait", "bar", "0") + R"(
+)" + waitLoop("wait", "bar", "0") +
+                        R"(
 bar.sync 0;
 setp.eq.u32 %p, %t, 0;
 @%p mbarrier.arrive.shared::cta.b64 _, [bar];
-)" + waitLoop("wait2", "bar", "1") + "mov.u32 %r, 1;\n" + storeResult,
+)" + waitLoop("wait2", "bar", "1") +
+                        "mov.u32 %r, 1;\n" + storeResult,
                     64);
   EXPECT_EQ(got.result.verdict, Verdict::clean) << got.text;
   EXPECT_EQ(got.out[63], 1u);
@@ -300,7 +308,8 @@ end:
 )",
                     32);
   EXPECT_EQ(got.result.verdict, Verdict::clean) << got.text;
-  EXPECT_EQ(got.out[0], 110002u); // 2 pending before the drop; not yet complete; complete; complete with the 2 that are left
+  EXPECT_EQ(got.out[0],
+            110002u); // 2 pending before the drop; not yet complete; complete; complete with the 2 that are left
 }
 
 TEST(EmuSync, FencesAndHints) { // without effect on one thread, but executed
@@ -340,7 +349,8 @@ mapa.shared::cluster.u32 %b, %b, 0;
 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%b];
 setp.ne.u32 %p, %a, 0;
 @%p bra done;
-)" + waitLoop("wait", "bar", "0") + R"(
+)" + waitLoop("wait", "bar", "0") +
+                        R"(
 mov.u32 %r, 5;
 done:
 mad.lo.u32 %t, %a, 32, %t;
@@ -366,7 +376,8 @@ TEST(EmuSync, SpinningTestWaitIsADeadlockToo) {
                     32);
   ASSERT_FALSE(got.result.findings.empty());
   EXPECT_NE(got.result.verdict, Verdict::clean);
-  Outcome other = run(initBarrier + "spin:\nmbarrier.test_wait.parity.shared::cta.b64 %p, [bar], 0;\n@!%p bra spin;\n", 32);
+  Outcome other =
+      run(initBarrier + "spin:\nmbarrier.test_wait.parity.shared::cta.b64 %p, [bar], 0;\n@!%p bra spin;\n", 32);
   EXPECT_EQ(other.result.findings.at(0).code, "deadlock") << other.text;
 }
 

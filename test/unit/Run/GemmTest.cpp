@@ -1,6 +1,6 @@
 // The library's face, over the fake driver.
-#include "gemmc/gemmc.h"
 #include "Fake.h"
+#include "gemmc/gemmc.h"
 #include <thread>
 
 using namespace gemmc;
