@@ -7,11 +7,14 @@ void Lowering::copy(const Op &op) {
   const SharedView &shared = buffers.find(op.subject.name)->second;
   if (op.word("via") == "tma")
     return copyByTma(op, tensor, shared);
+  Val when = op.has("when") ? condition(op.expr("when")) : Val();
+  // A branch would part the main loop into blocks, across which nothing is scheduled: cp.async takes the condition
+  // itself.
+  if (op.word("via") == "cp_async" || !when.isReg())
+    return copyByThreads(op, tensor, shared, when);
   Val end = b.label("copied");
-  if (op.has("when"))
-    if (Val p = condition(op.expr("when")); p.isReg())
-      b.unless(p)("bra", end);
-  copyByThreads(op, tensor, shared);
+  b.unless(when)("bra", end);
+  copyByThreads(op, tensor, shared, Val());
   b.place(end);
 }
 
@@ -36,9 +39,9 @@ Units unitsOf(const SharedTile &tile, int64_t extentBytes, int64_t bytes, int64_
 }
 } // namespace
 
-/// All threads of the CTA copy: thread t takes unit t, t + threads, ... of the tile, row by row, so that a warp reads whole
-/// rows. What lies beyond the tensor becomes zero: cp.async by its source size, ld by a predicate.
-void Lowering::copyByThreads(const Op &op, const TensorView &tensor, const SharedView &shared) {
+/// All threads of the CTA copy: thread t takes unit t, t + threads, ... of the tile, row by row, so that a warp reads
+/// whole rows. What lies beyond the tensor becomes zero: cp.async by its source size, ld by a predicate.
+void Lowering::copyByThreads(const Op &op, const TensorView &tensor, const SharedView &shared, const Val &when) {
   const SharedTile &tile = shared.tile;
   const Op &decl = *kernel.declaration(op.subject.name);
   int64_t threads = kernel.number("threads"), elem = tensor.elemBytes();
@@ -187,8 +190,13 @@ void Lowering::copyByThreads(const Op &op, const TensorView &tensor, const Share
         colBytes = chosen;
       }
       llvm::StringRef mnemonic = bytes == 16 ? "cp.async.cg.shared.global" : "cp.async.ca.shared.global";
-      if (inTile.isReg())
-        b.when(inTile);
+      Val issues = inTile.isReg() ? inTile : when;
+      if (inTile.isReg() && when.isReg()) {
+        issues = b.reg(Type::pred, "issues");
+        b("and.pred", issues, inTile, when);
+      }
+      if (issues.isReg())
+        b.when(issues);
       if (colBytes.isImm())
         b(mnemonic, at(to), at(from), bytes);
       else
@@ -197,7 +205,10 @@ void Lowering::copyByThreads(const Op &op, const TensorView &tensor, const Share
     }
 
     Val data;
-    const char *load = bytes == 2 ? "ld.global.u16" : bytes == 4 ? "ld.global.u32" : bytes == 8 ? "ld.global.u64" : "ld.global.v4.u32";
+    const char *load = bytes == 2   ? "ld.global.u16"
+                       : bytes == 4 ? "ld.global.u32"
+                       : bytes == 8 ? "ld.global.u64"
+                                    : "ld.global.v4.u32";
     if (bytes == 16) {
       std::vector<Val> words = b.regs(Type::b32, "data", 4);
       for (const Val &word : words)

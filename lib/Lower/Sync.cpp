@@ -24,7 +24,8 @@ void Lowering::initBarriers() {
     }
     any = true;
     for (int64_t stage = 0; stage < op.number("stages"); ++stage)
-      b("mbarrier.init.shared::cta.b64", at(sharedBase, op.number("offset") + barrierBytes * stage), op.number("count"));
+      b("mbarrier.init.shared::cta.b64", at(sharedBase, op.number("offset") + barrierBytes * stage),
+        op.number("count"));
     b.note(op.subject.name);
   }
   if (!any)
@@ -123,7 +124,7 @@ void Lowering::arrive(const Op &op) {
     b("and.pred", p, p, sameM);
   }
   Val remote = b.reg(Type::b32, "remote_bar");
-  b("mapa.shared::cluster.u32", remote, bar, thread);
+  b.when(p)("mapa.shared::cluster.u32", remote, bar, thread);
   b.when(p)("mbarrier.arrive.shared::cluster.b64", b.sink(), at(remote));
   b.place(end);
 }
@@ -132,7 +133,8 @@ void Lowering::turn(const Op &op) {
   bool waits = op.word("action") == "wait";
   Val wg = variables["wg"];
   constexpr int64_t firstTurn = 1, bothGroups = 256;
-  Val id = waits ? add(wg, firstTurn, "turn") : binary("sub.u32", inRegister(Val(firstTurn + 1), "last_turn"), wg, "turn");
+  Val id =
+      waits ? add(wg, firstTurn, "turn") : binary("sub.u32", inRegister(Val(firstTurn + 1), "last_turn"), wg, "turn");
   if (waits)
     b("bar.sync", id, bothGroups);
   else

@@ -123,8 +123,7 @@ void forEachDef(const Inst &inst, function_ref<void(RegId)> visit) {
   const Row &row = rowOf(inst.op);
   for (auto [operand, form] : zip(inst.ops, row.operands))
     if (form.access != Access::Read)
-      visitRegs(
-          operand, form.access, [](RegId) {}, visit);
+      visitRegs(operand, form.access, [](RegId) {}, visit);
 }
 
 void forEachOperand(Inst &inst, function_ref<void(Operand &, Access)> visit) {

@@ -162,24 +162,20 @@ void verifyCvt(Checker &c) {
 /// 4, 8 or 16 bytes; past the first-level cache only 16 (9.7.9.25.3.1).
 void verifyCpAsync(Checker &c) {
   bool cg = c.inst->has("cg");
-  c.value(
-      2, [&](int64_t n) { return n == 16 || (!cg && (n == 4 || n == 8)); }, cg ? "16 with .cg" : "4, 8 or 16");
+  c.value(2, [&](int64_t n) { return n == 16 || (!cg && (n == 4 || n == 8)); }, cg ? "16 with .cg" : "4, 8 or 16");
 }
 void verifyCpAsyncSize(Checker &c) {
   verifyCpAsync(c);
   int64_t size = c.op(2).imm;
-  c.value(
-      3, [&](int64_t n) { return n >= 0 && n <= size; }, ("0 to " + Twine(size)).str());
+  c.value(3, [&](int64_t n) { return n >= 0 && n <= size; }, ("0 to " + Twine(size)).str());
 }
 void verifyCpAsyncWait(Checker &c) {
-  c.value(
-      0, [](int64_t n) { return n >= 0 && n <= UINT32_MAX; }, "a number of groups");
+  c.value(0, [](int64_t n) { return n >= 0 && n <= UINT32_MAX; }, "a number of groups");
 }
 
 /// Bulk copies move multiples of 16 bytes (9.7.9.25.4.1).
 void bulkSize(Checker &c, unsigned index) {
-  c.value(
-      index, [](int64_t n) { return n >= 0 && n % 16 == 0 && n <= UINT32_MAX; }, "a multiple of 16");
+  c.value(index, [](int64_t n) { return n >= 0 && n % 16 == 0 && n <= UINT32_MAX; }, "a multiple of 16");
 }
 void verifyBulk(Checker &c) { bulkSize(c, 2); }
 /// Sums of 16-bit floats keep subnormals and say so (9.7.9.25.4.2).
@@ -207,12 +203,10 @@ void verifyCpTensorLoad(Checker &c) { coordinates(c, 1); }
 void verifyCpTensor(Checker &c) { coordinates(c, 0); }
 
 void verifyTensormapDim(Checker &c) {
-  c.value(
-      1, [](int64_t n) { return n >= 0 && n <= 4; }, "a dimension, 0 to 4");
+  c.value(1, [](int64_t n) { return n >= 0 && n <= 4; }, "a dimension, 0 to 4");
 }
 void size128(Checker &c, unsigned index) {
-  c.value(
-      index, [](int64_t n) { return n == 128; }, "128, the bytes of a tensor map");
+  c.value(index, [](int64_t n) { return n == 128; }, "128, the bytes of a tensor map");
 }
 void verifyFenceTensormap(Checker &c) { size128(c, 1); }
 void verifyTensormapCopy(Checker &c) { size128(c, 2); }
@@ -221,18 +215,15 @@ void verifyTensormapCopy(Checker &c) { size128(c, 2); }
 
 /// Barriers 0 to 15; counts are whole warps (9.7.13.1).
 void barrier(Checker &c, unsigned id, unsigned count) {
-  c.value(
-      id, [](int64_t n) { return n >= 0 && n <= 15; }, "a barrier, 0 to 15");
-  c.value(
-      count, [](int64_t n) { return n >= 0 && n % 32 == 0 && n <= 1024; }, "a multiple of 32 up to 1024");
+  c.value(id, [](int64_t n) { return n >= 0 && n <= 15; }, "a barrier, 0 to 15");
+  c.value(count, [](int64_t n) { return n >= 0 && n % 32 == 0 && n <= 1024; }, "a multiple of 32 up to 1024");
 }
 void verifyBar(Checker &c) { barrier(c, 0, 1); }
 void verifyBarRed(Checker &c) { barrier(c, 1, 2); }
 
 /// Counts of an mbarrier have 20 bits (9.7.13.15.9).
 void verifyMbarrierInit(Checker &c) {
-  c.value(
-      1, [](int64_t n) { return n >= 1 && n < (1 << 20); }, "a count, 1 to 2^20 - 1");
+  c.value(1, [](int64_t n) { return n >= 1 && n < (1 << 20); }, "a count, 1 to 2^20 - 1");
 }
 /// A remote barrier gives no state back, and a count came with sm_90 (9.7.13.15.13).
 void verifyMbarrierArrive(Checker &c) {
@@ -242,22 +233,18 @@ void verifyMbarrierArrive(Checker &c) {
     c.fail(Diag::ptx_operand_kind, c.row->operands[0].name, c.shown(), "`_` with .shared::cluster");
 }
 void verifyMbarrierParity(Checker &c) {
-  c.value(
-      2, [](int64_t n) { return n == 0 || n == 1; }, "0 or 1");
+  c.value(2, [](int64_t n) { return n == 0 || n == 1; }, "0 or 1");
 }
 
 /// A multiple of 8 from 24 to 256 (9.7.19.5).
 void verifySetMaxNReg(Checker &c) {
-  c.value(
-      0, [](int64_t n) { return n >= 24 && n <= 256 && n % 8 == 0; }, "a multiple of 8 from 24 to 256");
+  c.value(0, [](int64_t n) { return n >= 24 && n <= 256 && n % 8 == 0; }, "a multiple of 8 from 24 to 256");
 }
 void verifyNanosleep(Checker &c) {
-  c.value(
-      0, [](int64_t n) { return n >= 0 && n <= 1'000'000; }, "at most 1000000 ns");
+  c.value(0, [](int64_t n) { return n >= 0 && n <= 1'000'000; }, "at most 1000000 ns");
 }
 void verifyLop3(Checker &c) {
-  c.value(
-      5, [](int64_t n) { return n >= 0 && n <= 255; }, "a table of 8 bits");
+  c.value(5, [](int64_t n) { return n >= 0 && n <= 255; }, "a table of 8 bits");
 }
 
 // --- Matrices
@@ -323,11 +310,9 @@ void wgmma(Checker &c, unsigned scales, unsigned transposes) {
   c.length(1, 4);
   unsigned index = 4;
   for (unsigned i = 0; i < scales; ++i)
-    c.value(
-        index++, [](int64_t n) { return n == 1 || n == -1; }, "1 or -1");
+    c.value(index++, [](int64_t n) { return n == 1 || n == -1; }, "1 or -1");
   for (unsigned i = 0; i < transposes; ++i)
-    c.value(
-        index++, [](int64_t n) { return n == 0 || n == 1; }, "0 or 1");
+    c.value(index++, [](int64_t n) { return n == 0 || n == 1; }, "0 or 1");
 }
 void verifyWgmma16(Checker &c) { wgmma(c, 2, 2); }
 void verifyWgmma16Reg(Checker &c) { wgmma(c, 2, 1); }

@@ -1,19 +1,28 @@
+#include "Needs.h"
 #include "gemmc/Passes/Passes.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace gemmc::tile {
 
 llvm::ArrayRef<Pass> passes() {
+  static constexpr llvm::StringLiteral operands = "the accumulator `acc` and the shared buffers `sA` and `sB`",
+                                       copyLoop = "one `tiles` with a `for` that copies in it",
+                                       swizzles = "a `swizzle` of every shared buffer";
   static constexpr Pass list[] = {
-      {"swizzle-shared", swizzleShared},     //
-      {"select-copies", selectCopies},       //
-      {"split-multiply", splitMultiply},     //
-      {"pipeline-loop", pipelineLoop},       //
-      {"specialize-warps", specializeWarps}, //
-      {"place-barriers", placeBarriers},     //
-      {"buffer-fragments", bufferFragments}, //
-      {"peel-first", peelFirst},             //
-      {"allocate-shared", allocateShared},
+      {"swizzle-shared", swizzleShared},
+      {"select-copies", selectCopies},
+      {"split-multiply", splitMultiply, operands, hasOperands},
+      {"pipeline-loop", pipelineLoop, copyLoop, hasCopyLoop},
+      {"specialize-warps", specializeWarps, copyLoop, hasCopyLoop},
+      {"place-barriers", placeBarriers,
+       "`acc`, `sA` and `sB`, a `swizzle` of every shared buffer, and a `for` that is not unrolled in the `tiles` of "
+       "the "
+       "kernel (of each role, when the schedule has roles)",
+       fitsBarriers},
+      {"buffer-fragments", bufferFragments,
+       "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
+      {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
+      {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };
   return list;
 }
@@ -23,5 +32,14 @@ const Pass *findPass(llvm::StringRef name) {
     if (pass.name == name)
       return &pass;
   return nullptr;
+}
+
+bool runPass(const Pass &pass, Kernel &kernel, Diags &diags) {
+  if (pass.fits && !pass.fits(kernel)) {
+    diags.report(Diag::tile_pass_needs, kernel.root.range, pass.name, pass.needs);
+    return false;
+  }
+  pass.run(kernel);
+  return true;
 }
 } // namespace gemmc::tile

@@ -16,6 +16,14 @@ struct WordRule {
 };
 const std::vector<WordRule> &wordRules() {
   static const std::vector<WordRule> rules = {
+      {"kernel", "target", {"sm_80", "sm_86", "sm_89", "sm_90a"}},
+      {"kernel", "instruction", {"mma", "wgmma"}},
+      {"kernel", "copy", {"ld", "cp_async", "tma"}},
+      {"kernel", "schedule", {"pipelined", "cooperative", "pingpong"}},
+      {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded"}},
+      {"kernel", "raster", {"along_m", "along_n"}},
+      {"kernel", "persistent", {"on", "off"}},
+      {"kernel", "store", {"direct", "staged"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
       {"tensor", "type", {"f16", "bf16", "f32"}},
       {"tensor", "order", {"row", "col"}},
@@ -35,6 +43,47 @@ const std::vector<WordRule> &wordRules() {
   return rules;
 }
 
+/// Numbers that passes and lowering compute with: constants in a range, or lists of `count` such constants.
+struct NumberRule {
+  const char *spelling, *key;
+  int64_t least, most;
+  unsigned count = 0; ///< 0: not a list.
+};
+constexpr int64_t maxShared = 1 << 20, maxExtent = 4096, maxStages = 64;
+constexpr NumberRule numberRules[] = {
+    {"kernel", "threads", 32, 1024},
+    {"kernel", "block", 1, maxExtent, 3},
+    {"kernel", "warp", 1, maxExtent, 2},
+    {"kernel", "cluster", 1, 16, 2},
+    {"kernel", "copy_bytes", 1, 16, 2},
+    {"kernel", "stages", 1, maxStages},
+    {"kernel", "group", 1, 65536},
+    {"kernel", "consumers", 0, 8},
+    {"kernel", "producer_regs", 24, 256},
+    {"kernel", "consumer_regs", 24, 256},
+    {"kernel", "shared", 0, maxShared},
+    {"tensor", "align", 1, 1 << 20},
+    {"shared", "extent", 1, maxExtent, 2},
+    {"shared", "stages", 1, maxStages},
+    {"shared", "offset", 0, maxShared},
+    {"barrier", "stages", 1, maxStages},
+    {"barrier", "count", 1, (1 << 20) - 1}, // PTX ISA 9.7.13.15.2: pending arrivals of an mbarrier
+    {"barrier", "offset", 0, maxShared},
+    {"accumulator", "tile", 1, maxExtent, 2},
+    {"accumulator", "warp", 1, maxExtent, 2},
+    {"fragment", "buffers", 1, 2},
+    {"role", "warps", 0, 32, 2},
+    {"role", "regs", 24, 256},
+    {"tiles", "alternate", 1, 8},
+    {"elect", "warp", 0, 31},
+    {"copy", "bytes", 1, 16},
+    {"wait_group", "pending", 0, maxStages},
+    {"cursor", "stages", 1, maxStages},
+    {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
+    {"load", "step", 0, maxExtent / 16 - 1},
+    {"wait_wgmma", "pending", 0, 7},
+};
+
 class Verifier {
 public:
   Verifier(const Kernel &kernel, Diags &diags) : kernel(kernel), diags(diags) {}
@@ -43,19 +92,28 @@ public:
     unsigned before = diags.numErrors();
     for (llvm::StringRef name : launchVariables)
       variables.insert(name);
+    words(kernel.root, "kernel");
+    numbers(kernel.root, "kernel");
     for (const Op &op : kernel.body())
       declare(op);
+    // What follows computes with the numbers.
+    walk(kernel.body(), [&](const Op &op) { numbers(op, formOf(op.kind).spelling); });
+    if (diags.numErrors() != before)
+      return false;
     body(kernel.body(), true);
     roles();
     return diags.numErrors() == before;
   }
 
 private:
+  /// What a pass added has no text of its own.
+  llvm::SMRange placeOf(const Op &op) const { return op.range.isValid() ? op.range : kernel.root.range; }
+
   static bool isDeclaration(OpKind kind) { return kind <= OpKind::Fragment; }
 
   void declare(const Op &op) {
     if (isDeclaration(op.kind) && !declared.try_emplace(op.subject.name, &op).second)
-      diags.report(Diag::tile_redeclared, op.range, op.subject.name);
+      diags.report(Diag::tile_redeclared, placeOf(op), op.subject.name);
   }
 
   void body(const std::vector<Op> &ops, bool top) {
@@ -66,7 +124,7 @@ private:
     };
     for (const Op &op : ops) {
       if (isDeclaration(op.kind) && !top)
-        diags.report(Diag::tile_declaration_place, op.range, formOf(op.kind).spelling);
+        diags.report(Diag::tile_declaration_place, placeOf(op), formOf(op.kind).spelling);
       if (op.kind == OpKind::Cursor) {
         add(op.subject.name);
         cursors[op.subject.name] = &op;
@@ -84,6 +142,8 @@ private:
         scoped("tn");
       } else if (op.kind == OpKind::For) {
         scoped(op.subject.name);
+      } else if (op.kind == OpKind::Role) {
+        scoped("wg"); // the warpgroup's number in its role
       }
       body(op.body, false);
       for (const std::string &name : own)
@@ -116,8 +176,8 @@ private:
       use(op, op.subject, OpKind::Barrier, 1);
       break;
     case OpKind::Advance:
-      if (!cursors.count(op.subject.name))
-        diags.report(Diag::tile_undeclared, op.range, op.subject.name);
+      if (!cursors.count(op.subject.name) || !variables.contains(op.subject.name))
+        diags.report(Diag::tile_undeclared, placeOf(op), op.subject.name);
       break;
     case OpKind::Zero:
       use(op, op.subject, OpKind::Accumulator, 0);
@@ -154,40 +214,75 @@ private:
         continue;
       llvm::StringRef text = op.word(rule.key);
       if (llvm::find(rule.allowed, text) == rule.allowed.end())
-        diags.report(Diag::tile_bad_word, op.range, rule.key, spelling, text, llvm::join(rule.allowed, ", "));
+        diags.report(Diag::tile_bad_word, placeOf(op), rule.key, spelling, text, llvm::join(rule.allowed, ", "));
     }
+  }
+
+  void numbers(const Op &op, llvm::StringRef spelling) {
+    for (const NumberRule &rule : numberRules) {
+      if (spelling != rule.spelling || !op.has(rule.key))
+        continue;
+      if (rule.count)
+        list(op, rule);
+      else if (!fits(op.expr(rule.key), rule))
+        diags.report(Diag::tile_bad_number, placeOf(op), rule.key, spelling, op.expr(rule.key).str(),
+                     llvm::formatv("a constant from {0} to {1}", rule.least, rule.most).str());
+    }
+    if (op.kind == OpKind::For && op.has("unroll"))
+      unrolled(op);
+  }
+
+  void list(const Op &op, const NumberRule &rule) {
+    const std::vector<Expr> &items = op.list(rule.key);
+    if (items.size() == rule.count && llvm::all_of(items, [&](const Expr &item) { return fits(item, rule); }))
+      return;
+    std::string text = llvm::join(llvm::map_range(items, [](const Expr &item) { return item.str(); }), ", ");
+    diags.report(Diag::tile_bad_number, placeOf(op), rule.key, rule.spelling, "[" + text + "]",
+                 llvm::formatv("{0} constants from {1} to {2}", rule.count, rule.least, rule.most).str());
+  }
+
+  /// An unrolled loop is as long as its bounds say.
+  void unrolled(const Op &op) {
+    for (llvm::StringRef key : {"from", "to"})
+      if (!fits(op.expr(key), {"for", "", 0, maxStages}))
+        diags.report(Diag::tile_bad_number, placeOf(op), key, "for", op.expr(key).str(),
+                     llvm::formatv("a constant from 0 to {0} where `unroll` stands", maxStages).str());
+  }
+
+  static bool fits(const Expr &value, const NumberRule &rule) {
+    return value.isConst() && value.constant() >= rule.least && value.constant() <= rule.most;
   }
 
   void inScope(const Expr &expr, const Op &op) {
     expr.forEachVar([&](llvm::StringRef name) {
       if (!variables.contains(name))
-        diags.report(Diag::tile_unknown_variable, op.range, name);
+        diags.report(Diag::tile_unknown_variable, placeOf(op), name);
     });
   }
 
-  /// Checks a reference: declared, of the right kind, indexed as that kind is. Staged things take one index, which may be
-  /// left out while there is one stage only.
+  /// Checks a reference: declared, of the right kind, indexed as that kind is. Staged things take one index, which may
+  /// be left out while there is one stage only.
   void use(const Op &op, const Ref &ref, OpKind wanted, unsigned indices) {
     auto found = declared.find(ref.name);
     if (found == declared.end()) {
-      diags.report(Diag::tile_undeclared, op.range, ref.name);
+      diags.report(Diag::tile_undeclared, placeOf(op), ref.name);
       return;
     }
     const Op &decl = *found->second;
     if (decl.kind != wanted) {
-      diags.report(Diag::tile_wrong_kind, op.range, ref.name, formOf(decl.kind).spelling, formOf(op.kind).spelling,
+      diags.report(Diag::tile_wrong_kind, placeOf(op), ref.name, formOf(decl.kind).spelling, formOf(op.kind).spelling,
                    formOf(wanted).spelling);
       return;
     }
     bool mayOmit = wanted == OpKind::Shared && decl.number("stages", 1) == 1;
     if (ref.index.size() != indices && !(mayOmit && ref.index.empty()))
-      diags.report(Diag::tile_index_count, op.range, ref.name, indices, ref.index.size());
+      diags.report(Diag::tile_index_count, placeOf(op), ref.name, indices, ref.index.size());
     for (const Expr &index : ref.index)
       inScope(index, op);
     if (ref.index.size() == 1 && ref.index[0].isVar() && decl.has("stages"))
       if (auto cursor = cursors.find(ref.index[0].name()); cursor != cursors.end())
         if (cursor->second->number("stages") != decl.number("stages"))
-          diags.report(Diag::tile_stage_count, op.range, cursor->first(), cursor->second->number("stages"), ref.name,
+          diags.report(Diag::tile_stage_count, placeOf(op), cursor->first(), cursor->second->number("stages"), ref.name,
                        decl.number("stages"));
   }
 
@@ -199,12 +294,12 @@ private:
         continue;
       int64_t first = op.item("warps", 0), count = op.item("warps", 1);
       if (first < 0 || count < 1 || first + count > warps || warps > 64) {
-        diags.report(Diag::tile_role_range, op.range, op.subject.name, first, first + count - 1, warps);
+        diags.report(Diag::tile_role_range, placeOf(op), op.subject.name, first, first + count - 1, warps);
         continue;
       }
       for (int64_t warp = first; warp < first + count; ++warp) {
         if (owner[warp]) {
-          diags.report(Diag::tile_role_overlap, op.range, owner[warp]->subject.name, op.subject.name, warp);
+          diags.report(Diag::tile_role_overlap, placeOf(op), owner[warp]->subject.name, op.subject.name, warp);
           break;
         }
         owner[warp] = &op;

@@ -400,3 +400,15 @@ TEST(SemMma, WmmaRegisters) {
   EXPECT_EQ(count(8, 8, 32, Type::s4, Type::s32, Role::a), 1u);
   EXPECT_EQ(count(8, 8, 128, Type::b1, Type::s32, Role::d), 2u);
 }
+
+// Fragments of f16 have room for two copies of the matrix; no register stays unset.
+TEST(SemMma, WmmaFillsAllRegisters) {
+  MmaForm form{16, 16, 16};
+  std::vector<uint16_t> ones(16, 0x3c00);
+  std::vector<const std::byte *> lines(16, reinterpret_cast<const std::byte *>(ones.data()));
+  Regs regs;
+  wmmaLoad(form, Role::b, Order::row, lines.data(), regs.at);
+  for (unsigned r = 0; r < 8; ++r)
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(regs.at[r][lane], 0x3c003c00u);
+}

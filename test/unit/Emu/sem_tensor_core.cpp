@@ -2,6 +2,7 @@
 #include "gemmc/Emu/Numerics.h"
 #include "gemmc/Emu/TensorCore.h"
 #include "gtest/gtest.h"
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -109,6 +110,8 @@ uint32_t randomBits(std::mt19937 &rng, Type type, unsigned style) {
   }();
   if (style == 7 && (type == Type::bf16 || type == Type::tf32)) // the far ends of the exponent range
     value = std::ldexp(value, static_cast<int>(rng() % 250) - 140);
+  if (style == 8 && (type == Type::bf16 || type == Type::tf32)) // both sides of what f32 products can hold
+    value = std::ldexp(value, static_cast<int>(rng() % 144) - 72);
   uint32_t bits = encode(*formatOf(type), value, {Round::nearest, true});
   return type == Type::tf32 ? bits | (rng() & 0x1fff) : bits; // the low 13 bits are ignored
 }
@@ -145,7 +148,7 @@ TEST(SemTensorCore, AgreesWithWideIntegers) {
   std::mt19937 rng(7);
   for (const Config &config : configs) {
     DotModel model = dotModel(config.chip, config.wgmma, config.a, config.d, config.k);
-    for (unsigned style = 0; style < 8; ++style)
+    for (unsigned style = 0; style < 9; ++style)
       for (unsigned repeat = 0; repeat < 6; ++repeat) {
         unsigned rows = 5, columns = 13; // not a multiple of any vector width
         std::vector<std::vector<uint32_t>> a(rows), b(columns);
@@ -199,6 +202,40 @@ const Config &hopper = configs[0], &hopperF16 = configs[1], &hopperBf16 = config
              &ampere = configs[8];
 
 } // namespace
+
+// The table at the head of TensorCore.h.
+TEST(SemTensorCore, Models) {
+  auto model = [](Chip chip, bool wgmma, Type a, unsigned k) {
+    DotModel m = dotModel(chip, wgmma, a, Type::f32, k);
+    return std::array<unsigned, 3>{m.fraction, m.resultFraction, m.step};
+  };
+  using Numbers = std::array<unsigned, 3>;
+  for (Type half : {Type::f16, Type::bf16}) {
+    EXPECT_EQ(model(Chip::ampere, false, half, 16), (Numbers{24, 23, 8}));
+    EXPECT_EQ(model(Chip::ampere, false, half, 8), (Numbers{24, 23, 8}));
+    EXPECT_EQ(model(Chip::ada, false, half, 16), (Numbers{24, 23, 8}));
+    EXPECT_EQ(model(Chip::hopper, false, half, 16), (Numbers{25, 23, 16}));
+    EXPECT_EQ(model(Chip::hopper, true, half, 16), (Numbers{25, 23, 16}));
+  }
+  EXPECT_EQ(model(Chip::ampere, false, Type::tf32, 8), (Numbers{24, 23, 4}));
+  EXPECT_EQ(model(Chip::hopper, true, Type::tf32, 8), (Numbers{25, 23, 8}));
+  for (Type fp8 : {Type::e4m3, Type::e5m2}) {
+    EXPECT_EQ(model(Chip::ada, false, fp8, 32), (Numbers{13, 13, 16}));
+    EXPECT_EQ(model(Chip::hopper, false, fp8, 32), (Numbers{25, 23, 32}));
+    EXPECT_EQ(model(Chip::hopper, true, fp8, 32), (Numbers{13, 13, 32}));
+  }
+  EXPECT_EQ(chipOf(80), Chip::ampere);
+  EXPECT_EQ(chipOf(86), Chip::ampere);
+  EXPECT_EQ(chipOf(89), Chip::ada);
+  EXPECT_EQ(chipOf(90), Chip::hopper);
+}
+
+// A zero factor counts with exponent -126: next to 2^127 it moves the alignment to 1, and c is cut at 2^-24.
+TEST(SemTensorCore, ZerosTakePartInTheAlignment) {
+  EXPECT_EQ(dot(hopperBf16, {0}, {0x1p127f}, 0x1p-24f), 0x1p-24f);
+  EXPECT_EQ(dot(hopperBf16, {0}, {0x1p127f}, 0x1p-25f), 0.0f);
+  EXPECT_EQ(dot(hopperBf16, {0}, {0x1p20f}, 0x1p-25f), 0x1p-25f);
+}
 
 // Largest exponent 0: bits below 2^-25 are lost on Hopper, below 2^-24 on Ampere.
 TEST(SemTensorCore, AlignmentCutsTowardsZero) {
@@ -254,7 +291,8 @@ TEST(SemTensorCore, SpecialValues) {
   EXPECT_EQ(dot(hopperBf16, {0x1p127f, 0x1p127f}, {2, -2}, 3), 0.0f); // products of 2^128 cancel, and hide c
   EXPECT_EQ(dot(hopper, {0x1p-24f}, {0x1p-24f}, 0), 0x1p-48f);        // subnormal factors count
   EXPECT_EQ(dot(hopperBf16, {0x1p-100f}, {0x1p-40f}, 0), 0x1p-140f);  // and subnormal results
-  EXPECT_EQ(dot(hopper, {0}, {0}, 0x1p-149f), 0x1p-149f);
+  for (int exponent = -149; exponent < 128; ++exponent)               // with nothing to add, c comes through
+    EXPECT_EQ(dot(hopper, {0}, {0}, std::ldexp(1.0f, exponent)), std::ldexp(1.0f, exponent));
   EXPECT_FALSE(std::signbit(dot(hopper, {-1, 1}, {1, 1}, -0.0f)));
   EXPECT_FALSE(std::signbit(dot(hopper, {0}, {0}, -0.0f)));
 }

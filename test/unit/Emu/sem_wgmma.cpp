@@ -24,11 +24,11 @@ uint32_t toBits(Type type, int value) {
 /// ((s0, s1, s2), (t0, t1)) : ((d0, d1, d2), (e0, e1)) maps (x, y) to the digits of x and y in those bases times
 /// strides.
 struct Canonical {
-  unsigned xShape[3], xStride[3], yShape[2], yStride[2];
+  unsigned xShape[2], xStride[3], yShape[1], yStride[2]; ///< The last digit of each is open-ended.
   unsigned at(unsigned x, unsigned y) const {
-    unsigned offset = 0;
-    for (unsigned i = 0; i < 3; ++i, x /= xShape[i - 1])
-      offset += (i < 2 ? x % xShape[i] : x) * xStride[i];
+    unsigned offset = x % xShape[0] * xStride[0];
+    x /= xShape[0];
+    offset += x % xShape[1] * xStride[1] + x / xShape[1] * xStride[2];
     return offset + y % yShape[0] * yStride[0] + y / yShape[0] * yStride[1];
   }
 };
@@ -44,12 +44,12 @@ Canonical canonical(const Placement &p, unsigned bits) {
   unsigned T = 128 / bits, w = p.mode == 0 ? 1 : p.mode == 1 ? 8 : p.mode == 2 ? 4 : 2;
   unsigned LBO = p.lbo * 8 / bits, SBO = p.sbo * 8 / bits;
   if (p.mnMajor && p.mode == 0) // ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO))
-    return {{T, 1, 0}, {1, T, SBO}, {8, 0}, {T, LBO}};
+    return {{T, 1}, {1, T, SBO}, {8}, {T, LBO}};
   if (p.mnMajor) // ((T,w,m),(8,k)):((1,T,LBO),(wT,SBO))
-    return {{T, w, 0}, {1, T, LBO}, {8, 0}, {w * T, SBO}};
+    return {{T, w}, {1, T, LBO}, {8}, {w * T, SBO}};
   if (p.mode == 0) // ((8,m),(T,2k)):((1T,SBO),(1,LBO))
-    return {{8, ~0u, 0}, {T, SBO, 0}, {T, 0}, {1, LBO}};
-  return {{8, ~0u, 0}, {w * T, SBO, 0}, {T, 0}, {1, T}}; // ((8,m),(T,2k)):((wT,SBO),(1,T))
+    return {{8, ~0u}, {T, SBO, 0}, {T}, {1, LBO}};
+  return {{8, ~0u}, {w * T, SBO, 0}, {T}, {1, T}}; // ((8,m),(T,2k)):((wT,SBO),(1,T))
 }
 
 /// Swizzle<B, 4, 3> on byte addresses: B bits from bit 7 are added without carry to those from bit 4.

@@ -1,4 +1,4 @@
-# error@1: bytes; at most 1048576 are read
+# error@1: the file has more than 33554432 bytes; larger ones are not read
 import sys
 for _ in range(100):
     sys.stdout.write("a: 1\n" * (1 << 18))

@@ -1,0 +1,81 @@
+#include "Needs.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace gemmc::tile {
+namespace {
+
+const Op *findIn(const std::vector<Op> &body, OpKind kind) {
+  auto found = llvm::find_if(body, [&](const Op &op) { return op.kind == kind; });
+  return found == body.end() ? nullptr : &*found;
+}
+
+bool declares(const Kernel &kernel, llvm::StringRef name, OpKind kind) {
+  const Op *decl = kernel.declaration(name);
+  return decl && decl->kind == kind;
+}
+
+/// The loop that stays one: an unrolled one is a prologue.
+const Op *mainLoop(const std::vector<Op> &body) {
+  const Op *tiles = findIn(body, OpKind::Tiles);
+  if (!tiles)
+    return nullptr;
+  auto found = llvm::find_if(tiles->body, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); });
+  return found == tiles->body.end() ? nullptr : &*found;
+}
+
+bool fitsRole(const Op &role) {
+  const Op *elect = findIn(role.body, OpKind::Elect);
+  return mainLoop(elect ? elect->body : role.body);
+}
+} // namespace
+
+bool hasOperands(const Kernel &kernel) {
+  return declares(kernel, "acc", OpKind::Accumulator) && declares(kernel, "sA", OpKind::Shared) &&
+         declares(kernel, "sB", OpKind::Shared);
+}
+
+bool hasSwizzles(const Kernel &kernel) {
+  return llvm::all_of(kernel.body(), [](const Op &op) { return op.kind != OpKind::Shared || op.has("swizzle"); });
+}
+
+bool hasCopyLoop(const Kernel &kernel) {
+  const Op *tiles = findIn(kernel.body(), OpKind::Tiles);
+  const Op *loop = tiles ? findIn(tiles->body, OpKind::For) : nullptr;
+  return loop && findIn(loop->body, OpKind::Copy);
+}
+
+bool fitsBarriers(const Kernel &kernel) {
+  if (!hasOperands(kernel) || !hasSwizzles(kernel))
+    return false;
+  if (kernel.word("copy") != "tma" || kernel.word("schedule") == "pipelined")
+    return mainLoop(kernel.body());
+  return llvm::all_of(kernel.body(), [](const Op &op) { return op.kind != OpKind::Role || fitsRole(op); });
+}
+
+bool fitsFragments(const Kernel &kernel) {
+  if (kernel.word("instruction") != "mma" || kernel.number("stages") < 3)
+    return true; // the pass does nothing
+  const Op *loop = mainLoop(kernel.body());
+  if (!loop || !declares(kernel, "fA", OpKind::Fragment) || !declares(kernel, "fB", OpKind::Fragment))
+    return false;
+  size_t mmas = llvm::count_if(loop->body, [](const Op &op) { return op.kind == OpKind::Mma; });
+  std::vector<bool> loaded(mmas);
+  for (const Op &op : loop->body) {
+    if (op.kind != OpKind::Load)
+      continue;
+    if (size_t(op.number("step")) >= mmas)
+      return false;
+    loaded[op.number("step")] = true;
+  }
+  return mmas > 0 && llvm::all_of(loaded, [](bool step) { return step; });
+}
+
+bool hasFlatLoops(const Kernel &kernel) {
+  bool flat = true;
+  walk(kernel.body(), [&](const Op &op) {
+    if (op.kind == OpKind::For)
+      walk(op.body, [&](const Op &inner) { flat &= inner.kind != OpKind::For; });
+  });
+  return flat;
+}
+} // namespace gemmc::tile

@@ -1,0 +1,21 @@
+/// What the passes ask of a kernel's shape. A kernel that `buildKernel` made and the passes before left always has it;
+/// a text that somebody wrote may not.
+#pragma once
+#include "gemmc/Tile/IR.h"
+
+namespace gemmc::tile {
+
+/// Accumulator `acc`, shared buffers `sA` and `sB`.
+bool hasOperands(const Kernel &kernel);
+/// Every shared buffer has its `swizzle`.
+bool hasSwizzles(const Kernel &kernel);
+/// One `tiles` in the kernel, in it a loop with copies.
+bool hasCopyLoop(const Kernel &kernel);
+/// Accumulator, swizzles, and a main loop where the schedule has it: in the kernel's `tiles`, or in that of each role.
+bool fitsBarriers(const Kernel &kernel);
+/// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
+bool fitsFragments(const Kernel &kernel);
+/// No loop in a loop.
+bool hasFlatLoops(const Kernel &kernel);
+
+} // namespace gemmc::tile

@@ -1,0 +1,127 @@
+#include "Problem.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/raw_ostream.h"
+#include <condition_variable>
+#include <thread>
+
+using namespace llvm;
+
+namespace gemmc::tool {
+namespace {
+template <typename T> std::optional<T> given(const cl::opt<T> &option) {
+  return option.getNumOccurrences() ? std::optional<T>(option.getValue()) : std::nullopt;
+}
+run::Code codeOf(Compiled compiled) { return {std::move(compiled.ptx), std::move(compiled.launch)}; }
+} // namespace
+
+ProblemInput::ProblemInput(cl::SubCommand &sub, run::InputKind defaultKind)
+    : m("m", cl::desc("Rows of D"), cl::sub(sub)), n("n", cl::desc("Columns of D"), cl::sub(sub)),
+      k("k", cl::desc("Columns of A, rows of B"), cl::sub(sub)),
+      lda("lda", cl::desc("Leading dimension of A, in elements (default: packed)"), cl::sub(sub)),
+      ldb("ldb", cl::desc("Leading dimension of B"), cl::sub(sub)),
+      ldc("ldc", cl::desc("Leading dimension of C"), cl::sub(sub)),
+      ldd("ldd", cl::desc("Leading dimension of D"), cl::sub(sub)),
+      alpha("alpha", cl::desc("Factor of the product (default: 1)"), cl::sub(sub)),
+      beta("beta", cl::desc("Factor of C (default: 0)"), cl::sub(sub)),
+      seed("seed", cl::desc("Of the random inputs"), cl::init(1), cl::sub(sub)),
+      misalign("misalign", cl::desc("Bytes that all matrices start behind a multiple of 256"), cl::init(0),
+               cl::sub(sub)),
+      kind("input", cl::desc("Inputs:"), cl::init(defaultKind), cl::sub(sub),
+           cl::values(
+               clEnumValN(run::InputKind::normal, "normal", "random normal numbers, checked within an error bound"),
+               clEnumValN(run::InputKind::integer, "integer", "small integers, checked bit for bit"),
+               clEnumValN(run::InputKind::special, "special", "normal with NaN, infinities and subnormals"))),
+      inPlace("in-place", cl::desc("C and D share memory"), cl::sub(sub)) {}
+
+run::ProblemOptions ProblemInput::get() const {
+  run::ProblemOptions options;
+  options.m = given(m), options.n = given(n), options.k = given(k);
+  options.lda = given(lda), options.ldb = given(ldb), options.ldc = given(ldc), options.ldd = given(ldd);
+  options.alpha = given(alpha), options.beta = given(beta);
+  options.seed = seed;
+  options.misalign = misalign;
+  options.kind = kind;
+  options.inPlace = inPlace;
+  return options;
+}
+
+KernelInput::KernelInput(cl::SubCommand &sub) : input(sub) {}
+
+std::optional<run::Code> KernelInput::compile(Diags &diags) {
+  if (input.path().ends_with(".ptx")) {
+    auto text = readFile(input.path(), diags);
+    auto module = text ? ptx::parse(*text, diags) : std::nullopt;
+    auto info = module ? ptx::fromHeader(*module, diags) : std::nullopt;
+    if (!info || diags.hasErrors())
+      return std::nullopt;
+    return run::Code{text->str(), std::move(*info)};
+  }
+  spec = input.read(diags);
+  auto compiled = spec ? compileSpec(*spec, diags) : std::nullopt;
+  return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
+}
+
+std::optional<run::Code> KernelInput::compileFallback(Diags &diags) const {
+  auto compiled = spec ? gemmc::compileFallback(*spec, diags) : std::nullopt;
+  return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
+}
+
+int finishWith(const Failure &failure, Diags &diags) {
+  failure.report(diags);
+  finish(diags);
+  if (failure.contextDead)
+    return No;
+  switch (failure.id) {
+  case Diag::driver_missing:
+  case Diag::driver_incomplete:
+  case Diag::driver_failed:
+  case Diag::device_missing:
+  case Diag::device_too_old:
+  case Diag::device_target:
+  case Diag::device_shared:
+  case Diag::ptxas_missing:
+    return NotHere;
+  case Diag::ptx_rejected:
+  case Diag::ptxas_failed:
+  case Diag::ptxas_crashed:
+  case Diag::ptxas_limit:
+    return No;
+  default:
+    return BadInput;
+  }
+}
+
+struct Progress::State {
+  std::mutex mutex;
+  std::condition_variable done;
+  bool finished = false;
+  std::thread thread;
+};
+
+Progress::Progress(std::string what) {
+  if (!sys::Process::StandardErrIsDisplayed())
+    return;
+  state = std::make_unique<State>();
+  state->thread = std::thread([state = state.get(), what = std::move(what)] {
+    std::unique_lock<std::mutex> lock(state->mutex);
+    int seconds = 2;
+    for (auto wait = std::chrono::seconds(2); !state->done.wait_for(lock, wait, [&] { return state->finished; });
+         wait = std::chrono::seconds(1))
+      errs() << "\r" << what << ": " << seconds++ << " s";
+    if (seconds > 2)
+      errs() << "\r\033[K";
+  });
+}
+
+Progress::~Progress() {
+  if (!state)
+    return;
+  {
+    std::lock_guard<std::mutex> lock(state->mutex);
+    state->finished = true;
+  }
+  state->done.notify_one();
+  state->thread.join();
+}
+
+} // namespace gemmc::tool

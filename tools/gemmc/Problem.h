@@ -1,0 +1,54 @@
+/// What `run` and `bench` share: the options that make a spec a concrete problem, the compiled code, exit codes of what
+/// the runtime says.
+#pragma once
+#include "SpecInput.h"
+#include "gemmc/Driver/Compiler.h"
+#include "gemmc/Run/Executor.h"
+
+namespace gemmc::tool {
+
+/// --m --n --k --lda --ldb --ldc --ldd --alpha --beta --seed --input --misalign --in-place
+class ProblemInput {
+public:
+  explicit ProblemInput(llvm::cl::SubCommand &sub, run::InputKind defaultKind);
+  run::ProblemOptions get() const;
+
+private:
+  using Number = llvm::cl::opt<int64_t>;
+  using Real = llvm::cl::opt<double>;
+  Number m, n, k, lda, ldb, ldc, ldd;
+  Real alpha, beta;
+  llvm::cl::opt<uint64_t> seed, misalign;
+  llvm::cl::opt<run::InputKind> kind;
+  llvm::cl::opt<bool> inPlace;
+};
+
+/// The kernel of a spec, or of a `.ptx` file that carries its launch information (then there is no fallback).
+class KernelInput {
+public:
+  explicit KernelInput(llvm::cl::SubCommand &sub);
+  /// Nullopt after a reported error.
+  std::optional<run::Code> compile(Diags &diags);
+  std::optional<run::Code> compileFallback(Diags &diags) const;
+
+private:
+  SpecInput input;
+  std::optional<Spec> spec;
+};
+
+/// Reports `failure`, prints all, and gives the exit code: 3 what is not possible on this machine, 1 a kernel that
+/// died, 2 what the user asked for wrongly.
+int finishWith(const Failure &failure, Diags &diags);
+
+/// While it lives, says on a terminal what takes so long: from the third second on.
+class Progress {
+public:
+  explicit Progress(std::string what);
+  ~Progress();
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace gemmc::tool

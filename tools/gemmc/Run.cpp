@@ -1,0 +1,72 @@
+// gemmc run: one GEMM on the GPU or on the emulator, verified.
+#include "Problem.h"
+#include "gemmc/Run/Harness.h"
+#include "gemmc/Runtime/GpuModule.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace gemmc::tool {
+namespace {
+enum class Where { automatic, gpu, emulator };
+
+cl::SubCommand runCommand("run", "Run a GEMM on the GPU, or on the emulator without one, and verify the result");
+KernelInput kernel(runCommand);
+ProblemInput problem(runCommand, run::InputKind::integer);
+cl::opt<Where>
+    where("device", cl::desc("Where it runs:"), cl::init(Where::automatic), cl::sub(runCommand),
+          cl::values(clEnumValN(Where::automatic, "auto", "on the GPU if it can run this, else on the emulator"),
+                     clEnumValN(Where::gpu, "gpu", "on the GPU"),
+                     clEnumValN(Where::emulator, "emulator", "on the emulator")));
+cl::opt<uint64_t> ctas("ctas", cl::desc("Emulator: run a sample of that many clusters (0 = all)"), cl::sub(runCommand));
+cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(runCommand));
+cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
+
+/// The executor of choice; a remark when `auto` had to take the emulator.
+Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::string &remark) {
+  if (where == Where::emulator)
+    return run::makeEmulator(threads);
+  auto device = openDevice();
+  MaybeFailure why = device ? (*device)->supports(targetOf(code.ptx)) : MaybeFailure(device.failure());
+  if (!why)
+    return run::makeGpu(*device);
+  if (where == Where::gpu)
+    return *why;
+  remark = why->str();
+  return run::makeEmulator(threads);
+}
+
+int runIt() {
+  Diags diags;
+  auto code = kernel.compile(diags);
+  if (!code)
+    return finish(diags);
+  std::string remark;
+  auto executor = choose(*code, remark);
+  if (!executor)
+    return finishWith(executor.failure(), diags);
+
+  run::RunRequest request;
+  request.problem = problem.get();
+  request.problem.defaultSize = (*executor)->isEmulator() ? 256 : 512;
+  request.problem.maxBytes = uint64_t((*executor)->isEmulator() ? 4 : 32) << 30;
+  request.threads = threads;
+  if (ctas.getNumOccurrences())
+    request.ctas = ctas;
+  auto report = [&] {
+    Progress progress("running on " + (*executor)->where());
+    return run::runGemm(*code, [&] { return kernel.compileFallback(diags); }, request, **executor);
+  }();
+  if (!report)
+    return finishWith(report.failure(), diags);
+  if (!remark.empty())
+    report->remarks.insert(report->remarks.begin(), "on the emulator: " + remark);
+  if (asJson)
+    report->printJson(outs());
+  else
+    report->printTable(outs());
+  return finish(diags, report->ok() ? Ok : No);
+}
+Command command(runCommand, runIt);
+} // namespace
+} // namespace gemmc::tool
