@@ -10,7 +10,9 @@ namespace {
 class Recorder {
 public:
   Recorder() {
-    gemmc::diagObserver = [](gemmc::Diag id) { seen[static_cast<unsigned>(id)].store(true, std::memory_order_relaxed); };
+    gemmc::diagObserver = [](gemmc::Diag id) {
+      seen[static_cast<unsigned>(id)].store(true, std::memory_order_relaxed);
+    };
   }
   ~Recorder() {
     std::string names;

@@ -21,8 +21,8 @@ struct AsyncOp {
   const Code *code = nullptr;
   Warp *issuer = nullptr;
   unsigned lane = 0;
-  bool inGroup = false;  ///< Waited for by its bulk group; else by an mbarrier.
-  uint32_t group = 0;    ///< Number of the bulk group of the issuing thread.
+  bool inGroup = false; ///< Waited for by its bulk group; else by an mbarrier.
+  uint32_t group = 0;   ///< Number of the bulk group of the issuing thread.
   bool sourceRead = false;
   std::function<void()> readSource; ///< May be empty. Runs once, before `land`.
   std::function<void()> land;
@@ -43,8 +43,8 @@ public:
   void issue(AsyncOp op);
   /// Completes the operation that the policy picks; false when there is none.
   bool completeOne();
-  /// Completes the bulk groups of a thread but the `keep` most recent of `committed`; with `readOnly`, their sources are
-  /// read and the results stay in flight.
+  /// Completes the bulk groups of a thread but the `keep` most recent of `committed`; with `readOnly`, their sources
+  /// are read and the results stay in flight.
   void waitGroups(const Warp &warp, unsigned lane, uint32_t committed, uint32_t keep, bool readOnly);
   /// Completes what a thread has in its bulk groups, committed or not.
   void finish(const Warp &warp, unsigned lane);
@@ -61,7 +61,7 @@ private:
 /// A warp's cp.async instruction: one copy for each lane (PTX ISA 9.7.9.25.3).
 struct CpAsync {
   const Code *code = nullptr;
-  Mask pending = 0; ///< Lanes whose copy has not completed.
+  Mask pending = 0;    ///< Lanes whose copy has not completed.
   uint64_t serial = 0; ///< Grows from one to the next.
   uint32_t bytes = 0;
   std::array<std::byte *, numLanes> dst;

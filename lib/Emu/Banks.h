@@ -1,6 +1,6 @@
 /// Bank conflicts of shared memory: 32 banks of 4 bytes. A request is served in wavefronts; lanes that want the same
-/// word share it, lanes that want different words of one bank wait for each other. Accesses of 4 bytes and less take all
-/// 32 lanes at once, of 8 bytes half a warp, of 16 bytes a quarter; ldmatrix and stmatrix one 8x8 matrix.
+/// word share it, lanes that want different words of one bank wait for each other. Accesses of 4 bytes and less take
+/// all 32 lanes at once, of 8 bytes half a warp, of 16 bytes a quarter; ldmatrix and stmatrix one 8x8 matrix.
 #pragma once
 #include "Machine.h"
 

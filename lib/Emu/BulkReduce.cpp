@@ -144,8 +144,7 @@ void reduceBytes(ReduceOp op, ptx::Type type, std::byte *dst, const std::byte *s
     addF32(dst, src, bytes);
     return;
   case ptx::Type::f64:
-    each<double>(dst, src, bytes, [](double a, double b) {
-      return a + b; });
+    each<double>(dst, src, bytes, [](double a, double b) { return a + b; });
     return;
   default:
     return;

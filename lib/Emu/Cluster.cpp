@@ -18,7 +18,8 @@ Cta::Cta(Cluster &cluster, uint32_t rank, std::array<uint32_t, 3> id) : cluster(
   numThreads = params.block[0] * params.block[1] * params.block[2];
   for (unsigned first = 0; first < numThreads; first += numLanes) {
     unsigned lanes = std::min(numThreads - first, numLanes);
-    warps.push_back(std::make_unique<Warp>(*this, first / numLanes, lanes == numLanes ? allLanes : (Mask(1) << lanes) - 1));
+    warps.push_back(
+        std::make_unique<Warp>(*this, first / numLanes, lanes == numLanes ? allLanes : (Mask(1) << lanes) - 1));
   }
 }
 bool Cta::done() const {
@@ -29,7 +30,8 @@ bool Cta::done() const {
 Cluster::Cluster(Launch &launch, std::array<uint32_t, 3> id)
     : launch(launch), program(launch.program), id(id), params(launch.params.params) {
   auto [cx, cy, cz] = launch.params.cluster;
-  unsigned numWarps = (launch.params.block[0] * launch.params.block[1] * launch.params.block[2] + numLanes - 1) / numLanes;
+  unsigned numWarps =
+      (launch.params.block[0] * launch.params.block[1] * launch.params.block[2] + numLanes - 1) / numLanes;
   for (uint32_t rank = 0; rank < cx * cy * cz; ++rank) {
     arrived.emplace_back(numWarps, 0);
     ctas.push_back(nullptr);
@@ -40,14 +42,11 @@ Cluster::Cluster(Launch &launch, std::array<uint32_t, 3> id)
   }
 }
 
-std::byte *Cluster::global(uint64_t address, uint64_t bytes) {
-  for (const Span &span : spans)
-    if (address - span.begin < span.size && bytes <= span.size - (address - span.begin))
-      return span.data + (address - span.begin);
+std::byte *Cluster::findGlobal(uint64_t address, uint64_t bytes) {
   auto found = launch.memory.blockOf(address);
   if (!found || bytes > found->size - (address - found->begin))
     return nullptr;
-  spans[nextSpan++ % spans.size()] = {found->begin, found->size, found->data};
+  spans[nextSpan++ % spans.size()] = *found;
   return found->data + (address - found->begin);
 }
 

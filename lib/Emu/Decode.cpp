@@ -37,9 +37,7 @@ Decoder::Decoder(Program &program, const ptx::Module &module) : program(program)
 
 static uint64_t alignTo(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 static unsigned bytesOf(Type type) { return std::max(1u, ptx::bitsOf(type) / 8); }
-static unsigned alignOf(const ptx::Variable &variable) {
-  return std::max(variable.align, bytesOf(variable.type));
-}
+static unsigned alignOf(const ptx::Variable &variable) { return std::max(variable.align, bytesOf(variable.type)); }
 static bool isDynamic(const ptx::Variable &variable) { return !variable.extent.empty() && !variable.extent.front(); }
 
 void Decoder::placeVariable(const ptx::Variable &variable) {
@@ -168,7 +166,8 @@ Arg Decoder::immediateArg(const ptx::Operand &operand, Type type) {
     double value = operand.floatBits ? std::bit_cast<double>(bits) : static_cast<double>(operand.imm);
     bits = std::bit_cast<uint32_t>(static_cast<float>(value));
   } else if (type == Type::f64 && operand.floatBits != 64) {
-    double value = operand.floatBits ? std::bit_cast<float>(static_cast<uint32_t>(bits)) : static_cast<double>(operand.imm);
+    double value =
+        operand.floatBits ? std::bit_cast<float>(static_cast<uint32_t>(bits)) : static_cast<double>(operand.imm);
     bits = std::bit_cast<uint64_t>(value);
   }
   return constant(bits, ptx::bitsOf(type) ? ptx::bitsOf(type) : 64);

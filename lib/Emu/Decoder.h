@@ -28,9 +28,7 @@ public:
   Arg &arg(unsigned index) { return program.args[firstArg + index]; }
   /// The value of an operand that is an immediate.
   int64_t immediate(unsigned index) const { return inst->ops[index].imm; }
-  bool present(unsigned index) const {
-    return index < inst->ops.size() && inst->ops[index].kind != ptx::Operand::None;
-  }
+  bool present(unsigned index) const { return index < inst->ops.size() && inst->ops[index].kind != ptx::Operand::None; }
   /// The state space among the modifiers; `otherwise` when there is none.
   Where where(Where otherwise = Where::Generic) const;
 

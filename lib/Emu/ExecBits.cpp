@@ -97,8 +97,9 @@ template <typename T> T insertBits(T a, T b, uint32_t c, uint32_t d) {
 template <typename T> Step bitInsert(Warp &warp, const Code &code, Mask mask) {
   const Arg *args = code.args;
   forLanes(mask, [&](unsigned l) {
-    warp.set(args[0], l, insertBits<T>(warp.value(args[1], l), warp.value(args[2], l), warp.value(args[3], l),
-                                       warp.value(args[4], l)));
+    warp.set(
+        args[0], l,
+        insertBits<T>(warp.value(args[1], l), warp.value(args[2], l), warp.value(args[3], l), warp.value(args[4], l)));
   });
   return Step::Next;
 }

@@ -12,7 +12,8 @@ Step exit(Warp &warp, const Code &code, Mask mask) {
   if (!warp.async.wgmmas.empty())
     return warp.fail(code, firstLane(mask), "WG-8",
                      formatv("the warp exits while the `wgmma` of line {0} is in flight: nobody waited for it",
-                             warp.async.wgmmas.front().code->line).str());
+                             warp.async.wgmmas.front().code->line)
+                         .str());
   return warp.exit(mask);
 }
 Step trap(Warp &warp, const Code &code, Mask mask) {
@@ -30,12 +31,17 @@ Step yield(Warp &, const Code &, Mask) { return Step::Yield; }
 
 enum Flag : uint32_t { Aligned = 1, Arrive = 2, Popc = 4, And = 8, Or = 16 };
 
-/// All that must come before a barrier opens has come.
+/// All that must come before a barrier opens has come, or the rest would have to come from warps that have exited and
+/// nobody else is left who could.
 void tryOpen(Cta &cta, NamedBarrier &barrier) {
-  bool allHere = true; // nobody is left who could still arrive
-  for (auto [warp, arrived] : llvm::zip(cta.warps, barrier.counted))
-    allHere &= arrived || !warp->alive;
-  if (!barrier.expected || (!allHere && barrier.arrived < barrier.expected))
+  uint32_t exited = 0;
+  bool othersLeft = false;
+  for (auto [warp, arrived] : llvm::zip(cta.warps, barrier.counted)) {
+    exited += !arrived && !warp->alive ? numLanes : 0;
+    othersLeft |= !arrived && warp->alive;
+  }
+  uint32_t most = barrier.arrived + (othersLeft ? 0 : exited);
+  if (!barrier.expected || most < barrier.expected)
     return;
   uint64_t generation = barrier.generation + 1;
   uint32_t result = barrier.count, threads = barrier.redThreads;
@@ -59,14 +65,17 @@ Step arrive(Warp &warp, const Code &code, Mask mask, NamedBarrier &barrier, uint
   if (barrier.expected != expected)
     return warp.fail(code, firstLane(mask), "NB-3",
                      formatv("barrier {0} is used with {1} threads here and with {2} threads at line {3}", id, expected,
-                             barrier.expected, barrier.line).str());
+                             barrier.expected, barrier.line)
+                         .str());
   if (barrier.isRed != ((code.flags & (Popc | And | Or)) != 0))
-    return warp.fail(code, firstLane(mask), "NB-5",
-                     formatv("barrier {0} is in use at line {1}, and only one of the two reduces", id, barrier.line).str());
+    return warp.fail(
+        code, firstLane(mask), "NB-5",
+        formatv("barrier {0} is in use at line {1}, and only one of the two reduces", id, barrier.line).str());
   if (barrier.counted[warp.index] || barrier.lanes[warp.index] & mask)
     return warp.fail(code, firstLane(mask), "NB-4",
                      formatv("warp {0} arrives twice at barrier {1} before it opens (first arrival at line {2})",
-                             warp.index, id, barrier.line).str());
+                             warp.index, id, barrier.line)
+                         .str());
   barrier.lanes[warp.index] |= mask;
   if (!(warp.alive & ~barrier.lanes[warp.index])) {
     barrier.counted[warp.index] = true;
@@ -86,7 +95,8 @@ std::optional<Step> checkNumbers(Warp &warp, const Code &code, Mask mask, uint32
   if (hasCount && (count % numLanes || (count == 0 && code.flags & Arrive)))
     return warp.fail(code, lane, "NB-1",
                      formatv("barrier {0} is used with {1} threads: the count is a multiple of 32{2}", id, count,
-                             count ? "" : " and not 0").str());
+                             count ? "" : " and not 0")
+                         .str());
   return std::nullopt;
 }
 
@@ -202,9 +212,10 @@ Step setMaxRegisters(Warp &warp, const Code &code, Mask mask) {
     return Step::Next;
   }
   if (code.flags ? wanted < had : wanted > had)
-    return warp.fail(code, lane, "SR-3",
-                     formatv("`setmaxnreg.{0}` to {1} registers, but the warp has {2}", code.flags ? "inc" : "dec",
-                             wanted, had).str());
+    return warp.fail(
+        code, lane, "SR-3",
+        formatv("`setmaxnreg.{0}` to {1} registers, but the warp has {2}", code.flags ? "inc" : "dec", wanted, had)
+            .str());
   int64_t more = (int64_t(wanted) - had) * numLanes;
   if (more > warp.cta.freeRegisters) {
     Wait &wait = warp.group().wait;

@@ -19,7 +19,8 @@ std::optional<SharedRange> sharedRange(Warp &warp, const Code &code, Where where
                      static_cast<uint32_t>(address & ((1u << window::rankShift) - 1))};
 }
 
-std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code, const BulkPlace &place, unsigned lane) {
+std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code, const BulkPlace &place,
+                                                   unsigned lane) {
   auto range = sharedRange(warp, code, place.where, place.address, place.bytes, place.align, lane);
   auto barrier = range ? sharedRange(warp, code, Where::SharedCluster, place.mbarrier, 8, 8, lane) : std::nullopt;
   if (!barrier)
@@ -29,14 +30,16 @@ std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code,
       return std::vector{BulkTarget{range->cta, range->offset, barrier->offset}};
     warp.fail(code, lane, "TM-3",
               formatv("the mbarrier is in CTA {0} of the cluster and the destination in CTA {1}: both must be in one",
-                      barrier->cta->rank, range->cta->rank).str());
+                      barrier->cta->rank, range->cta->rank)
+                  .str());
     return std::nullopt;
   }
   uint32_t mask = *place.multicast, numCtas = warp.cluster.ctas.size();
   if (!mask || mask >> numCtas) {
     warp.fail(code, lane, "TM-4",
               formatv("multicast to the CTAs {0:x} of a cluster of {1}: the mask must name some of them and no others",
-                      mask, numCtas).str());
+                      mask, numCtas)
+                  .str());
     return std::nullopt;
   }
   std::vector<BulkTarget> targets;
@@ -50,7 +53,8 @@ bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &
   if (target.cta->done()) {
     warp.fail(code, lane, "MB-22",
               formatv("CTA {0} of the cluster has exited while this copy into its shared memory was in flight",
-                      target.cta->rank).str());
+                      target.cta->rank)
+                  .str());
     return false;
   }
   sem::MbarrierCommand command;
@@ -95,7 +99,8 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
     else if (extra.kind == Arg::Value)
       from = static_cast<uint32_t>(warp.value(extra, l));
     if (from > copy.bytes) {
-      step = warp.fail(code, l, "CA-1", formatv("`cp.async` of {0} bytes with a source size of {1}", copy.bytes, from).str());
+      step = warp.fail(code, l, "CA-1",
+                       formatv("`cp.async` of {0} bytes with a source size of {1}", copy.bytes, from).str());
       return;
     }
     addresses[l] = warp.address(code.args[0], l);
@@ -104,8 +109,10 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
     if (copy.dst[l] && from)
       copy.src[l] = warp.memory(Where::Global, warp.address(code.args[1], l), from, 1, l, code);
     if (uint64_t address = warp.address(code.args[1], l); copy.src[l] && address % copy.bytes)
-      step = warp.fail(code, l, "CA-2", formatv("`cp.async` of {0} bytes from address {1:x}, which is not aligned to them",
-                                                copy.bytes, address).str());
+      step = warp.fail(
+          code, l, "CA-2",
+          formatv("`cp.async` of {0} bytes from address {1:x}, which is not aligned to them", copy.bytes, address)
+              .str());
     copy.srcBytes[l] = from;
     copy.group[l] = warp.async.copyGroups[l];
     if (!copy.dst[l] || (from && !copy.src[l]))
@@ -197,7 +204,8 @@ Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
       place.multicast = static_cast<uint32_t>(warp.value(code.args[4], l)) & 0xffff;
     const std::byte *from = nullptr;
     if (checkSize(warp, code, l, bytes))
-      from = warp.memory(code.imm[0] ? Where::Global : Where::Shared, warp.address(code.args[1], l), bytes, 16, l, code);
+      from =
+          warp.memory(code.imm[0] ? Where::Global : Where::Shared, warp.address(code.args[1], l), bytes, 16, l, code);
     auto targets = from ? bulkTargets(warp, code, place, l) : std::nullopt;
     if (!targets)
       return false;
@@ -255,9 +263,9 @@ Step stAsync(Warp &warp, const Code &code, Mask mask) {
     const Arg &from = code.args[1];
     unsigned count = from.kind == Arg::Vector ? from.count : 1;
     uint32_t bytes = code.bytes * count;
-    auto targets =
-        bulkTargets(warp, code, {Where::SharedCluster, warp.address(code.args[0], l), bytes, bytes,
-                                 warp.address(code.args[2], l), {}}, l);
+    auto targets = bulkTargets(
+        warp, code,
+        {Where::SharedCluster, warp.address(code.args[0], l), bytes, bytes, warp.address(code.args[2], l), {}}, l);
     if (!targets)
       return false;
     Buffer buffer = newBuffer(bytes);

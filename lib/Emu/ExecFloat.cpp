@@ -137,8 +137,10 @@ void noteFlags(Decoder &d) {
   d.flag("relu", Relu);
   d.flag("NaN", KeepNaN);
   d.flag("xorsign", XorSign);
-  Rounding rounding = d.has("rz") ? Rounding::zero : d.has("rm") ? Rounding::down : d.has("rp") ? Rounding::up
-                                                                                               : Rounding::nearest;
+  Rounding rounding = d.has("rz")   ? Rounding::zero
+                      : d.has("rm") ? Rounding::down
+                      : d.has("rp") ? Rounding::up
+                                    : Rounding::nearest;
   d.code->imm[0] = static_cast<int32_t>(rounding);
 }
 bool isPlain(const Decoder &d) { return !d.code->flags && !d.code->imm[0]; }
@@ -164,8 +166,8 @@ Exec fused(Decoder &d) {
 
 // --- Bit operations and selections
 
-template <typename Format> constexpr typename Format::Bits signOf = typename Format::Bits(1)
-                                                                    << (sizeof(typename Format::Bits) * 8 - 1);
+template <typename Format>
+constexpr typename Format::Bits signOf = typename Format::Bits(1) << (sizeof(typename Format::Bits) * 8 - 1);
 struct NegBits {
   template <typename Format> static auto lane(const Code &code, const typename Format::Bits *in) {
     auto bits = code.flags & Ftz ? flushSubnormal<Format>(in[0]) : in[0];

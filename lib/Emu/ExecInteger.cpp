@@ -9,8 +9,7 @@ template <typename T> using Unsigned = std::make_unsigned_t<T>;
 /// Arithmetic modulo 2^n; at least 32 bits wide, so that 16-bit operands are not promoted to a signed type.
 template <typename T> using Modular = std::common_type_t<Unsigned<T>, uint32_t>;
 template <typename T>
-using Wide = std::conditional_t<sizeof(T) == 8,
-                                std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+using Wide = std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
                                 std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 template <typename T> constexpr unsigned width = sizeof(T) * 8;
 
@@ -50,9 +49,7 @@ template <typename D> struct MulWideOf {
   template <typename T> static D of(T a, T b) { return static_cast<D>(D(a) * D(b)); }
 };
 template <typename D> struct MadWideOf {
-  template <typename T> static D of(T a, T b, D c) {
-    return static_cast<D>(Unsigned<D>(D(a) * D(b)) + Unsigned<D>(c));
-  }
+  template <typename T> static D of(T a, T b, D c) { return static_cast<D>(Unsigned<D>(D(a) * D(b)) + Unsigned<D>(c)); }
 };
 /// Division by zero has no defined result; the hardware gives all ones.
 struct DivOf {
@@ -116,12 +113,8 @@ template <typename F> Exec signedMap1(Type type) {
 }
 } // namespace
 
-Exec execAdd(Decoder &d) {
-  return d.has("sat") ? map2<AddSat, int32_t, int32_t, int32_t> : intMap2<AddOf>(d.type());
-}
-Exec execSub(Decoder &d) {
-  return d.has("sat") ? map2<SubSat, int32_t, int32_t, int32_t> : intMap2<SubOf>(d.type());
-}
+Exec execAdd(Decoder &d) { return d.has("sat") ? map2<AddSat, int32_t, int32_t, int32_t> : intMap2<AddOf>(d.type()); }
+Exec execSub(Decoder &d) { return d.has("sat") ? map2<SubSat, int32_t, int32_t, int32_t> : intMap2<SubOf>(d.type()); }
 Exec execMul(Decoder &d) { return d.has("hi") ? intMap2<MulHi>(d.type()) : intMap2<MulLo>(d.type()); }
 Exec execMad(Decoder &d) {
   if (d.has("sat"))

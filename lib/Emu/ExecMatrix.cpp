@@ -231,9 +231,7 @@ Exec execMmaInt8(Decoder &d) { return mmaExec(d); }
 Exec execMmaInt4(Decoder &d) { return mmaExec(d); }
 Exec execMmaBit(Decoder &d) { return mmaExec(d); }
 Exec execMmaFp8(Decoder &d) { return mmaExec(d); }
-Exec execWmmaLoad(Decoder &d) {
-  return wmmaMemoryExec<true>(d, d.has("a") ? sem::Role::a : sem::Role::b);
-}
+Exec execWmmaLoad(Decoder &d) { return wmmaMemoryExec<true>(d, d.has("a") ? sem::Role::a : sem::Role::b); }
 Exec execWmmaLoadC(Decoder &d) { return wmmaMemoryExec<true>(d, sem::Role::c); }
 Exec execWmmaStore(Decoder &d) { return wmmaMemoryExec<false>(d, sem::Role::d); }
 Exec execWmmaF16(Decoder &d) { return wmmaExec(d, true); }

@@ -80,7 +80,8 @@ std::byte *ownObjectAt(Warp &warp, const Code &code, unsigned lane) {
   if (code.where == Where::Generic && shared < window::size && shared >> window::rankShift != warp.cta.rank) {
     warp.fail(code, lane, "MB-12",
               formatv("waits for an mbarrier of CTA {0} of the cluster: only the CTA's own can be tested",
-                      shared >> window::rankShift).str());
+                      shared >> window::rankShift)
+                  .str());
     return nullptr;
   }
   return objectAt(warp, code, code.args[1], lane);

@@ -106,9 +106,7 @@ Step store(Warp &warp, const Code &code, Mask mask) {
   return Step::Next;
 }
 
-bool isSignedType(Type type) {
-  return type == Type::s8 || type == Type::s16 || type == Type::s32 || type == Type::s64;
-}
+bool isSignedType(Type type) { return type == Type::s8 || type == Type::s16 || type == Type::s32 || type == Type::s64; }
 Exec access(Decoder &d, Exec exec) {
   d.code->where = d.where();
   if (isSignedType(d.type()))
@@ -156,8 +154,8 @@ template <typename T> uint64_t integerAtomic(AtomicOp op, uint64_t oldBits, uint
   return 0;
 }
 template <typename Format> uint64_t packedAtomic(AtomicOp op, uint64_t old, uint64_t operand) {
-  return floatAtomic<Format>(op, old & 0xffff, operand & 0xffff) |
-         floatAtomic<Format>(op, old >> 16, operand >> 16) << 16;
+  return floatAtomic<Format>(op, old & 0xffff, operand & 0xffff) | floatAtomic<Format>(op, old >> 16, operand >> 16)
+                                                                       << 16;
 }
 } // namespace
 
@@ -271,7 +269,8 @@ Exec atomicExec(Decoder &d, unsigned addressIndex) {
 Step prefetch(Warp &warp, const Code &code, Mask mask) {
   Step step = Step::Next;
   forLanes(mask, [&](unsigned l) {
-    if (step == Step::Next && !warp.memory(code.where, warp.address(code.args[0], l), code.imm[0], code.imm[1], l, code))
+    if (step == Step::Next &&
+        !warp.memory(code.where, warp.address(code.args[0], l), code.imm[0], code.imm[1], l, code))
       step = Step::Stop;
   });
   return step;

@@ -238,8 +238,7 @@ Step cvta(Warp &warp, const Code &code, Mask mask) {
 bool isIn(Where where, uint64_t address, const Warp &warp) {
   switch (where) {
   case Where::Shared:
-    return address - window::shared < window::size &&
-           (address - window::shared) >> window::rankShift == warp.cta.rank;
+    return address - window::shared < window::size && (address - window::shared) >> window::rankShift == warp.cta.rank;
   case Where::SharedCluster:
     return address - window::shared < window::size;
   case Where::Local:
@@ -267,11 +266,13 @@ Step mapa(Warp &warp, const Code &code, Mask mask) {
     if (step != Step::Next)
       return;
     if (rank >= warp.cluster.ctas.size())
-      step = warp.fail(code, l, "TM-5", llvm::Twine("`mapa` asks for CTA ") + llvm::Twine(rank) +
-                                            " of a cluster of " + llvm::Twine(warp.cluster.ctas.size()));
+      step = warp.fail(code, l, "TM-5",
+                       llvm::Twine("`mapa` asks for CTA ") + llvm::Twine(rank) + " of a cluster of " +
+                           llvm::Twine(warp.cluster.ctas.size()));
     else if (address >= window::size)
-      step = warp.fail(code, l, "mem", llvm::Twine("`mapa` of 0x") + llvm::Twine::utohexstr(address + base) +
-                                           ", which is not a shared address");
+      step = warp.fail(code, l, "mem",
+                       llvm::Twine("`mapa` of 0x") + llvm::Twine::utohexstr(address + base) +
+                           ", which is not a shared address");
     else
       warp.set(code.args[0], l,
                base + (uint64_t(rank) << window::rankShift | (address & ((1u << window::rankShift) - 1))));
@@ -300,7 +301,9 @@ Exec execSelp(Decoder &d) { return d.code->bytes == 8 ? selp<uint64_t> : selp<ui
 
 Exec execMov(Decoder &d) {
   const ptx::Operand &source = d.inst->ops[1];
-  llvm::StringRef name = source.kind == ptx::Operand::Special ? source.name : "";
+  llvm::StringRef name;
+  if (source.kind == ptx::Operand::Special)
+    name = source.name;
   if (name == "%clock" || name == "%clock64" || name == "%globaltimer" || name == "%globaltimer_lo")
     return moveClock;
   if (name == "%clock_hi" || name == "%globaltimer_hi") {

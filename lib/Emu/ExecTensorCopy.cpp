@@ -36,7 +36,8 @@ struct Access {
   std::vector<std::byte> buffer; ///< The pieces of the box one after the other.
 };
 
-/// Reads and checks the map and its coordinates: operand `index`. A map is 128 bytes, aligned to 64, at a generic address.
+/// Reads and checks the map and its coordinates: operand `index`. A map is 128 bytes, aligned to 64, at a generic
+/// address.
 std::shared_ptr<Access> readAccess(Warp &warp, const Code &code, unsigned index, unsigned lane) {
   const Arg &arg = code.args[index];
   const std::byte *bytes = warp.memory(Where::Generic, warp.address(arg, lane), 128, 64, lane, code);

@@ -143,8 +143,8 @@ Step elect(Warp &warp, const Code &code, Mask mask) {
   });
 }
 
-/// Lanes may stand at different instructions: they meet by their mask. A lane's bit in `warpSyncArrived` is cleared when
-/// all lanes of its mask have arrived.
+/// Lanes may stand at different instructions: they meet by their mask. A lane's bit in `warpSyncArrived` is cleared
+/// when all lanes of its mask have arrived.
 Step warpSync(Warp &warp, const Code &code, Mask mask) {
   Wait &wait = warp.group().wait;
   if (wait.what == Wait::WarpSync && wait.arrived) {

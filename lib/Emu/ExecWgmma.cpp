@@ -1,7 +1,7 @@
 // wgmma (PTX ISA 9.7.15). Descriptors, operands and arithmetic: `gemmc/Emu/Wgmma.h`.
 //
-// Each warp of a warpgroup computes its own 16 rows. An instruction is noted when it is issued and executes when the warp
-// waits for its group: shared memory and the A registers are read then, as late as the machine may.
+// Each warp of a warpgroup computes its own 16 rows. An instruction is noted when it is issued and executes when the
+// warp waits for its group: shared memory and the A registers are read then, as late as the machine may.
 #include "Lanes.h"
 #include "gemmc/Emu/Wgmma.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -18,9 +18,10 @@ std::optional<Step> warpgroupReady(Warp &warp, const Code &code, Mask mask) {
   if (mask != allLanes)
     return warp.fail(code, firstLane(mask), "WG-4", "`wgmma` in a warp some of whose lanes have exited");
   if ((warp.index | 3) >= warp.cta.warps.size())
-    return warp.fail(code, 0, "WG-4",
-                     formatv("`wgmma` in warp {0}, but the CTA has {1} warps: a warpgroup is 4", warp.index,
-                             warp.cta.warps.size()).str());
+    return warp.fail(
+        code, 0, "WG-4",
+        formatv("`wgmma` in warp {0}, but the CTA has {1} warps: a warpgroup is 4", warp.index, warp.cta.warps.size())
+            .str());
   return std::nullopt;
 }
 

@@ -17,7 +17,9 @@ class RoundingScope {
 public:
   explicit RoundingScope(Rounding rounding) : changed(rounding != Rounding::nearest) {
     if (changed)
-      std::fesetround(rounding == Rounding::zero ? FE_TOWARDZERO : rounding == Rounding::down ? FE_DOWNWARD : FE_UPWARD);
+      std::fesetround(rounding == Rounding::zero   ? FE_TOWARDZERO
+                      : rounding == Rounding::down ? FE_DOWNWARD
+                                                   : FE_UPWARD);
     asm volatile("" ::: "memory");
   }
   ~RoundingScope() {

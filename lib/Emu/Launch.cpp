@@ -12,8 +12,7 @@ constexpr size_t maxFindings = 100;
 
 class DecodedKernel final : public Kernel {
 public:
-  explicit DecodedKernel(std::unique_ptr<Program> made)
-      : program(std::move(made)), moduleBytes(program->moduleBytes) {}
+  explicit DecodedKernel(std::unique_ptr<Program> made) : program(std::move(made)), moduleBytes(program->moduleBytes) {}
   Result launch(const LaunchParams &params, Memory &memory, const Options &options) const override;
 
 private:

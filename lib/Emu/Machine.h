@@ -1,8 +1,8 @@
 /// The machine while it runs: a cluster of CTAs, its warps, and the one launch that all clusters share.
 ///
 /// One host thread runs one cluster at a time and interleaves its warps. Within a warp, lanes with the same program
-/// counter form a group; the group that is furthest behind runs first and joins others where it meets them, which brings
-/// the lanes of structured code together again after every branch.
+/// counter form a group; the group that is furthest behind runs first and joins others where it meets them, which
+/// brings the lanes of structured code together again after every branch.
 #pragma once
 #include "AsyncQueue.h"
 #include "Program.h"
@@ -22,10 +22,10 @@ class Cta;
 struct Wait {
   enum What : uint8_t { None, Converge, Named, WarpSync, Mbarrier, ClusterBarrier, Registers };
   What what = None;
-  bool arrived = false; ///< The arrival has happened: the group must not be merged with one that has yet to arrive.
-  uint32_t id = 0;      ///< Named: the barrier. Registers: how many are wanted for a thread.
-  uint64_t address = 0; ///< Mbarrier: shared address.
-  uint32_t phase = 0;   ///< Mbarrier: the parity asked for.
+  bool arrived = false;    ///< The arrival has happened: the group must not be merged with one that has yet to arrive.
+  uint32_t id = 0;         ///< Named: the barrier. Registers: how many are wanted for a thread.
+  uint64_t address = 0;    ///< Mbarrier: shared address.
+  uint32_t phase = 0;      ///< Mbarrier: the parity asked for.
   uint64_t generation = 0; ///< Named, ClusterBarrier: completes when the barrier's is another.
   Mask lanes = 0;          ///< Converge, WarpSync: lanes that must come together.
 };
@@ -36,7 +36,7 @@ struct Group {
   Mask mask = 0;
   bool stuck = false; ///< Tried in this turn and blocked.
   Wait wait;
-  uint32_t spinPc = ~0u;     ///< Where a test last failed, and
+  uint32_t spinPc = ~0u;               ///< Where a test last failed, and
   uint64_t spinVersion = ~uint64_t(0); ///< the cluster's `version` then.
 };
 
@@ -53,9 +53,7 @@ public:
   }
   template <typename T> T *write(const Arg &arg) { return reinterpret_cast<T *>(rows + arg.slot); }
   Mask pred(const Arg &arg) const { return preds[arg.slot] ^ (arg.negated ? allLanes : 0); }
-  void setPred(const Arg &arg, Mask value, Mask mask) {
-    preds[arg.slot] = (preds[arg.slot] & ~mask) | (value & mask);
-  }
+  void setPred(const Arg &arg, Mask value, Mask mask) { preds[arg.slot] = (preds[arg.slot] & ~mask) | (value & mask); }
   /// One lane of a value of up to 64 bits, zero-extended.
   uint64_t value(const Arg &arg, unsigned lane) const {
     return arg.bits > 32 ? read<uint64_t>(arg)[lane] : read<uint32_t>(arg)[lane];
@@ -71,7 +69,10 @@ public:
   Step incomplete(const Code &code, unsigned lane, llvm::StringRef rule, const llvm::Twine &message);
 
   /// The bytes of an access, or nullptr after a finding. Checks alignment to `align` and the bounds of the space.
-  std::byte *memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code);
+  std::byte *memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code) {
+    std::byte *found = quickMemory(where, address, bytes, align);
+    return found ? found : anyMemory(where, address, bytes, align, lane, code);
+  }
 
   /// For instructions whose lanes must execute together: nullopt when all lanes of `wanted` are here.
   std::optional<Step> converge(const Code &code, Mask mask, Mask wanted);
@@ -93,11 +94,14 @@ public:
   Mask warpSyncArrived = 0;
   Mask clusterArrived = 0; ///< Lanes that have arrived at the cluster barrier and not yet waited,
   Mask clusterPhase = 0;   ///< and the parity of the barrier's generation when they did.
-  uint32_t registers = 0; ///< Per thread, as `setmaxnreg` sees it; 0 = never set.
+  uint32_t registers = 0;  ///< Per thread, as `setmaxnreg` sees it; 0 = never set.
 
 private:
   friend struct WarpTestAccess;
   Group *choose();
+  /// The frequent cases, the CTA's own shared memory and global memory; nullptr when it is another, or wrong.
+  std::byte *quickMemory(Where where, uint64_t address, uint64_t bytes, unsigned align);
+  std::byte *anyMemory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code);
   void fillSpecials();
   const Row *constants;
   Row *rows;
@@ -113,10 +117,10 @@ public:
 /// A named barrier of a CTA (PTX ISA 9.7.13.1).
 struct NamedBarrier {
   uint64_t generation = 0;
-  uint32_t expected = 0;   ///< Threads; 0 = idle.
-  bool whole = false;      ///< Without a count: all threads of the CTA.
-  uint32_t arrived = 0;    ///< Threads, whole warps.
-  uint32_t line = 0;       ///< Of the first arrival.
+  uint32_t expected = 0; ///< Threads; 0 = idle.
+  bool whole = false;    ///< Without a count: all threads of the CTA.
+  uint32_t arrived = 0;  ///< Threads, whole warps.
+  uint32_t line = 0;     ///< Of the first arrival.
   bool isRed = false;
   llvm::SmallVector<Mask, 8> lanes; ///< By warp: lanes that have arrived.
   llvm::SmallVector<bool, 8> counted;
@@ -200,13 +204,29 @@ public:
 private:
   void reportDeadlock();
   void reportLimit(const Warp &warp);
-  struct Span {
-    uint64_t begin = 1, size = 0;
-    std::byte *data = nullptr;
-  };
-  std::array<Span, 4> spans;
+  std::byte *findGlobal(uint64_t address, uint64_t bytes);
+  std::array<Memory::Span, 4> spans;
   unsigned nextSpan = 0;
 };
+
+inline std::byte *Cluster::global(uint64_t address, uint64_t bytes) {
+  for (const Memory::Span &span : spans)
+    if (address - span.begin < span.size && bytes <= span.size - (address - span.begin))
+      return span.data + (address - span.begin);
+  return findGlobal(address, bytes);
+}
+
+inline std::byte *Warp::quickMemory(Where where, uint64_t address, uint64_t bytes, unsigned align) {
+  if (address & (align - 1))
+    return nullptr;
+  if (where == Where::Global)
+    return cluster.global(address, bytes);
+  if (where != Where::Shared && where != Where::SharedCluster)
+    return nullptr;
+  uint64_t offset = address - (uint64_t(cta.rank) << window::rankShift);
+  bool own = offset >= window::sharedBase && offset + bytes <= cta.shared.size();
+  return own ? cta.shared.data() + offset : nullptr;
+}
 
 /// What group `group` of `warp` waits for, in words.
 std::string describeWait(const Warp &warp, const Group &group);

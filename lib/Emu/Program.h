@@ -1,7 +1,8 @@
 /// A kernel decoded for execution: what the emulator runs instead of `ptx::Inst`.
 ///
 /// Everything that does not change while the kernel runs is settled here once: operands are rows of the register file,
-/// immediates are constant rows, modifiers have chosen the function to call, labels are indices, variables are laid out.
+/// immediates are constant rows, modifiers have chosen the function to call, labels are indices, variables are laid
+/// out.
 ///
 /// A row holds one 32-bit value for each of the 32 lanes of a warp, a 64-bit register takes two rows, read as
 /// `uint64_t[32]`, a 128-bit register four, read as two such pairs (low half first). Narrower values are stored
@@ -43,10 +44,10 @@ constexpr uint32_t sharedBase = 1024;
 struct Arg {
   enum Kind : uint8_t { None, Value, Pred, Vector, Address };
   Kind kind = None;
-  uint8_t bits = 0;      ///< Width of the register (or of the constant) behind a Value or an Address base.
-  bool constant = false; ///< The rows are the program's, not the warp's.
-  bool negated = false;  ///< Pred.
-  uint32_t slot = 0;     ///< First row; Pred: index in the predicate file.
+  uint8_t bits = 0;              ///< Width of the register (or of the constant) behind a Value or an Address base.
+  bool constant = false;         ///< The rows are the program's, not the warp's.
+  bool negated = false;          ///< Pred.
+  uint32_t slot = 0;             ///< First row; Pred: index in the predicate file.
   uint32_t first = 0, count = 0; ///< Vector elements or coordinates: a range of `Program::args`.
   int64_t offset = 0;            ///< Address: bytes added to the base.
 };
@@ -109,14 +110,14 @@ struct Program {
   std::vector<Arg> args;
   std::vector<Row> constants;
   uint32_t numRows = 0, numPreds = 2; ///< Predicate 0 is never, 1 always true.
-  unsigned sm = 80; ///< Number in the module's target.
+  unsigned sm = 80;                   ///< Number in the module's target.
   std::vector<sem::MmaForm> mmaForms; ///< Of matrix instructions, by an index in their code.
   std::vector<sem::WgmmaForm> wgmmaForms;
   std::vector<SpecialSlot> specials;
   std::vector<SymbolSlot> symbols;
   std::vector<std::pair<std::string, Place>> places; ///< Variables and parameters.
-  uint32_t staticShared = 0;  ///< Bytes from `sharedBase` on, dynamic memory not counted.
-  uint32_t dynamicOffset = 0; ///< Where dynamic shared memory begins, from `sharedBase` on.
+  uint32_t staticShared = 0;                         ///< Bytes from `sharedBase` on, dynamic memory not counted.
+  uint32_t dynamicOffset = 0;                        ///< Where dynamic shared memory begins, from `sharedBase` on.
   uint32_t localBytes = 0, paramBytes = 0;
   std::vector<std::byte> moduleBytes; ///< Initial image of `.global` and `.const` variables at `window::module`.
   uint64_t constBytes = 0;            ///< The first of them are constants.

@@ -8,6 +8,18 @@ using namespace llvm;
 
 namespace gemmc::emu {
 
+/// Registers of a thread when the kernel starts; 0 when no directive caps them, so that nobody knows.
+static uint32_t registersAtEntry(const ptx::Function &function) {
+  if (function.maxnreg)
+    return function.maxnreg / 8 * 8;
+  const auto &block = function.reqntid[0] ? function.reqntid : function.maxntid;
+  uint32_t threads = block[0] * std::max(1u, block[1]) * std::max(1u, block[2]);
+  if (!threads || !function.minnctapersm)
+    return 0;
+  constexpr uint32_t registersOfSm = 65536, most = 255;
+  return std::min(most, registersOfSm / (threads * function.minnctapersm)) / 8 * 8;
+}
+
 Warp::Warp(Cta &cta, unsigned index, Mask existing)
     : cta(cta), cluster(cta.cluster), program(cluster.program), index(index), alive(existing),
       constants(program.constants.data()), args(program.args.data()), rowStorage(program.numRows),
@@ -19,6 +31,7 @@ Warp::Warp(Cta &cta, unsigned index, Mask existing)
   groups.emplace_back();
   groups.back().mask = existing;
   fillSpecials();
+  registers = registersAtEntry(program.function);
 }
 
 // --- Special registers
@@ -150,8 +163,8 @@ struct Window {
 Window sharedWindow(Warp &warp, Where where, uint64_t address, uint64_t bytes) {
   uint64_t rank = address >> window::rankShift, offset = address & ((1u << window::rankShift) - 1);
   if (where == Where::Shared && rank != warp.cta.rank)
-    return {nullptr, formatv("is in the window of CTA {0} of the cluster, not of the executing CTA {1}", rank,
-                             warp.cta.rank)};
+    return {nullptr,
+            formatv("is in the window of CTA {0} of the cluster, not of the executing CTA {1}", rank, warp.cta.rank)};
   if (rank >= warp.cluster.ctas.size())
     return {nullptr, formatv("is in the window of CTA {0}; the cluster has {1}", rank, warp.cluster.ctas.size())};
   Cta &cta = *warp.cluster.ctas[rank];
@@ -178,7 +191,8 @@ Window globalWindow(Warp &warp, uint64_t address, uint64_t bytes) {
 }
 } // namespace
 
-std::byte *Warp::memory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code) {
+std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane,
+                           const Code &code) {
   uint64_t offset = address;
   Where space = where;
   if (where == Where::Generic || where == Where::Global || where == Where::Const || where == Where::Param) {
@@ -213,8 +227,8 @@ std::byte *Warp::memory(Where where, uint64_t address, uint64_t bytes, unsigned 
   else
     found.problem = formatv("is not an address of the {0} space", nameOf(space));
   if (!found.data)
-    fail(code, lane, "mem", formatv("access of {0} bytes at {1} address {2:x} {3}", bytes, nameOf(where), address,
-                                    found.problem).str());
+    fail(code, lane, "mem",
+         formatv("access of {0} bytes at {1} address {2:x} {3}", bytes, nameOf(where), address, found.problem).str());
   return found.data;
 }
 
@@ -226,17 +240,20 @@ std::optional<Step> Warp::converge(const Code &code, Mask mask, Mask wanted) {
     if (Mask gone = wait.lanes & ~alive)
       return fail(code, firstLane(mask), "NB-2",
                   formatv("lane {0} exited while lanes {1:x} waited for it to execute this instruction with them",
-                          firstLane(gone), mask).str());
+                          firstLane(gone), mask)
+                      .str());
     wait.what = Wait::None;
   }
   Mask missing = wanted & ~mask;
   if (!missing)
     return std::nullopt;
   if (Mask skipped = missing & group().mask)
-    return fail(code, firstLane(skipped), "NB-2",
-                formatv("lane {0} does not execute this instruction, as its guard is false, but lane {1} does: all lanes "
-                        "must execute it together",
-                        firstLane(skipped), firstLane(mask)).str());
+    return fail(
+        code, firstLane(skipped), "NB-2",
+        formatv("lane {0} does not execute this instruction, as its guard is false, but lane {1} does: all lanes "
+                "must execute it together",
+                firstLane(skipped), firstLane(mask))
+            .str());
   wait.what = Wait::Converge;
   wait.lanes = wanted;
   return Step::Block;
@@ -279,7 +296,8 @@ Group *Warp::choose() {
       Group &a = groups[i], &b = groups[j];
       if (a.pc != b.pc || a.wait.arrived || b.wait.arrived)
         continue;
-      Mask lanes = (a.wait.what == Wait::Converge ? a.wait.lanes : 0) | (b.wait.what == Wait::Converge ? b.wait.lanes : 0);
+      Mask lanes =
+          (a.wait.what == Wait::Converge ? a.wait.lanes : 0) | (b.wait.what == Wait::Converge ? b.wait.lanes : 0);
       a.mask |= b.mask;
       a.stuck = false;
       a.wait = Wait();

@@ -22,7 +22,8 @@ int64_t rowSpan(int64_t bytes, SharedLayout layout) {
   case SharedLayout::padded:
     return llvm::alignTo(bytes, chunkBytes);
   case SharedLayout::xor_:
-    return bytes <= lineBytes ? std::max<int64_t>(llvm::PowerOf2Ceil(bytes), chunkBytes) : llvm::alignTo(bytes, lineBytes);
+    return bytes <= lineBytes ? std::max<int64_t>(llvm::PowerOf2Ceil(bytes), chunkBytes)
+                              : llvm::alignTo(bytes, lineBytes);
   }
   llvm_unreachable("unknown layout");
 }

@@ -8,7 +8,8 @@ void Lowering::copy(const Op &op) {
   if (op.word("via") == "tma")
     return copyByTma(op, tensor, shared);
   Val when = op.has("when") ? condition(op.expr("when")) : Val();
-  // A branch would part the main loop into blocks, across which nothing is scheduled: cp.async takes the condition itself.
+  // A branch would part the main loop into blocks, across which nothing is scheduled: cp.async takes the condition
+  // itself.
   if (op.word("via") == "cp_async" || !when.isReg())
     return copyByThreads(op, tensor, shared, when);
   Val end = b.label("copied");
@@ -38,8 +39,8 @@ Units unitsOf(const SharedTile &tile, int64_t extentBytes, int64_t bytes, int64_
 }
 } // namespace
 
-/// All threads of the CTA copy: thread t takes unit t, t + threads, ... of the tile, row by row, so that a warp reads whole
-/// rows. What lies beyond the tensor becomes zero: cp.async by its source size, ld by a predicate.
+/// All threads of the CTA copy: thread t takes unit t, t + threads, ... of the tile, row by row, so that a warp reads
+/// whole rows. What lies beyond the tensor becomes zero: cp.async by its source size, ld by a predicate.
 void Lowering::copyByThreads(const Op &op, const TensorView &tensor, const SharedView &shared, const Val &when) {
   const SharedTile &tile = shared.tile;
   const Op &decl = *kernel.declaration(op.subject.name);
@@ -204,7 +205,10 @@ void Lowering::copyByThreads(const Op &op, const TensorView &tensor, const Share
     }
 
     Val data;
-    const char *load = bytes == 2 ? "ld.global.u16" : bytes == 4 ? "ld.global.u32" : bytes == 8 ? "ld.global.u64" : "ld.global.v4.u32";
+    const char *load = bytes == 2   ? "ld.global.u16"
+                       : bytes == 4 ? "ld.global.u32"
+                       : bytes == 8 ? "ld.global.u64"
+                                    : "ld.global.v4.u32";
     if (bytes == 16) {
       std::vector<Val> words = b.regs(Type::b32, "data", 4);
       for (const Val &word : words)

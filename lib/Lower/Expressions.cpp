@@ -115,7 +115,8 @@ Val Lowering::value(const Expr &expr) {
     return add(value(expr.lhs()), value(expr.rhs()), "sum");
   case Expr::Sub: {
     Val a = value(expr.lhs()), c = value(expr.rhs());
-    return c.isImm() ? add(a, -c.op.imm, "difference") : binary("sub.u32", inRegister(a, "difference"), c, "difference");
+    return c.isImm() ? add(a, -c.op.imm, "difference")
+                     : binary("sub.u32", inRegister(a, "difference"), c, "difference");
   }
   case Expr::Mul:
     return mul(value(expr.lhs()), value(expr.rhs()), "product");

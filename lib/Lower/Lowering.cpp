@@ -149,8 +149,15 @@ void Lowering::declareViews() {
   for (const Op &op : kernel.body()) {
     llvm::StringRef name = op.subject.name;
     if (op.kind == OpKind::Tensor) {
-      TensorView view{elemOf(op), op.word("order") == "row" ? Order::row : Order::col, op.expr("rows"), op.expr("cols"),
-                      {}, {}, {}, op.number("align"), op.word("buffer").str()};
+      TensorView view{elemOf(op),
+                      op.word("order") == "row" ? Order::row : Order::col,
+                      op.expr("rows"),
+                      op.expr("cols"),
+                      {},
+                      {},
+                      {},
+                      op.number("align"),
+                      op.word("buffer").str()};
       if (auto found = variables.find(view.buffer + "_ptr"); found != variables.end()) {
         view.base = found->second;
         const Expr &ld = op.expr("ld");

@@ -18,9 +18,9 @@ struct TensorView {
   Elem type;
   Order order;
   Expr rows, cols;
-  Val base;    ///< b64 address; not for tensors that only TMA reads.
-  Val ld;      ///< Elements: an immediate or a b64 register.
-  Val map;     ///< b64 address of the tensor map, or None.
+  Val base; ///< b64 address; not for tensors that only TMA reads.
+  Val ld;   ///< Elements: an immediate or a b64 register.
+  Val map;  ///< b64 address of the tensor map, or None.
   int64_t align = 1;
   std::string buffer;
   int64_t elemBytes() const { return bytesOf(type); }
@@ -32,11 +32,12 @@ struct SharedView {
   char operand; ///< 'A' or 'B'.
 };
 
-/// Accumulator registers of one thread: [row block][index]. A row block is 16 rows (mma) or 64 (wgmma) of the warp tile.
+/// Accumulator registers of one thread: [row block][index]. A row block is 16 rows (mma) or 64 (wgmma) of the warp
+/// tile.
 struct AccumulatorView {
-  bool half;           ///< f16: two values a register.
+  bool half; ///< f16: two values a register.
   int64_t warpM, warpN;
-  int64_t blockRows;   ///< 16 or 64.
+  int64_t blockRows; ///< 16 or 64.
   std::vector<std::vector<Val>> regs;
 };
 
@@ -72,7 +73,7 @@ private:
   Val binary(llvm::StringRef mnemonic, const Val &a, const Val &b, llvm::StringRef name);
   Val divide(const Val &a, const Val &b, llvm::StringRef name);
   Val remainder(const Val &a, const Val &b, llvm::StringRef name);
-  Val wide(const Val &a, const Val &b, llvm::StringRef name);              ///< a (32) * b (imm or 64) as 64 bits.
+  Val wide(const Val &a, const Val &b, llvm::StringRef name); ///< a (32) * b (imm or 64) as 64 bits.
   Val add64(const Val &a, const Val &b, llvm::StringRef name);
   Val inRegister(const Val &value, llvm::StringRef name);
   Val floatInRegister(const Val &value);
@@ -126,9 +127,9 @@ private:
   llvm::StringMap<FragmentView> fragments;
   llvm::StringMap<CursorView> cursors;
   Val tid, lane, warp, sharedBase;
-  Val rank, rankM, rankN;                ///< In the cluster; None without one.
-  int64_t roleWarp = 0, roleWarps = 0;   ///< Of the role being lowered.
-  Val alpha, beta;                       ///< f32 registers when given at launch.
+  Val rank, rankM, rankN;              ///< In the cluster; None without one.
+  int64_t roleWarp = 0, roleWarps = 0; ///< Of the role being lowered.
+  Val alpha, beta;                     ///< f32 registers when given at launch.
 };
 
 } // namespace gemmc

@@ -19,9 +19,9 @@ void Lowering::zero(const Op &op) {
 ///     A: (m 0..7, k 0..7) (m 8..15, k 0..7) (m 0..7, k 8..15) (m 8..15, k 8..15)
 ///     B: (n 0..7, k 0..7) (n 0..7, k 8..15) (n 8..15, k 0..7) (n 8..15, k 8..15)        two n8 tiles
 ///
-/// so lane l points into row l % 16 (chunk l / 16) where the matrices follow each other along the rows first, else into row
-/// l % 8 + 8 * (l / 16) (chunk l / 8 % 2). Rows are mn for a k-major tile; for an mn-major one they are k, and `.trans` turns
-/// each matrix.
+/// so lane l points into row l % 16 (chunk l / 16) where the matrices follow each other along the rows first, else into
+/// row l % 8 + 8 * (l / 16) (chunk l / 8 % 2). Rows are mn for a k-major tile; for an mn-major one they are k, and
+/// `.trans` turns each matrix.
 void Lowering::load(const Op &op) {
   const Op &fragment = *kernel.declaration(op.subject.name);
   bool isA = fragment.word("operand") == "a";
@@ -50,8 +50,8 @@ void Lowering::load(const Op &op) {
                             : remainder(divide(row, 128 / tile.pitch, "key"), tile.pitch / 16, "key");
   Val stage = stageAddress(shared, op.ref("from"), "from_" + op.ref("from").name);
 
-  const char *mnemonic = tile.kMajor ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-                                     : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16";
+  const char *mnemonic =
+      tile.kMajor ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16" : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16";
   for (int64_t i = 0; i < warpExtent / 16; ++i) {
     Val column = tile.kMajor ? add(chunk, 2 * step, "chunk")
                              : add(add(mul(warpIndex, warpExtent / 8, "warp_chunk"), 2 * i, "chunk"), chunk, "chunk");
@@ -71,7 +71,7 @@ void Lowering::mma(const Op &op) {
   const auto &a = fragments.find(op.ref("a").name)->second.regs[op.ref("a").index[0].constant()];
   const auto &bFrag = fragments.find(op.ref("b").name)->second.regs[op.ref("b").index[0].constant()];
   bool bf16 = tensors.find("A")->second.type == Elem::bf16;
-  const char *mnemonic = bf16      ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+  const char *mnemonic = bf16       ? "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
                          : acc.half ? "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"
                                     : "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
   int64_t perTile = acc.half ? 2 : 4, tilesN = acc.warpN / 8;

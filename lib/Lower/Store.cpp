@@ -17,9 +17,9 @@ float scaleOf(llvm::StringRef word) {
 }
 } // namespace
 
-/// D = alpha * acc + beta * C, straight from the accumulators. A thread holds pairs of neighbouring columns: of row block i,
-/// half h and column group j the pair at row i * blockRows + 8 * h + lane / 4, columns 8 * j + 2 * (lane % 4) and the next
-/// (mma m16n8 and wgmma m64 fragments alike; a wgmma's warp adds 16 rows times its place in the group).
+/// D = alpha * acc + beta * C, straight from the accumulators. A thread holds pairs of neighbouring columns: of row
+/// block i, half h and column group j the pair at row i * blockRows + 8 * h + lane / 4, columns 8 * j + 2 * (lane % 4)
+/// and the next (mma m16n8 and wgmma m64 fragments alike; a wgmma's warp adds 16 rows times its place in the group).
 ///
 /// Tiles that lie inside D wholly take a path without any check; the others check row and column for each pair.
 void Lowering::store(const Op &op) {
@@ -28,8 +28,8 @@ void Lowering::store(const Op &op) {
     ptx::Builder &b;
     Epilogue e;
     const Op &decl;
-    Val row0, col0;           ///< Of the thread's first element, in D.
-    Val rowsLeft, colsLeft;   ///< Rows and columns of D from there on; only for checked paths.
+    Val row0, col0;         ///< Of the thread's first element, in D.
+    Val rowsLeft, colsLeft; ///< Rows and columns of D from there on; only for checked paths.
 
     bool rowOrder(const TensorView &t) const { return t.order == Order::row; }
 
@@ -59,8 +59,13 @@ void Lowering::store(const Op &op) {
     Place place(const TensorView &t, const Val &start, int64_t row, int64_t col) {
       int64_t slow = rowOrder(t) ? row : col, fast = rowOrder(t) ? col : row;
       Val step = pitch(t);
-      if (step.isImm())
-        return {start, slow * step.op.imm + fast * t.elemBytes()};
+      if (step.isImm()) {
+        // An address holds 32 bits of offset; ours may grow by a row of the tile.
+        int64_t offset = slow * step.op.imm;
+        if (offset < int64_t(1) << 30)
+          return {start, offset + fast * t.elemBytes()};
+        return {l.add64(start, offset, t.buffer + "_row"), fast * t.elemBytes()};
+      }
       if (slow == 0)
         return {start, fast * t.elemBytes()};
       Val moved = b.reg(Type::b64, t.buffer + "_row"), offset = b.reg(Type::b64, t.buffer + "_offset");
@@ -171,7 +176,8 @@ void Lowering::store(const Op &op) {
               b("setp.gt.and.s32", guard[half], colsLeft, 8 * j + half, rowIn);
             }
             auto along = [&](const TensorView &t, const Place &rowPlace, const Val &from, int64_t col) {
-              return rowOrder(t) ? Place{rowPlace.base, rowPlace.offset + col * t.elemBytes()} : place(t, from, row, col);
+              return rowOrder(t) ? Place{rowPlace.base, rowPlace.offset + col * t.elemBytes()}
+                                 : place(t, from, row, col);
             };
             Place first = along(*e.d, dRow, dStart, 8 * j);
             if (raw) {
@@ -221,7 +227,8 @@ void Lowering::store(const Op &op) {
   col0 = add(col0, mul(remainder(lane, 4, "lane_col"), 2, "lane_col"), "col0");
 
   Writer writer{*this, b, e, decl, row0, col0, {}, {}, {}};
-  writer.pitch(d); // in front of all branches: every path uses it
+  // Here, because all paths use them and the first one must not be the only one that defines them.
+  writer.pitch(d);
   if (c)
     writer.pitch(*c);
   int64_t tileM = decl.item("tile", 0), tileN = decl.item("tile", 1);

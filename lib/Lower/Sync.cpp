@@ -24,7 +24,8 @@ void Lowering::initBarriers() {
     }
     any = true;
     for (int64_t stage = 0; stage < op.number("stages"); ++stage)
-      b("mbarrier.init.shared::cta.b64", at(sharedBase, op.number("offset") + barrierBytes * stage), op.number("count"));
+      b("mbarrier.init.shared::cta.b64", at(sharedBase, op.number("offset") + barrierBytes * stage),
+        op.number("count"));
     b.note(op.subject.name);
   }
   if (!any)
@@ -132,7 +133,8 @@ void Lowering::turn(const Op &op) {
   bool waits = op.word("action") == "wait";
   Val wg = variables["wg"];
   constexpr int64_t firstTurn = 1, bothGroups = 256;
-  Val id = waits ? add(wg, firstTurn, "turn") : binary("sub.u32", inRegister(Val(firstTurn + 1), "last_turn"), wg, "turn");
+  Val id =
+      waits ? add(wg, firstTurn, "turn") : binary("sub.u32", inRegister(Val(firstTurn + 1), "last_turn"), wg, "turn");
   if (waits)
     b("bar.sync", id, bothGroups);
   else

@@ -17,8 +17,8 @@ ptx::TmaSwizzle tmaSwizzle(SharedLayout layout) {
 constexpr int64_t maxBoxRows = 256;
 } // namespace
 
-/// A stage is a row of boxes, one a span; a box of more than 256 rows is split. With multicast each CTA of the group loads
-/// its share of the rows and all of them receive it, at the same place.
+/// A stage is a row of boxes, one a span; a box of more than 256 rows is split. With multicast each CTA of the group
+/// loads its share of the rows and all of them receive it, at the same place.
 void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared) {
   const SharedTile &tile = shared.tile;
   bool multicast = op.has("multicast"), alongM = op.word("multicast") == "m";
@@ -54,8 +54,8 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
     mask = b.reg(Type::b16, "group");
     Val wideMask;
     if (alongM) {
-      wideMask = binary("shl.b32", inRegister(Val((int64_t(1) << clusterM) - 1), "group_m"), mul(rankN, clusterM, "row"),
-                        "group_mask");
+      wideMask = binary("shl.b32", inRegister(Val((int64_t(1) << clusterM) - 1), "group_m"),
+                        mul(rankN, clusterM, "row"), "group_mask");
     } else {
       int64_t bits = 0;
       for (int64_t j = 0; j < clusterN; ++j)

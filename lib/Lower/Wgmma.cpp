@@ -51,7 +51,8 @@ void Lowering::wgmma(const Op &op) {
     int64_t row = tile.kMajor ? mn : k, byte = (tile.kMajor ? k : mn) * tile.elemBytes;
     return byte / tile.spanBytes * tile.spanStride() + row * tile.pitch + byte % tile.spanBytes;
   };
-  auto descriptor = [&](const SharedView &view, const tile::Ref &ref, const Val &group, int64_t extent, const char *name) {
+  auto descriptor = [&](const SharedView &view, const tile::Ref &ref, const Val &group, int64_t extent,
+                        const char *name) {
     Val start = stageAddress(view, ref, name);
     start = add(start, mul(group, offsetOf(view.tile, extent, 0), name), name);
     Val low = binary("shr.u32", start, 4, name), full = b.reg(Type::b64, name);

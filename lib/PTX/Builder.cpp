@@ -109,7 +109,8 @@ Builder &Builder::when(const Val &p, bool negated) {
 
 void Builder::comment(const Twine &text) { append(Stmt::Comment).text = text.str(); }
 void Builder::note(const Twine &text) {
-  assert(!function.body.empty() && function.body.back().kind == Stmt::Instruction && "a note stands behind an instruction");
+  assert(!function.body.empty() && function.body.back().kind == Stmt::Instruction &&
+         "a note stands behind an instruction");
   function.body.back().inst.comment = text.str();
 }
 void Builder::blank() {

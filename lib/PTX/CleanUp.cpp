@@ -1,4 +1,5 @@
 #include "CleanUpWork.h"
+#include "Registers.h"
 
 namespace gemmc::ptx {
 namespace {
@@ -26,16 +27,9 @@ bool runRound(Function &function, HoistCounts &counts) {
 void dropUnusedRegisters(Function &function) {
   std::vector<uint8_t> used(function.regs.size());
   auto forEachReg = [&](auto visit) {
-    for (Stmt &stmt : function.body) {
-      if (stmt.kind != Stmt::Instruction)
-        continue;
-      if (stmt.inst.guarded)
-        visit(stmt.inst.guard);
-      forEachOperand(stmt.inst, [&](Operand &operand, Access) {
-        if (operand.isReg() || (operand.kind == Operand::Address && operand.hasReg))
-          visit(operand.reg);
-      });
-    }
+    for (Stmt &stmt : function.body)
+      if (stmt.kind == Stmt::Instruction)
+        visitRegisters(stmt.inst, [&](RegId &reg, Access) { visit(reg); });
   };
   forEachReg([&](RegId &reg) { used[reg] = true; });
   std::vector<RegId> renamed(function.regs.size());

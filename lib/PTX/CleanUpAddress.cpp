@@ -1,6 +1,7 @@
 // `add r, a, 16; ld [r + 4]` -> `ld [a + 20]`. The add is left for the removal of dead code.
 #include "CleanUpEval.h"
 #include "CleanUpWork.h"
+#include "Registers.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc::ptx {
@@ -25,7 +26,7 @@ public:
             if (operand.kind == Operand::Address && operand.hasReg && operand.elems.empty())
               fold(operand, i);
           learn(inst, i);
-          forEachDef(inst, [&](RegId reg) { lastDef[reg] = i; });
+          visitWrites(inst, [&](RegId reg) { lastDef[reg] = i; });
         }
   }
 

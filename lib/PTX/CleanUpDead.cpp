@@ -1,5 +1,6 @@
 // Unused results, code that nothing reaches, branches to where control goes anyway, labels that nobody names.
 #include "CleanUpWork.h"
+#include "Registers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -47,7 +48,7 @@ private:
   };
 
   void chain(uint32_t stmt) {
-    forEachDef(work.inst(stmt), [&](RegId reg) {
+    visitWrites(work.inst(stmt), [&](RegId reg) {
       links.push_back({stmt, chains[reg]});
       chains[reg] = links.size() - 1;
     });
@@ -55,7 +56,7 @@ private:
   void keep(uint32_t stmt) {
     if (std::exchange(kept[stmt], true))
       return;
-    forEachUse(work.inst(stmt), [&](RegId reg) {
+    visitReads(work.inst(stmt), [&](RegId reg) {
       if (!std::exchange(needed[reg], true))
         pending.push_back(reg);
     });

@@ -31,6 +31,7 @@ private:
   bool resolveGuard(uint32_t stmt);
   void substitute(Inst &inst);
   void substituteCopy(Operand &operand, bool isInt);
+  void substituteFlags(Inst &inst);
   void simplify(Inst &inst);
   bool simplifyByConstant(Inst &inst, unsigned index, uint64_t value, IntType type);
   void simplifyMad(Inst &inst, IntType type);
@@ -88,7 +89,7 @@ void Folder::visit(uint32_t stmt) {
     return;
   Effect effect = effectOf(inst.op);
   if (effect == Effect::Tensor) // its register lists are laid out on purpose
-    return;
+    return substituteFlags(inst);
   substitute(inst);
   if (effect != Effect::Pure)
     return;
@@ -149,6 +150,17 @@ void Folder::substitute(Inst &inst) {
     operand = Operand::makeImm(type->immediate(fact.bits));
     work.changed = true;
   }
+}
+
+/// wgmma's choice between C = A B and C += A B may be written as 0 or 1.
+void Folder::substituteFlags(Inst &inst) {
+  const Row &row = rowOf(inst.op);
+  for (unsigned i = 0; i < inst.ops.size(); ++i)
+    if (row.operands[i].rule == TypeRule::Flag && inst.ops[i].isReg())
+      if (auto value = known(inst, i)) {
+        inst.ops[i] = Operand::makeImm(*value);
+        work.changed = true;
+      }
 }
 
 std::optional<uint64_t> Folder::known(const Inst &inst, unsigned index) const {

@@ -1,5 +1,6 @@
 // What every turn of a loop computes anew from the same inputs moves in front of the loop.
 #include "CleanUpWork.h"
+#include "Registers.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace gemmc::ptx {
@@ -50,8 +51,8 @@ private:
     std::fill(inLoop.begin(), inLoop.end(), false);
     for (uint32_t block : loop.blocks)
       inLoop[block] = true;
-    forEachInst(loop,
-                [&](uint32_t stmt, uint32_t) { forEachDef(work.inst(stmt), [&](RegId reg) { definedIn[reg] = id; }); });
+    forEachInst(
+        loop, [&](uint32_t stmt, uint32_t) { visitWrites(work.inst(stmt), [&](RegId reg) { definedIn[reg] = id; }); });
     uint32_t label = work.flow.blocks[loop.header].begin;
     Work::Move move{placeAbove(label), {}};
     llvm::StringRef name = work.function.body[label].text;
@@ -92,7 +93,7 @@ private:
   /// What another loop gave up stands in front of that loop, perhaps inside this one; the next round knows.
   bool isInvariant(const Inst &inst, uint32_t id) const {
     bool invariant = true;
-    forEachUse(inst, [&](RegId reg) {
+    visitReads(inst, [&](RegId reg) {
       invariant &= movedFrom[reg] == id || (movedFrom[reg] == Flow::none && definedIn[reg] != id);
     });
     return invariant;

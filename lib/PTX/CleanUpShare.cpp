@@ -1,5 +1,6 @@
 // Value numbering: a pure instruction whose twin dominates it is removed, and its result replaced by the twin's.
 #include "CleanUpWork.h"
+#include "Registers.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
@@ -33,16 +34,13 @@ private:
       }
       entry->second = stmt; // nearer to what follows than one that was no twin
     }
-    forEachDef(inst, [&](RegId reg) { lastDef[reg] = stmt; });
+    visitWrites(inst, [&](RegId reg) { lastDef[reg] = stmt; });
   }
 
   void rename(Inst &inst) {
-    if (inst.guarded && twinOf[inst.guard] != Flow::none)
-      inst.guard = twinOf[inst.guard];
-    forEachOperand(inst, [&](Operand &operand, Access access) {
-      bool isReg = operand.isReg() || (operand.kind == Operand::Address && operand.hasReg);
-      if (isReg && access == Access::Read && twinOf[operand.reg] != Flow::none)
-        operand.reg = twinOf[operand.reg];
+    visitRegisters(inst, [&](RegId &reg, Access access) {
+      if (access == Access::Read && twinOf[reg] != Flow::none)
+        reg = twinOf[reg];
     });
   }
 
@@ -81,7 +79,7 @@ private:
     if (!equal)
       return false;
     bool unchanged = true;
-    forEachUse(b, [&](RegId reg) {
+    visitReads(b, [&](RegId reg) {
       if (!work.flow.isValue(reg))
         unchanged &= from == to &&
                      (lastDef[reg] == Flow::none || lastDef[reg] < earlier || work.flow.blockOf[lastDef[reg]] != to);

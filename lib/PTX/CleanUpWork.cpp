@@ -1,5 +1,6 @@
 #include "CleanUpWork.h"
 #include "llvm/ADT/STLExtras.h"
+#include <deque>
 
 namespace gemmc::ptx {
 
@@ -67,60 +68,72 @@ Paragraph nextParagraph(llvm::ArrayRef<Stmt> body, uint32_t from) {
 }
 } // namespace
 
-void Work::apply() {
-  if (!changed)
-    return;
-  auto &body = function.body;
-  uint32_t size = body.size();
-  std::vector<uint8_t> moved(size);
+void Work::settleComments() {
+  const auto &body = function.body;
+  std::vector<uint8_t> moved(moves.empty() ? 0 : body.size());
   for (const Move &move : moves)
     for (uint32_t stmt : move.stmts)
       moved[stmt] = true;
-
-  // Comments that lose all their instructions are gone, or move in front of `leader`.
-  std::vector<std::pair<uint32_t, Paragraph>> leaders;
   for (Paragraph p = nextParagraph(body, 0); p.begin != p.end; p = nextParagraph(body, p.end)) {
     bool any = false, all = true;
-    uint32_t leader = size;
+    uint32_t leader = Flow::none;
     for (uint32_t i = p.text; i < p.end; ++i) {
       if (body[i].kind != Stmt::Instruction)
         continue;
       any = true;
       all &= gone[i];
-      if (moved[i] && leader == size)
+      if (!moves.empty() && moved[i] && leader == Flow::none)
         leader = i;
     }
     if (!any || !all)
       continue;
     std::fill(gone.begin() + p.begin, gone.begin() + p.text, true);
-    if (leader != size)
-      leaders.push_back({leader, p});
+    if (leader == Flow::none)
+      continue;
+    for (Move &move : moves)
+      if (auto at = llvm::find(move.stmts, leader); at != move.stmts.end()) {
+        for (uint32_t i = p.begin; i < p.text; ++i)
+          at = move.stmts.insert(at, i) + 1;
+        break;
+      }
   }
+}
 
-  std::vector<Stmt> rebuilt;
-  rebuilt.reserve(size);
-  auto emitMoved = [&](const Move &move) {
-    for (uint32_t stmt : move.stmts) {
-      auto led = llvm::partition_point(leaders, [&](auto &one) { return one.first < stmt; });
-      if (led != leaders.end() && led->first == stmt)
-        for (uint32_t i = led->second.begin; i < led->second.text; ++i)
-          rebuilt.push_back(std::move(body[i]));
-      rebuilt.push_back(std::move(body[stmt]));
-    }
-  };
+void Work::apply() {
+  if (!changed)
+    return;
+  settleComments();
+  auto &body = function.body;
+  // In place: what moves goes up, so it is taken out first, and a statement for which there is no room yet waits.
   llvm::stable_sort(moves, [](const Move &a, const Move &b) { return a.before < b.before; });
-  auto move = moves.begin();
-  bool dropped = false;
-  for (uint32_t i = 0; i < size; ++i) {
-    for (; move != moves.end() && move->before == i; ++move)
-      emitMoved(*move);
-    bool doubleBlank =
-        body[i].kind == Stmt::Blank && dropped && (rebuilt.empty() || rebuilt.back().kind == Stmt::Blank);
-    if (!gone[i] && !doubleBlank)
-      rebuilt.push_back(std::move(body[i]));
-    dropped = gone[i] || doubleBlank || (dropped && body[i].kind == Stmt::Blank);
+  std::vector<std::vector<Stmt>> taken(moves.size());
+  for (auto [move, stmts] : llvm::zip_equal(moves, taken))
+    for (uint32_t stmt : move.stmts)
+      stmts.push_back(std::move(body[stmt]));
+  std::deque<Stmt> waiting;
+  uint32_t to = 0;
+  auto flush = [&](uint32_t room) {
+    for (; !waiting.empty() && to < room; waiting.pop_front())
+      body[to++] = std::move(waiting.front());
+  };
+  size_t next = 0;
+  bool dropped = false, lastIsBlank = true;
+  for (uint32_t i = 0; i < body.size(); ++i) {
+    for (; next < moves.size() && moves[next].before == i; ++next, lastIsBlank = false)
+      llvm::move(taken[next], std::back_inserter(waiting));
+    bool isBlank = body[i].kind == Stmt::Blank;
+    bool keep = !gone[i] && !(isBlank && dropped && lastIsBlank);
+    if (keep && !waiting.empty())
+      waiting.push_back(std::move(body[i]));
+    else if (keep && to++ < i)
+      body[to - 1] = std::move(body[i]);
+    flush(i + 1);
+    lastIsBlank = keep ? isBlank : lastIsBlank;
+    dropped = !keep || (dropped && isBlank);
   }
-  body = std::move(rebuilt);
+  flush(body.size());
+  assert(waiting.empty() && "statements move, they never become more");
+  body.resize(to);
   function.names.seenLabels = false;
 }
 

@@ -35,6 +35,9 @@ struct Work {
   /// Rebuilds the body from the edits. A comment whose instructions are all gone goes as well; when some of them were
   /// moved, it stands in front of the first of those.
   void apply();
+
+private:
+  void settleComments();
 };
 
 void foldConstants(Work &work);

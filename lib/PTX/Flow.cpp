@@ -1,4 +1,5 @@
 #include "Flow.h"
+#include "Registers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <algorithm>
@@ -123,13 +124,13 @@ void Flow::findValues(const Function &function) {
   values.assign(function.regs.size(), true);
   for (uint32_t i = 0; i < function.body.size(); ++i)
     if (const Stmt &stmt = function.body[i]; stmt.kind == Stmt::Instruction)
-      forEachDef(stmt.inst, [&](RegId reg) {
+      visitWrites(stmt.inst, [&](RegId reg) {
         values[reg] &= defOf[reg] == none && !stmt.inst.guarded && reachable(blockOf[i]);
         defOf[reg] = defOf[reg] == none ? i : many;
       });
   for (uint32_t i = 0; i < function.body.size(); ++i)
     if (const Stmt &stmt = function.body[i]; stmt.kind == Stmt::Instruction && reachable(blockOf[i]))
-      forEachUse(stmt.inst, [&](RegId reg) {
+      visitReads(stmt.inst, [&](RegId reg) {
         uint32_t def = defOf[reg];
         if (!values[reg])
           return;

@@ -59,7 +59,7 @@ bool Lexer::comment(bool sameLine) {
 void Lexer::skip() {
   unsigned newlines = 0;
   bool sameLine = lastEnd == cur && lastEnd;
-  for (; cur != end; ) {
+  for (; cur != end;) {
     if (*cur == '\n') {
       sameLine = false;
       if (++newlines == 2)
@@ -102,7 +102,8 @@ StringRef Lexer::identifier() {
 
 StringRef Lexer::modifiers() {
   const char *start = cur;
-  while (cur != end && (isFollow(*cur) || *cur == '.' || (*cur == ':' && cur + 1 != end && (cur[1] == ':' || cur[-1] == ':'))))
+  while (cur != end &&
+         (isFollow(*cur) || *cur == '.' || (*cur == ':' && cur + 1 != end && (cur[1] == ':' || cur[-1] == ':'))))
     ++cur;
   return cur == start ? StringRef() : word(start);
 }
@@ -153,7 +154,8 @@ std::optional<Number> Lexer::floatBitsLiteral(const char *start, unsigned floatB
 }
 
 std::optional<Number> Lexer::decimalFloat(const char *start) {
-  while (cur != end && (isFollow(*cur) || *cur == '.' || ((*cur == '+' || *cur == '-') && (cur[-1] == 'e' || cur[-1] == 'E'))))
+  while (cur != end &&
+         (isFollow(*cur) || *cur == '.' || ((*cur == '+' || *cur == '-') && (cur[-1] == 'e' || cur[-1] == 'E'))))
     ++cur;
   double value = 0;
   if (!word(start).getAsDouble(value))

@@ -261,9 +261,7 @@ Type nthType(const Inst &inst, unsigned wanted) {
 }
 
 /// The register type in which a fragment of `type` travels: small elements are packed into 32 bits.
-Type fragmentType(Type type) {
-  return bitsOf(type) < 32 || type == Type::tf32 ? Type::b32 : type;
-}
+Type fragmentType(Type type) { return bitsOf(type) < 32 || type == Type::tf32 ? Type::b32 : type; }
 
 Type bitsType(unsigned bits) {
   switch (bits) {

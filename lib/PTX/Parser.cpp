@@ -164,8 +164,9 @@ void Parser::linkage(StringRef word, Module &module) {
       lex.skipBraces();
     return;
   }
-  static constexpr StringRef known[] = {"version", "target",  "address_size", "visible", "extern", "weak", "entry", "file",
-                                        "global",  "shared",  "const",        "local",   "pragma", "loc",  "section"};
+  static constexpr StringRef known[] = {"version", "target", "address_size", "visible", "extern",
+                                        "weak",    "entry",  "file",         "global",  "shared",
+                                        "const",   "local",  "pragma",       "loc",     "section"};
   diags.report(Diag::ptx_unknown_directive, word.empty() ? lex.here() : rangeOf(word), word, suggest(word, known));
   recover();
   lex.take('}');
@@ -235,7 +236,7 @@ void Parser::functionDirectives(Function &function) {
     StringRef word = lex.directive();
     if (functionDirective(word, function))
       continue;
-    static constexpr StringRef known[] = {"maxntid",           "reqntid",        "minnctapersm",  "maxnreg",
+    static constexpr StringRef known[] = {"maxntid",           "reqntid",        "minnctapersm",    "maxnreg",
                                           "reqnctapercluster", "maxclusterrank", "explicitcluster", "pragma"};
     diags.report(Diag::ptx_unknown_directive, word.empty() ? lex.here() : rangeOf(word), word, suggest(word, known));
     while (!lex.atEnd() && lex.peek() != '.' && lex.peek() != '{' && lex.peek() != ';')
@@ -323,8 +324,9 @@ std::optional<Variable> Parser::variableType(Space space, const Variable &linkag
       made.ptrSpace = Space::reg;
     } else if (auto pointee = parseSpace(word); pointee && made.ptrSpace) {
       made.ptrSpace = *pointee;
-    } else if (auto type = parseType(word); type && made.type == Type::none && *type >= Type::b8 && *type <= Type::f64 &&
-                                            *type != Type::tf32 && *type != Type::bf16 && *type != Type::bf16x2) {
+    } else if (auto type = parseType(word); type && made.type == Type::none && *type >= Type::b8 &&
+                                            *type <= Type::f64 && *type != Type::tf32 && *type != Type::bf16 &&
+                                            *type != Type::bf16x2) {
       made.type = *type;
     } else {
       diags.report(Diag::ptx_bad_type, word.empty() ? lex.here() : rangeOf(word), word, "a variable");

@@ -12,9 +12,9 @@ using namespace llvm;
 namespace gemmc::ptx {
 namespace {
 constexpr unsigned indent = 4;
-constexpr unsigned width = 120;       ///< Lines are wrapped before this column where operands allow it.
-constexpr unsigned alignedHead = 36;  ///< Longer mnemonics do not push the operands of their paragraph further.
-constexpr unsigned alignedNote = 88;  ///< The same for trailing comments.
+constexpr unsigned width = 120;      ///< Lines are wrapped before this column where operands allow it.
+constexpr unsigned alignedHead = 36; ///< Longer mnemonics do not push the operands of their paragraph further.
+constexpr unsigned alignedNote = 88; ///< The same for trailing comments.
 
 void append(std::string &out, StringRef text) { out.append(text.data(), text.size()); }
 void append(std::string &out, const Twine &text) {
@@ -46,7 +46,7 @@ void appendString(std::string &out, StringRef text) {
 /// `// text`, on one line whatever the text holds; a space is put in front of words.
 void appendComment(std::string &out, StringRef text) {
   out += "//";
-  text = text.rtrim();
+  text = text.rtrim(StringRef(" \t\n\v\f\r\0", 7));
   if (!text.empty() && (isAlnum(text.front()) || StringRef("`'\"([{<%$@_.*&#").contains(text.front())))
     out += ' ';
   for (char c : text)
@@ -287,9 +287,9 @@ void Printer::registers(const Function &one) {
     auto [type, name] = key;
     uint64_t count = stem.numbers.empty() ? 0 : *llvm::max_element(stem.numbers) + 1;
     // A range also declares the numbers in between; that must not redeclare a name of another type or a special one.
-    bool range = stem.numbers.size() == stem.names.size() && stem.numbers.size() > 1 && count <= 2 * stem.numbers.size() + 1 &&
-                 typesOfStem[name] == 1 && name.starts_with("%") && name.size() > 1 &&
-                 !is_contained({"%envreg", "%pm", "%clock"}, name);
+    bool range = stem.numbers.size() == stem.names.size() && stem.numbers.size() > 1 &&
+                 count <= 2 * stem.numbers.size() + 1 && typesOfStem[name] == 1 && name.starts_with("%") &&
+                 name.size() > 1 && !is_contained({"%envreg", "%pm", "%clock"}, name);
     if (range)
       declare(type, name + "<" + Twine(count) + ">");
     else

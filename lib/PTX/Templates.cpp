@@ -15,9 +15,7 @@ using namespace llvm;
 namespace gemmc::ptx {
 namespace {
 
-SMRange rangeOf(StringRef text) {
-  return {SMLoc::getFromPointer(text.begin()), SMLoc::getFromPointer(text.end())};
-}
+SMRange rangeOf(StringRef text) { return {SMLoc::getFromPointer(text.begin()), SMLoc::getFromPointer(text.end())}; }
 
 /// The `//! hole NAME: TYPE` lines.
 bool readHoles(StringRef text, std::vector<Hole> &holes, Diags &diags) {
@@ -69,12 +67,14 @@ bool checkHoles(const Template &made, StringRef text, Diags &diags) {
     for (const Operand &operand : stmt.inst.ops)
       forEachHole(operand, [&](StringRef name) {
         if (used.insert(name).second && !known.contains(name))
-          diags.report(Diag::ptx_template_unknown_hole, rangeOf(text.substr(text.find(("<" + name + ">").str()), name.size() + 2)),
-                       made.name, name, suggest(name, names));
+          diags.report(Diag::ptx_template_unknown_hole,
+                       rangeOf(text.substr(text.find(("<" + name + ">").str()), name.size() + 2)), made.name, name,
+                       suggest(name, names));
       });
   for (StringRef name : names)
     if (!used.contains(name))
-      diags.report(Diag::ptx_template_unused_hole, rangeOf(text.take_until([](char c) { return c == '\n'; })), made.name, name);
+      diags.report(Diag::ptx_template_unused_hole, rangeOf(text.take_until([](char c) { return c == '\n'; })),
+                   made.name, name);
   if (diags.numErrors() != before)
     return false;
   Module module; // the architecture is the folder: sm90/...
@@ -127,13 +127,16 @@ const Template &get(StringRef name) {
   Diags diags;
   const Template *made = all.builtIn(name, diags);
   diags.print(errs());
-  return made ? *made : (misuse(name, "it does not exist or cannot be read"), *made);
+  if (!made)
+    misuse(name, "it does not exist or cannot be read");
+  return *made;
 }
 
 std::string describe(ArrayRef<Hole> holes) {
   std::string text;
   for (const Hole &hole : holes)
-    text += (text.empty() ? "" : ", ") + hole.name + ": " + (hole.type == Type::none ? "label" : nameOf(hole.type).str());
+    text +=
+        (text.empty() ? "" : ", ") + hole.name + ": " + (hole.type == Type::none ? "label" : nameOf(hole.type).str());
   return text;
 }
 
@@ -180,7 +183,8 @@ private:
   StringMap<Operand> values;
 };
 
-Expansion::Expansion(Builder &builder, const Template &source, ArrayRef<std::pair<StringRef, Val>> given) : source(source) {
+Expansion::Expansion(Builder &builder, const Template &source, ArrayRef<std::pair<StringRef, Val>> given)
+    : source(source) {
   for (const auto &[name, value] : given) {
     auto hole = find_if(source.holes, [name = name](const Hole &one) { return one.name == name; });
     if (hole == source.holes.end())
@@ -224,7 +228,8 @@ void Expansion::operand(Operand &op) const {
     op = values.find(op.name)->second;
     op.negated = op.negated != negated;
   } else if (op.kind == Operand::Address && !op.name.empty())
-    op = Operand::makeAddress(values.find(StringRef(op.name).drop_front().drop_back())->second, op.imm, std::move(op.elems));
+    op = Operand::makeAddress(values.find(StringRef(op.name).drop_front().drop_back())->second, op.imm,
+                              std::move(op.elems));
 }
 } // namespace
 

@@ -19,7 +19,8 @@ std::optional<Target> parseTarget(StringRef name) {
 namespace {
 /// The PTX version that first knew a target (PTX ISA 11.1.2).
 unsigned versionOfTarget(Target target) {
-  static constexpr std::pair<unsigned, unsigned> table[] = {{75, 63}, {80, 70}, {86, 71}, {87, 74}, {89, 78}, {90, 78}, {100, 86}};
+  static constexpr std::pair<unsigned, unsigned> table[] = {{75, 63}, {80, 70}, {86, 71}, {87, 74},
+                                                            {89, 78}, {90, 78}, {100, 86}};
   unsigned version = target.a ? 80 : 63;
   for (auto [sm, ptx] : table)
     if (target.sm >= sm)
@@ -155,7 +156,8 @@ void Checker::limit(StringRef what, unsigned minSm, unsigned minPtx, bool archSp
 }
 
 void Checker::modifiers() {
-  bool whole = target.sm < row->minSm || (row->archSpecific && !(target.a && target.sm == row->minSm)) || version < row->minPtx;
+  bool whole =
+      target.sm < row->minSm || (row->archSpecific && !(target.a && target.sm == row->minSm)) || version < row->minPtx;
   if (whole)
     limit(shown(), row->minSm, row->minPtx, row->archSpecific);
   for (auto [slot, mod] : zip(row->slots, inst->mods)) {
@@ -171,7 +173,8 @@ void Checker::modifiers() {
     for (const auto &condition : entry.conditions) {
       bool any = any_of(condition.any, [&](StringRef other) { return inst->has(other); });
       if (any == condition.negated)
-        fail(condition.negated ? Diag::ptx_excludes_modifier : Diag::ptx_needs_modifier, name, listed(condition.any), shown());
+        fail(condition.negated ? Diag::ptx_excludes_modifier : Diag::ptx_needs_modifier, name, listed(condition.any),
+             shown());
     }
   }
 }
@@ -306,7 +309,8 @@ void Checker::address(const OperandForm &form, const Operand &operand) {
   if (operand.kind == Operand::Hole)
     return;
   if (operand.kind != Operand::Address || operand.elems.empty() == form.hasCoords)
-    return fail(Diag::ptx_operand_kind, form.name, shown(), form.hasCoords ? "`[map, {coordinates}]`" : "an address `[...]`");
+    return fail(Diag::ptx_operand_kind, form.name, shown(),
+                form.hasCoords ? "`[map, {coordinates}]`" : "an address `[...]`");
   if (operand.imm != static_cast<int32_t>(operand.imm))
     fail(Diag::ptx_value, form.name, shown(), operand.imm, "an offset of 32 bits");
   if (operand.hasReg) {

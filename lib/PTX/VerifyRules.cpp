@@ -52,7 +52,8 @@ unsigned registersFor(unsigned elements, Type type, unsigned threads) {
 /// `.approx` of f64 comes only with `.ftz`, and the other way round (9.7.3.14).
 void verifyRcp(Checker &c) {
   if (c.inst->type() == Type::f64 && c.inst->has("approx") != c.inst->has("ftz"))
-    c.fail(Diag::ptx_needs_modifier, c.inst->has("ftz") ? "ftz" : "approx", c.inst->has("ftz") ? "`.approx`" : "`.ftz`", c.shown());
+    c.fail(Diag::ptx_needs_modifier, c.inst->has("ftz") ? "ftz" : "approx", c.inst->has("ftz") ? "`.approx`" : "`.ftz`",
+           c.shown());
 }
 
 /// The comparison belongs to the type of the sources (9.7.6.1).
@@ -202,9 +203,7 @@ void verifyCpTensorLoad(Checker &c) { coordinates(c, 1); }
 void verifyCpTensor(Checker &c) { coordinates(c, 0); }
 
 void verifyTensormapDim(Checker &c) {
-  bool stride = c.inst->has("global_stride");
-  c.value(1, [&](int64_t n) { return n >= 0 && n <= 4; }, "a dimension, 0 to 4");
-  (void)stride;
+  c.value(1, [](int64_t n) { return n >= 0 && n <= 4; }, "a dimension, 0 to 4");
 }
 void size128(Checker &c, unsigned index) {
   c.value(index, [](int64_t n) { return n == 128; }, "128, the bytes of a tensor map");

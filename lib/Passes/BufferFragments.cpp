@@ -44,8 +44,8 @@ std::vector<Op> loadsInto(std::vector<Op> loads, int64_t buffer) {
   return loads;
 }
 
-/// For each step: read the next step's fragments, multiply this one's. The last step first moves on to the next stage and
-/// waits for it; the copies of the iteration hide behind the first step's multiplies.
+/// For each step: read the next step's fragments, multiply this one's. The last step first moves on to the next stage
+/// and waits for it; the copies of the iteration hide behind the first step's multiplies.
 std::vector<Op> rotate(const Loop &loop) {
   int64_t steps = loop.mmas.size();
   std::vector<Op> body;
@@ -70,7 +70,8 @@ void bufferFragments(Kernel &kernel) {
   if (kernel.word("instruction") != "mma" || stages < 3)
     return; // two stages: the next one's copies land while this one is still read
   std::vector<Op> &tile = findIn(kernel.body(), OpKind::Tiles)->body;
-  size_t at = llvm::find_if(tile, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); }) - tile.begin();
+  size_t at =
+      llvm::find_if(tile, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); }) - tile.begin();
   Loop loop = takeApart(std::move(tile[at].body));
   if (loop.mmas.size() % 2) { // an odd number of steps would change the buffers' roles each iteration
     Loop same = loop;

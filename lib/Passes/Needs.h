@@ -1,5 +1,5 @@
-/// What the passes ask of a kernel's shape. A kernel that `buildKernel` made and the passes before left always has it; a
-/// text that somebody wrote may not.
+/// What the passes ask of a kernel's shape. A kernel that `buildKernel` made and the passes before left always has it;
+/// a text that somebody wrote may not.
 #pragma once
 #include "gemmc/Tile/IR.h"
 

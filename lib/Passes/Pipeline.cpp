@@ -15,7 +15,8 @@ llvm::ArrayRef<Pass> passes() {
       {"pipeline-loop", pipelineLoop, copyLoop, hasCopyLoop},
       {"specialize-warps", specializeWarps, copyLoop, hasCopyLoop},
       {"place-barriers", placeBarriers,
-       "`acc`, `sA` and `sB`, a `swizzle` of every shared buffer, and a `for` that is not unrolled in the `tiles` of the "
+       "`acc`, `sA` and `sB`, a `swizzle` of every shared buffer, and a `for` that is not unrolled in the `tiles` of "
+       "the "
        "kernel (of each role, when the schedule has roles)",
        fitsBarriers},
       {"buffer-fragments", bufferFragments,

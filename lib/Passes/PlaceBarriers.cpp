@@ -18,7 +18,8 @@ void guardSingleStage(Op &loop, bool async) {
   loop.body.push_back(Op(OpKind::Sync));
 }
 
-/// A commit closes each iteration's copies, even when there were none, so that the count of groups stays the iteration's.
+/// A commit closes each iteration's copies, even when there were none, so that the count of groups stays the
+/// iteration's.
 void commitCopies(Op &loop) {
   size_t last = loop.body.size();
   while (last > 0 && !isCopy(loop.body[last - 1]))
@@ -47,9 +48,7 @@ void guardGroups(Kernel &kernel) {
 // TMA: full and empty mbarriers --------------------------------------------------------------------------------------
 
 /// Which CTAs of a cluster write into this one's stages: those of its row (A is shared along n) and column.
-int64_t writers(const Kernel &kernel) {
-  return kernel.root.item("cluster", 0) + kernel.root.item("cluster", 1) - 1;
-}
+int64_t writers(const Kernel &kernel) { return kernel.root.item("cluster", 0) + kernel.root.item("cluster", 1) - 1; }
 
 void declareBarriers(Kernel &kernel) {
   int64_t stages = kernel.number("stages");
@@ -120,9 +119,9 @@ void guardConsumer(std::vector<Op> &body) {
   if (at == body.size())
     return;
   Expr r = Expr::var("r"), q = Expr::var("q"), later = less(0, Expr::var("kt"));
-  body.insert(body.begin() + at + 1, {Op(OpKind::WaitWgmma).set("pending", 1).set("when", later),
-                                      Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later),
-                                      Op(OpKind::Advance, "q").set("when", later)});
+  body.insert(body.begin() + at + 1,
+              {Op(OpKind::WaitWgmma).set("pending", 1).set("when", later),
+               Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later), Op(OpKind::Advance, "q").set("when", later)});
   body.insert(body.begin() + at, Op(OpKind::Wait, Ref{"full", {r}}));
 }
 
@@ -133,8 +132,7 @@ void guardReads(std::vector<Op> &outer) {
               tiles.body.begin();
   guardConsumer(tiles.body[at].body);
   tiles.body.insert(tiles.body.begin() + at + 1, {Op(OpKind::WaitWgmma).set("pending", 0),
-                                                  Op(OpKind::Arrive, Ref{"empty", {Expr::var("q")}}),
-                                                  advance("q")});
+                                                  Op(OpKind::Arrive, Ref{"empty", {Expr::var("q")}}), advance("q")});
   // Wherever `r` is declared or steps over another warpgroup's tile, `q` does.
   auto follow = [](std::vector<Op> &body) {
     for (size_t i = 0; i < body.size(); ++i) {
@@ -153,7 +151,8 @@ void guardReads(std::vector<Op> &outer) {
 
 /// The turn is passed on once the last wgmma is issued, in front of the wait for it.
 void passTurnEarly(Op &tiles) {
-  auto pass = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::Turn && op.word("action") == "pass"; });
+  auto pass =
+      llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::Turn && op.word("action") == "pass"; });
   if (pass == tiles.body.end())
     return;
   auto wait = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::WaitWgmma; });

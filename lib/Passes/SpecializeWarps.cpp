@@ -26,8 +26,8 @@ Op producerOf(const Kernel &kernel, Op tiles) {
   return role;
 }
 
-/// Ping-pong: two warpgroups take the tiles in turn, so a consumer's cursor steps over the other one's iterations, and the
-/// main loops follow one another while each epilogue runs under the other's main loop.
+/// Ping-pong: two warpgroups take the tiles in turn, so a consumer's cursor steps over the other one's iterations, and
+/// the main loops follow one another while each epilogue runs under the other's main loop.
 void alternate(Op &role, Op &tiles) {
   size_t at = indexOf(tiles.body, OpKind::For);
   Expr iterations = tiles.body[at].expr("to");

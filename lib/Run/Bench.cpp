@@ -53,15 +53,15 @@ Outcome<BufferSets> BufferSets::create(std::shared_ptr<const Device> device, con
     sets.offsets[i] = offset + problem.options.misalign;
     const std::vector<std::byte> &data = matrices[i]->data;
     if (!data.empty())
-      if (auto failed = driver.check(
-              driver.api().copyToDevice(start + sets.offsets[i], data.data(), data.size(), stream.get()),
-              "copying `" + matrices[i]->name + "` to the device"))
+      if (auto failed =
+              driver.check(driver.api().copyToDevice(start + sets.offsets[i], data.data(), data.size(), stream.get()),
+                           "copying `" + matrices[i]->name + "` to the device"))
         return *failed;
     offset += llvm::alignTo(data.size() + 256, 256);
   }
   for (unsigned i = 1; i < count; ++i)
-    if (auto failed = driver.check(
-            driver.api().copyOnDevice(start + i * sets.stride, start, sets.stride, stream.get()), "copying buffers"))
+    if (auto failed = driver.check(driver.api().copyOnDevice(start + i * sets.stride, start, sets.stride, stream.get()),
+                                   "copying buffers"))
       return *failed;
   if (auto failed = stream.synchronize("filling buffers"))
     return *failed;
@@ -133,9 +133,10 @@ MaybeFailure Bench::addOurs() {
     args.workspace = workspace.address();
     args.workspaceBytes = *bytes;
   }
-  contenders.emplace_back(device, "gemmc",
-                          [this, args](cuda::Stream to, unsigned set) { return module->launch(to, buffers->args(args, set)); },
-                          report.sets);
+  contenders.emplace_back(
+      device, "gemmc",
+      [this, args](cuda::Stream to, unsigned set) { return module->launch(to, buffers->args(args, set)); },
+      report.sets);
   return std::nullopt;
 }
 
@@ -144,7 +145,9 @@ CublasProblem Bench::cublasProblem() const {
   const LaunchArgs &args = problem.args;
   out.m = args.m, out.n = args.n, out.k = args.k;
   uint64_t misalign = problem.options.misalign, align = misalign ? misalign & -misalign : 256;
-  auto operand = [&](const ptx::OperandInfo &info, int64_t ld) { return CublasOperand{info.type, info.order, ld, align}; };
+  auto operand = [&](const ptx::OperandInfo &info, int64_t ld) {
+    return CublasOperand{info.type, info.order, ld, align};
+  };
   out.a = operand(code.info.a, args.lda);
   out.b = operand(code.info.b, args.ldb);
   out.c = operand(code.info.c, args.ldc);
@@ -176,12 +179,13 @@ MaybeFailure Bench::addCublas() {
 MaybeFailure Bench::chooseFinalists() {
   auto make = [this](unsigned index) {
     std::string name = llvm::formatv("cuBLASLt algorithm {0} (family {1})", index, matmul->algorithmId(index)).str();
-    return Contender(device, name,
-                     [this, index](cuda::Stream to, unsigned set) {
-                       LaunchArgs args = buffers->args(problem.args, set);
-                       return matmul->run(index, to, args.a, args.b, args.c, args.d, cublasWorkspace.address());
-                     },
-                     report.sets);
+    return Contender(
+        device, name,
+        [this, index](cuda::Stream to, unsigned set) {
+          LaunchArgs args = buffers->args(problem.args, set);
+          return matmul->run(index, to, args.a, args.b, args.c, args.d, cublasWorkspace.address());
+        },
+        report.sets);
   };
   std::vector<std::pair<double, unsigned>> times;
   for (unsigned index = 0; index < matmul->algorithms(); ++index) {
@@ -192,7 +196,7 @@ MaybeFailure Bench::chooseFinalists() {
       if (!time && time.failure().contextDead)
         return time.failure();
       if (!time)
-        break; // an algorithm that does not run is no competitor
+        break;   // an algorithm that does not run is no competitor
       if (i > 0) // the first one loads code
         seconds.push_back(*time);
     }

@@ -30,7 +30,8 @@ constexpr int64_t manySms = int64_t(1) << 30;
 
 class Emulator final : public Executor {
 public:
-  explicit Emulator(unsigned threads) : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())) {}
+  explicit Emulator(unsigned threads)
+      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())) {}
 
   std::string where() const override {
     return llvm::formatv("emulator ({0} {1})", threads, threads == 1 ? "thread" : "threads").str();

@@ -107,7 +107,8 @@ MaybeFailure Gpu::download(llvm::StringRef name, llvm::MutableArrayRef<std::byte
     if (auto failed = copyBack(buffer, from, zone.data(), bytes, name))
       return failed;
     if (auto changed = firstChanged(zone, from); changed && !violation)
-      violation = GuardViolation{name.str(), static_cast<int64_t>(from) + *changed - static_cast<int64_t>(buffer.offset)};
+      violation =
+          GuardViolation{name.str(), static_cast<int64_t>(from) + *changed - static_cast<int64_t>(buffer.offset)};
   }
   return std::nullopt;
 }
@@ -150,6 +151,8 @@ MaybeFailure Gpu::timeLaunches(const GpuModule &module, const LaunchArgs &args, 
 }
 } // namespace
 
-std::unique_ptr<Executor> makeGpu(std::shared_ptr<const Device> device) { return std::make_unique<Gpu>(std::move(device)); }
+std::unique_ptr<Executor> makeGpu(std::shared_ptr<const Device> device) {
+  return std::make_unique<Gpu>(std::move(device));
+}
 
 } // namespace gemmc::run

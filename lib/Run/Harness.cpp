@@ -65,8 +65,11 @@ void Run::chooseSample() {
   double each = 2.0 * std::max(1u, code->info.blockM) * std::max(1u, code->info.blockN) *
                 std::max<double>(1, double(problem.args.k)) * cluster[0] * cluster[1] * cluster[2];
   choice.sampleClusters = static_cast<uint64_t>(std::clamp(wholeGridFlops / 4 / each, 2.0, 64.0));
-  report.remarks.push_back(llvm::formatv("{0:f1} GFLOP are much for the emulator: a sample of {1} clusters runs (--ctas sets "
-                                         "another number)", flops / 1e9, choice.sampleClusters).str());
+  report.remarks.push_back(
+      llvm::formatv("{0:f1} GFLOP are much for the emulator: a sample of {1} clusters runs (--ctas sets "
+                    "another number)",
+                    flops / 1e9, choice.sampleClusters)
+          .str());
 }
 
 MaybeFailure Run::upload() {
@@ -159,7 +162,8 @@ MaybeFailure Run::check() {
     return failed;
   if (!violation)
     violation = checkPadding(problem.d, d);
-  const HostMatrix *inputs[] = {problem.readsInputs() ? &problem.a : nullptr, problem.readsInputs() ? &problem.b : nullptr,
+  const HostMatrix *inputs[] = {problem.readsInputs() ? &problem.a : nullptr,
+                                problem.readsInputs() ? &problem.b : nullptr,
                                 problem.readsC() && !problem.options.inPlace ? &problem.c : nullptr};
   for (const HostMatrix *input : inputs) {
     if (!input || violation)
@@ -174,7 +178,8 @@ MaybeFailure Run::check() {
   if (report.launch.findings.empty())
     report.verification = compare(d);
   else
-    report.verification.problem = report.launch.incomplete ? "the emulation is incomplete" : "the emulator found errors";
+    report.verification.problem =
+        report.launch.incomplete ? "the emulation is incomplete" : "the emulator found errors";
   if (violation)
     report.verification.guard = violation;
   report.verification.ok &= !violation && report.launch.findings.empty();

@@ -23,13 +23,16 @@ std::vector<float> unpack(const HostMatrix &matrix, unsigned threads) {
 }
 
 /// n u / (1 - n u); infinite when the bound says nothing.
-double gammaOf(double n, double u) { return n * u >= 1 ? std::numeric_limits<double>::infinity() : n * u / (1 - n * u); }
+double gammaOf(double n, double u) {
+  return n * u >= 1 ? std::numeric_limits<double>::infinity() : n * u / (1 - n * u);
+}
 } // namespace
 
 Reference::Reference(const GemmProblem &problem, unsigned threads)
     : prob(problem), threadCount(threads), format(*formatOf(problem.d.type)) {
   double k = double(problem.args.k);
-  gamma = problem.accumulator == Elem::f16 ? gammaOf(std::ceil(k / 8) + 2, 0x1p-10) + k * 0x1p-23 : gammaOf(k + 2, 0x1p-23);
+  gamma =
+      problem.accumulator == Elem::f16 ? gammaOf(std::ceil(k / 8) + 2, 0x1p-10) + k * 0x1p-23 : gammaOf(k + 2, 0x1p-23);
   if (!problem.readsInputs())
     return;
   a = unpack(problem.a, threads);
@@ -98,7 +101,8 @@ bool Reference::accepts(const Expected &expected, uint32_t bits) const {
                     std::ldexp(0.5, format.minExponent() - format.fractionBits);
   double allowed = expected.bound + rounding;
   if (std::isinf(got)) // fine where a value within the bound rounds to it
-    return std::signbit(got) == std::signbit(expected.value) && std::fabs(expected.value) + allowed > format.maxFinite();
+    return std::signbit(got) == std::signbit(expected.value) &&
+           std::fabs(expected.value) + allowed > format.maxFinite();
   return std::isinf(allowed) || std::fabs(got - expected.value) <= allowed;
 }
 

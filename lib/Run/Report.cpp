@@ -46,10 +46,14 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
   if (!launched)
     line("time", "nothing to launch");
   else if (launch.sampled)
-    line("time", llvm::formatv("{0} for {1} of {2} clusters", timeOf(launch.seconds), launch.clustersRun,
-                               launch.clustersTotal).str());
+    line("time",
+         llvm::formatv("{0} for {1} of {2} clusters", timeOf(launch.seconds), launch.clustersRun, launch.clustersTotal)
+             .str());
+  else if (launch.seconds > 0 && launch.clustersTotal == 0 && args.k > 0) // a GPU: its rate is worth a word
+    line("time",
+         llvm::formatv("{0} ({1:f1} TFLOP/s)", timeOf(launch.seconds), flopsOf(args) / launch.seconds / 1e12).str());
   else if (launch.seconds > 0)
-    line("time", llvm::formatv("{0} ({1:f1} GFLOP/s)", timeOf(launch.seconds), flopsOf(args) / launch.seconds / 1e9).str());
+    line("time", timeOf(launch.seconds));
   if (!fallback.empty())
     line("kernel", "fallback, because `" + fallback + "` does not hold");
   for (const std::string &remark : remarks)
@@ -94,7 +98,8 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
 void BenchReport::printTable(llvm::raw_ostream &os) const {
   os << llvm::formatv("{0}, {1}\n{2}: medians of {3} rounds over {4} buffer sets{5}\n", shapeOf(args),
                       typesOf(info, args.beta != 0), device, rounds, sets,
-                      batch > 1 ? llvm::formatv(", {0} launches a timing{1}", batch, graphs ? " (graph)" : "").str() : "");
+                      batch > 1 ? llvm::formatv(", {0} launches a timing{1}", batch, graphs ? " (graph)" : "").str()
+                                : "");
   auto row = [&](const BenchEntry &entry) {
     os << llvm::left_justify(entry.name, 36) << llvm::right_justify(timeOf(entry.median), 12)
        << llvm::format("%10.1f TFLOP/s", entry.flops / 1e12) << "   (" << timeOf(entry.best) << " to "

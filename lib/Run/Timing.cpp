@@ -9,8 +9,8 @@ bool hasGraphs(const Device &device) {
 }
 
 Contender::Contender(Contender &&other)
-    : device(std::move(other.device)), label(std::move(other.label)), enqueue(std::move(other.enqueue)), sets(other.sets),
-      batch(other.batch), next(other.next), graph(other.graph) {
+    : device(std::move(other.device)), label(std::move(other.label)), enqueue(std::move(other.enqueue)),
+      sets(other.sets), batch(other.batch), next(other.next), graph(other.graph) {
   other.graph = nullptr;
 }
 

@@ -34,7 +34,12 @@ private:
         continue;
       ++bad;
       if (!first)
-        first = Mismatch{row, col + j, expected[j].value, d.at(row, col + j), expected[j].bound};
+        first = Mismatch{row,
+                         col + j,
+                         expected[j].value,
+                         d.at(row, col + j),
+                         expected[j].bound,
+                         d.bits(row, col + j) == poisonOf(d.type)};
     }
     std::lock_guard<std::mutex> lock(mutex);
     result.compared += cols;
@@ -62,7 +67,8 @@ llvm::StringRef manner(const GemmProblem &problem) { return problem.exact ? "bit
 /// a chance of at most 2^-39 to be missed.
 class Freivalds {
 public:
-  Freivalds(const Reference &reference, const HostMatrix &d) : reference(reference), problem(reference.problem()), d(d) {}
+  Freivalds(const Reference &reference, const HostMatrix &d)
+      : reference(reference), problem(reference.problem()), d(d) {}
 
   std::vector<int64_t> wrongRows(uint64_t seed) {
     Random random(seed);
@@ -249,12 +255,14 @@ bool sortTiles(const HostMatrix &d, int64_t tileM, int64_t tileN, std::vector<Ti
 std::string Verification::str() const {
   std::string out = ok ? "verified: " + how : "NOT verified";
   if (guard)
-    out += llvm::formatv(": `{0}` was overwritten outside its elements, at byte {1}", guard->buffer, guard->offset).str();
+    out +=
+        llvm::formatv(": `{0}` was overwritten outside its elements, at byte {1}", guard->buffer, guard->offset).str();
   if (!problem.empty())
     out += ": " + problem;
   if (first) {
-    out += llvm::formatv(": {0} of {1} compared elements are wrong; first d[{2}, {3}] = {4}, expected {5}", bad, compared,
-                         first->row, first->col, number(first->got), number(first->expected))
+    out += llvm::formatv(": {0} of {1} compared elements are wrong; first d[{2}, {3}] = {4}, expected {5}", bad,
+                         compared, first->row, first->col, first->unwritten ? "(not written)" : number(first->got),
+                         number(first->expected))
                .str();
     if (first->bound > 0)
       out += " +- " + number(first->bound);
@@ -269,6 +277,8 @@ Verification verify(const Reference &reference, const HostMatrix &d) {
 Verification verifyPlain(const Reference &reference, const HostMatrix &d) {
   Checker checker(reference, d);
   checker.rectangle(0, d.rows, 0, d.cols);
+  if (d.rows == 0 || d.cols == 0)
+    return checker.finish("D is empty");
   return checker.finish(
       llvm::formatv("all {0} elements {1}", uint64_t(d.rows) * d.cols, manner(reference.problem())).str());
 }
@@ -277,16 +287,15 @@ Verification verifyLarge(const Reference &reference, const HostMatrix &d) {
   return reference.problem().exactResult ? verifyExactLarge(reference, d) : verifyBoundedLarge(reference, d);
 }
 
-Verification verifyTiles(const Reference &reference, const HostMatrix &d, int64_t tileM, int64_t tileN, uint64_t minTiles,
-                         uint64_t maxTiles) {
+Verification verifyTiles(const Reference &reference, const HostMatrix &d, int64_t tileM, int64_t tileN,
+                         uint64_t minTiles, uint64_t maxTiles) {
   std::vector<Tile> written;
   Tile partly{};
   Verification result;
   if (!sortTiles(d, tileM, tileN, written, partly) &&
       (tileM == tileN || !sortTiles(d, tileN, tileM, written, partly))) {
     result.ok = false;
-    result.problem =
-        llvm::formatv("the tile at d[{0}, {1}] is written in part", partly.row, partly.col).str();
+    result.problem = llvm::formatv("the tile at d[{0}, {1}] is written in part", partly.row, partly.col).str();
     return result;
   }
   if (written.size() < minTiles || written.size() > maxTiles) {
@@ -298,8 +307,7 @@ Verification verifyTiles(const Reference &reference, const HostMatrix &d, int64_
   Checker checker(reference, d);
   for (const Tile &tile : written)
     checker.rectangle(tile.row, tile.rows, tile.col, tile.cols);
-  return checker.finish(
-      llvm::formatv("{0} sampled tiles {1}", written.size(), manner(reference.problem())).str());
+  return checker.finish(llvm::formatv("{0} sampled tiles {1}", written.size(), manner(reference.problem())).str());
 }
 
 std::optional<GuardViolation> checkPadding(const HostMatrix &before, const HostMatrix &after) {

@@ -88,7 +88,8 @@ Outcome<std::unique_ptr<CublasMatmul>> CublasMatmul::create(std::shared_ptr<cons
     return Failure::make(Diag::cublas_unsupported, "`c` and `d` have different layouts");
   for (const CublasOperand *operand : {&problem.a, &problem.b, &problem.c, &problem.d})
     if (!dataTypeOf(operand->type))
-      return Failure::make(Diag::cublas_unsupported, llvm::formatv("elements of type `{0}`", nameOf(operand->type)).str());
+      return Failure::make(Diag::cublas_unsupported,
+                           llvm::formatv("elements of type `{0}`", nameOf(operand->type)).str());
   std::unique_ptr<CublasMatmul> matmul(new CublasMatmul);
   matmul->lib = std::move(library);
   matmul->problem = problem;
@@ -114,8 +115,8 @@ CublasMatmul::~CublasMatmul() {
 MaybeFailure CublasMatmul::describe() {
   const cuda::LtTable &api = lib->api();
   bool half = problem.accumulator == Elem::f16;
-  cuda::LtStatus status = api.descCreate(&desc, half ? cuda::ltCompute16F : cuda::ltCompute32F,
-                                         half ? cuda::ltF16 : cuda::ltF32);
+  cuda::LtStatus status =
+      api.descCreate(&desc, half ? cuda::ltCompute16F : cuda::ltCompute32F, half ? cuda::ltF16 : cuda::ltF32);
   if (status)
     return lib->failure(status, "describing the product");
 
@@ -158,7 +159,9 @@ MaybeFailure CublasMatmul::search() {
   if (cuda::LtStatus status = api.preferenceCreate(&preference))
     return lib->failure(status, "preparing the search for algorithms");
   uint64_t workspace = CublasLt::workspaceLimit;
-  auto alignment = [](const CublasOperand &operand) { return static_cast<uint32_t>(std::min<uint64_t>(operand.align, 256)); };
+  auto alignment = [](const CublasOperand &operand) {
+    return static_cast<uint32_t>(std::min<uint64_t>(operand.align, 256));
+  };
   uint32_t aligns[] = {alignment(swapped ? problem.b : problem.a), alignment(swapped ? problem.a : problem.b),
                        alignment(problem.beta != 0 ? problem.c : problem.d), alignment(problem.d)};
   const int attributes[] = {cuda::ltAlignA, cuda::ltAlignB, cuda::ltAlignC, cuda::ltAlignD};
@@ -203,10 +206,10 @@ MaybeFailure CublasMatmul::run(unsigned index, cuda::Stream stream, uint64_t a, 
   if (problem.beta == 0)
     cAddress = dAddress;
   Device::Scope scope(*lib->device);
-  cuda::LtStatus status = lib->api().matmul(
-      lib->handle, desc, alpha, pointer(swapped ? b : a), first, pointer(swapped ? a : b), second, beta,
-      pointer(cAddress), c, pointer(dAddress), d, &results[index].algo, pointer(workspace),
-      CublasLt::workspaceLimit, stream);
+  cuda::LtStatus status =
+      lib->api().matmul(lib->handle, desc, alpha, pointer(swapped ? b : a), first, pointer(swapped ? a : b), second,
+                        beta, pointer(cAddress), c, pointer(dAddress), d, &results[index].algo, pointer(workspace),
+                        CublasLt::workspaceLimit, stream);
   if (status)
     return lib->failure(status, llvm::Twine("running cuBLASLt algorithm ") + llvm::Twine(index));
   return std::nullopt;

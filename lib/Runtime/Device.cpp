@@ -91,7 +91,8 @@ Outcome<std::shared_ptr<const Device>> openDevice() {
   return Device::open(*driver);
 }
 
-Outcome<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Device> device, uint64_t bytes, llvm::StringRef what) {
+Outcome<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Device> device, uint64_t bytes,
+                                             llvm::StringRef what) {
   DeviceMemory memory;
   memory.size = bytes;
   memory.device = std::move(device);
@@ -101,7 +102,8 @@ Outcome<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Device> devic
   cuda::Result code = memory.device->api().memAlloc(&memory.start, bytes);
   if (code != cuda::success) {
     memory.start = 0;
-    return memory.device->driver().failure(code, llvm::Twine("allocating ") + llvm::Twine(bytes) + " bytes for " + what);
+    return memory.device->driver().failure(code,
+                                           llvm::Twine("allocating ") + llvm::Twine(bytes) + " bytes for " + what);
   }
   return memory;
 }

@@ -69,7 +69,8 @@ Outcome<std::shared_ptr<const Driver>> Driver::load(llvm::StringRef library) {
   }
   if (auto failed = driver->check(driver->table.init(0), "starting the CUDA driver"))
     return *failed;
-  if (auto failed = driver->check(driver->table.driverVersion(&driver->versionNumber), "asking for the driver's version"))
+  if (auto failed =
+          driver->check(driver->table.driverVersion(&driver->versionNumber), "asking for the driver's version"))
     return *failed;
   return std::shared_ptr<const Driver>(std::move(driver));
 }
@@ -82,7 +83,8 @@ Failure Driver::failure(cuda::Result code, const llvm::Twine &what) const {
   if (table.errorString(code, &text) != cuda::success || !text)
     text = "no description";
   bool sticky = isSticky(code);
-  Failure failure = Failure::make(sticky ? Diag::driver_context_dead : Diag::driver_failed, what.str(), name, code, text);
+  Failure failure =
+      Failure::make(sticky ? Diag::driver_context_dead : Diag::driver_failed, what.str(), name, code, text);
   failure.code = code;
   failure.contextDead = sticky;
   if (const char *hint = hintFor(code))

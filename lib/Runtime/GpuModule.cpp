@@ -51,9 +51,10 @@ MaybeFailure encodeTensorMap(const Driver &driver, llvm::StringRef name, const T
   auto type = tensorTypeOf(map.type);
   assert(type && "an element type without a tensor map type");
   // 256-byte promotion: a box row is 128 bytes, and its neighbour along K is the next one this or another CTA loads.
-  cuda::Result code = driver.api().encodeTiled(
-      reinterpret_cast<cuda::TensorMap *>(out), *type, map.dims.size(), reinterpret_cast<void *>(map.address),
-      map.dims.data(), map.strides.data(), map.box.data(), ones, 0, static_cast<int>(map.swizzle), cuda::promote256B, 0);
+  cuda::Result code =
+      driver.api().encodeTiled(reinterpret_cast<cuda::TensorMap *>(out), *type, map.dims.size(),
+                               reinterpret_cast<void *>(map.address), map.dims.data(), map.strides.data(),
+                               map.box.data(), ones, 0, static_cast<int>(map.swizzle), cuda::promote256B, 0);
   if (code == cuda::success)
     return std::nullopt;
   return driver.failure(code, "encoding tensor map `" + name.str() + "`")
@@ -115,7 +116,8 @@ MaybeFailure GpuModule::loadKernels() {
                                    "finding kernel `" + kernel.name + "`"))
       return failed;
     if (kernel.dynamicShared > devicePtr->sharedOptIn)
-      return Failure::make(Diag::device_shared, kernel.name, kernel.dynamicShared, devicePtr->name, devicePtr->sharedOptIn);
+      return Failure::make(Diag::device_shared, kernel.name, kernel.dynamicShared, devicePtr->name,
+                           devicePtr->sharedOptIn);
     if (kernel.dynamicShared > 0)
       if (auto failed = driver.check(
               driver.api().functionSet(function, cuda::maxDynamicShared, static_cast<int>(kernel.dynamicShared)),

@@ -17,8 +17,10 @@ struct Matrix {
 };
 struct Matrices {
   Matrices(const LaunchInfo &info, const LaunchArgs &args)
-      : a{"a", "lda", info.a, args.m, args.k, args.lda, args.a}, b{"b", "ldb", info.b, args.k, args.n, args.ldb, args.b},
-        c{"c", "ldc", info.c, args.m, args.n, args.ldc, args.c}, d{"d", "ldd", info.d, args.m, args.n, args.ldd, args.d} {}
+      : a{"a", "lda", info.a, args.m, args.k, args.lda, args.a},
+        b{"b", "ldb", info.b, args.k, args.n, args.ldb, args.b},
+        c{"c", "ldc", info.c, args.m, args.n, args.ldc, args.c},
+        d{"d", "ldd", info.d, args.m, args.n, args.ldd, args.d} {}
   Matrix a, b, c, d;
 };
 

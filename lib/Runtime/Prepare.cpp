@@ -39,7 +39,8 @@ MaybeFailure Preparation::valueOf(const Expr &expr, const llvm::Twine &what, int
   if (!result)
     return Failure::make(Diag::launch_no_value, what.str(), kernel.name, expr.str());
   if (*result < low || *result > high)
-    return Failure::make(Diag::launch_value_range, what.str(), kernel.name, *result, llvm::formatv("{0} to {1}", low, high).str());
+    return Failure::make(Diag::launch_value_range, what.str(), kernel.name, *result,
+                         llvm::formatv("{0} to {1}", low, high).str());
   value = *result;
   return std::nullopt;
 }
@@ -108,7 +109,8 @@ MaybeFailure Preparation::tensorMap(const TensorMapInfo &info, MapEncoder encode
   }
   for (const Expr &stride : info.strides) {
     int64_t value = 0;
-    if (auto failed = valueOf(stride, "stride of tensor map " + llvm::Twine(info.name), 0, (int64_t(1) << 40) - 1, value))
+    if (auto failed =
+            valueOf(stride, "stride of tensor map " + llvm::Twine(info.name), 0, (int64_t(1) << 40) - 1, value))
       return failed;
     map.strides.push_back(static_cast<uint64_t>(value));
   }

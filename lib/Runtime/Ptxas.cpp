@@ -57,9 +57,10 @@ private:
   Path path;
 };
 
-/// Runs `arguments` with both outputs in `log`; the wait status. Bounded by limits on the child, not by an alarm in this
-/// process, which may be somebody else's.
-Outcome<int> runProgram(const std::vector<std::string> &arguments, const std::string &log, const PtxasOptions &options) {
+/// Runs `arguments` with both outputs in `log`; the wait status. Bounded by limits on the child, not by an alarm in
+/// this process, which may be somebody else's.
+Outcome<int> runProgram(const std::vector<std::string> &arguments, const std::string &log,
+                        const PtxasOptions &options) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -140,7 +141,8 @@ Outcome<PtxasResult> assemblePtx(llvm::StringRef ptx, const PtxasOptions &option
   auto directory = TemporaryDirectory::create();
   if (!directory)
     return directory.failure();
-  std::string input = directory->file("kernel.ptx"), output = directory->file("kernel.cubin"), log = directory->file("log");
+  std::string input = directory->file("kernel.ptx"), output = directory->file("kernel.cubin"),
+              log = directory->file("log");
   {
     std::error_code error;
     llvm::raw_fd_ostream os(input, error);

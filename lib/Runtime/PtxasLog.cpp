@@ -5,7 +5,8 @@
 //       0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 //   ptxas info    : Used 168 registers, used 2 barriers, 384 bytes smem
 //
-// and advice that costs speed, such as `(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized`.
+// and advice that costs speed, such as `(C7510) Potential Performance Loss: wgmma.mma_async instructions are
+// serialized`.
 #include "gemmc/Runtime/Ptxas.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

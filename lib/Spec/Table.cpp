@@ -72,8 +72,7 @@ struct Index {
   Index() {
 #define GEMMC_SECTION(Path, Doc) sections.push_back({Path, Doc});
 #define GEMMC_FIELD(Path, Member, Values, Doc, Example)                                                                \
-  rows.push_back(makeRow(                                                                                              \
-      Path, Values, Doc, Example, [](auto &spec) -> auto & { return spec.Member; }));
+  rows.push_back(makeRow(Path, Values, Doc, Example, [](auto &spec) -> auto & { return spec.Member; }));
 #include "gemmc/Spec/Fields.def"
 #undef GEMMC_FIELD
 #undef GEMMC_SECTION

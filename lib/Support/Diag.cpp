@@ -110,6 +110,8 @@ static llvm::SMDiagnostic rendered(const llvm::SourceMgr &sources, const Problem
   std::vector<std::pair<unsigned, unsigned>> ranges;
   for (auto [first, last] : whole.getRanges())
     ranges.push_back({std::max<int>(first - begin, 0), std::min<int>(last - begin, line.size())});
+  if (!problem.range.isValid()) // no place: the message alone, not LLVM's "<unknown>:0"
+    return llvm::SMDiagnostic("", whole.getKind(), printable(whole.getMessage()));
   return llvm::SMDiagnostic(sources, problem.range.Start, printable(whole.getFilename()), whole.getLineNo(),
                             column < 0 ? column : column - begin, whole.getKind(), printable(whole.getMessage()),
                             printable(line), ranges, whole.getFixIts());

@@ -20,12 +20,13 @@ constexpr RowText rowTexts[] = {
 #undef TILE_OP
 };
 /// What a kernel's first line may hold: the target and the plan's decisions.
-constexpr RowText kernelText = {"kernel", Def,
-                                "target:word threads:expr m:expr n:expr k:expr block:exprs warp:exprs cluster:exprs "
-                                "instruction:word copy:word copy_bytes:exprs stages:expr schedule:word swizzle:word raster:word "
-                                "group:expr persistent:word store:word consumers:expr producer_regs?:expr consumer_regs?:expr "
-                                "shared?:expr",
-                                Body};
+constexpr RowText kernelText = {
+    "kernel", Def,
+    "target:word threads:expr m:expr n:expr k:expr block:exprs warp:exprs cluster:exprs "
+    "instruction:word copy:word copy_bytes:exprs stages:expr schedule:word swizzle:word raster:word "
+    "group:expr persistent:word store:word consumers:expr producer_regs?:expr consumer_regs?:expr "
+    "shared?:expr",
+    Body};
 
 AttrForm parseAttr(llvm::StringRef text) {
   auto [key, kind] = text.split(':');

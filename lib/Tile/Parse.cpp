@@ -125,7 +125,8 @@ private:
       known.push_back(attr.key);
     auto attr = llvm::find_if(form.attrs, [&](const AttrForm &candidate) { return candidate.key == key; });
     if (attr == form.attrs.end()) {
-      Problem &problem = diags.report(Diag::tile_unknown_attribute, rangeOf(key), form.spelling, key, llvm::join(known, ", "));
+      Problem &problem =
+          diags.report(Diag::tile_unknown_attribute, rangeOf(key), form.spelling, key, llvm::join(known, ", "));
       if (llvm::StringRef near = nearest(key, known); !near.empty())
         problem.fix(rangeOf(key), near);
       return false;
@@ -153,7 +154,8 @@ private:
       if (!attr.optional && !op.has(attr.key))
         return report(Diag::tile_missing_attribute, spelling, form.spelling, attr.key);
     if (!form.hasBody)
-      return rest.empty() || rest.front() == '\n' || report(Diag::tile_expected, rest.take_front(1), "the end of the line");
+      return rest.empty() || rest.front() == '\n' ||
+             report(Diag::tile_expected, rest.take_front(1), "the end of the line");
     if (depth >= maxDepth)
       return report(Diag::tile_too_deep, spelling, maxDepth);
     return consume('{') ? body(op, depth + 1) : report(Diag::tile_expected, rest.take_front(1), "{");

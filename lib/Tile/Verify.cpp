@@ -106,11 +106,14 @@ public:
   }
 
 private:
+  /// What a pass added has no text of its own.
+  llvm::SMRange placeOf(const Op &op) const { return op.range.isValid() ? op.range : kernel.root.range; }
+
   static bool isDeclaration(OpKind kind) { return kind <= OpKind::Fragment; }
 
   void declare(const Op &op) {
     if (isDeclaration(op.kind) && !declared.try_emplace(op.subject.name, &op).second)
-      diags.report(Diag::tile_redeclared, op.range, op.subject.name);
+      diags.report(Diag::tile_redeclared, placeOf(op), op.subject.name);
   }
 
   void body(const std::vector<Op> &ops, bool top) {
@@ -121,7 +124,7 @@ private:
     };
     for (const Op &op : ops) {
       if (isDeclaration(op.kind) && !top)
-        diags.report(Diag::tile_declaration_place, op.range, formOf(op.kind).spelling);
+        diags.report(Diag::tile_declaration_place, placeOf(op), formOf(op.kind).spelling);
       if (op.kind == OpKind::Cursor) {
         add(op.subject.name);
         cursors[op.subject.name] = &op;
@@ -139,6 +142,8 @@ private:
         scoped("tn");
       } else if (op.kind == OpKind::For) {
         scoped(op.subject.name);
+      } else if (op.kind == OpKind::Role) {
+        scoped("wg"); // the warpgroup's number in its role
       }
       body(op.body, false);
       for (const std::string &name : own)
@@ -171,8 +176,8 @@ private:
       use(op, op.subject, OpKind::Barrier, 1);
       break;
     case OpKind::Advance:
-      if (!cursors.count(op.subject.name))
-        diags.report(Diag::tile_undeclared, op.range, op.subject.name);
+      if (!cursors.count(op.subject.name) || !variables.contains(op.subject.name))
+        diags.report(Diag::tile_undeclared, placeOf(op), op.subject.name);
       break;
     case OpKind::Zero:
       use(op, op.subject, OpKind::Accumulator, 0);
@@ -209,7 +214,7 @@ private:
         continue;
       llvm::StringRef text = op.word(rule.key);
       if (llvm::find(rule.allowed, text) == rule.allowed.end())
-        diags.report(Diag::tile_bad_word, op.range, rule.key, spelling, text, llvm::join(rule.allowed, ", "));
+        diags.report(Diag::tile_bad_word, placeOf(op), rule.key, spelling, text, llvm::join(rule.allowed, ", "));
     }
   }
 
@@ -220,7 +225,7 @@ private:
       if (rule.count)
         list(op, rule);
       else if (!fits(op.expr(rule.key), rule))
-        diags.report(Diag::tile_bad_number, op.range, rule.key, spelling, op.expr(rule.key).str(),
+        diags.report(Diag::tile_bad_number, placeOf(op), rule.key, spelling, op.expr(rule.key).str(),
                      llvm::formatv("a constant from {0} to {1}", rule.least, rule.most).str());
     }
     if (op.kind == OpKind::For && op.has("unroll"))
@@ -232,7 +237,7 @@ private:
     if (items.size() == rule.count && llvm::all_of(items, [&](const Expr &item) { return fits(item, rule); }))
       return;
     std::string text = llvm::join(llvm::map_range(items, [](const Expr &item) { return item.str(); }), ", ");
-    diags.report(Diag::tile_bad_number, op.range, rule.key, rule.spelling, "[" + text + "]",
+    diags.report(Diag::tile_bad_number, placeOf(op), rule.key, rule.spelling, "[" + text + "]",
                  llvm::formatv("{0} constants from {1} to {2}", rule.count, rule.least, rule.most).str());
   }
 
@@ -240,7 +245,7 @@ private:
   void unrolled(const Op &op) {
     for (llvm::StringRef key : {"from", "to"})
       if (!fits(op.expr(key), {"for", "", 0, maxStages}))
-        diags.report(Diag::tile_bad_number, op.range, key, "for", op.expr(key).str(),
+        diags.report(Diag::tile_bad_number, placeOf(op), key, "for", op.expr(key).str(),
                      llvm::formatv("a constant from 0 to {0} where `unroll` stands", maxStages).str());
   }
 
@@ -251,33 +256,33 @@ private:
   void inScope(const Expr &expr, const Op &op) {
     expr.forEachVar([&](llvm::StringRef name) {
       if (!variables.contains(name))
-        diags.report(Diag::tile_unknown_variable, op.range, name);
+        diags.report(Diag::tile_unknown_variable, placeOf(op), name);
     });
   }
 
-  /// Checks a reference: declared, of the right kind, indexed as that kind is. Staged things take one index, which may be
-  /// left out while there is one stage only.
+  /// Checks a reference: declared, of the right kind, indexed as that kind is. Staged things take one index, which may
+  /// be left out while there is one stage only.
   void use(const Op &op, const Ref &ref, OpKind wanted, unsigned indices) {
     auto found = declared.find(ref.name);
     if (found == declared.end()) {
-      diags.report(Diag::tile_undeclared, op.range, ref.name);
+      diags.report(Diag::tile_undeclared, placeOf(op), ref.name);
       return;
     }
     const Op &decl = *found->second;
     if (decl.kind != wanted) {
-      diags.report(Diag::tile_wrong_kind, op.range, ref.name, formOf(decl.kind).spelling, formOf(op.kind).spelling,
+      diags.report(Diag::tile_wrong_kind, placeOf(op), ref.name, formOf(decl.kind).spelling, formOf(op.kind).spelling,
                    formOf(wanted).spelling);
       return;
     }
     bool mayOmit = wanted == OpKind::Shared && decl.number("stages", 1) == 1;
     if (ref.index.size() != indices && !(mayOmit && ref.index.empty()))
-      diags.report(Diag::tile_index_count, op.range, ref.name, indices, ref.index.size());
+      diags.report(Diag::tile_index_count, placeOf(op), ref.name, indices, ref.index.size());
     for (const Expr &index : ref.index)
       inScope(index, op);
     if (ref.index.size() == 1 && ref.index[0].isVar() && decl.has("stages"))
       if (auto cursor = cursors.find(ref.index[0].name()); cursor != cursors.end())
         if (cursor->second->number("stages") != decl.number("stages"))
-          diags.report(Diag::tile_stage_count, op.range, cursor->first(), cursor->second->number("stages"), ref.name,
+          diags.report(Diag::tile_stage_count, placeOf(op), cursor->first(), cursor->second->number("stages"), ref.name,
                        decl.number("stages"));
   }
 
@@ -289,12 +294,12 @@ private:
         continue;
       int64_t first = op.item("warps", 0), count = op.item("warps", 1);
       if (first < 0 || count < 1 || first + count > warps || warps > 64) {
-        diags.report(Diag::tile_role_range, op.range, op.subject.name, first, first + count - 1, warps);
+        diags.report(Diag::tile_role_range, placeOf(op), op.subject.name, first, first + count - 1, warps);
         continue;
       }
       for (int64_t warp = first; warp < first + count; ++warp) {
         if (owner[warp]) {
-          diags.report(Diag::tile_role_overlap, op.range, owner[warp]->subject.name, op.subject.name, warp);
+          diags.report(Diag::tile_role_overlap, placeOf(op), owner[warp]->subject.name, op.subject.name, warp);
           break;
         }
         owner[warp] = &op;

@@ -45,11 +45,12 @@ EXPORT Result cuDriverGetVersion(int *version) {
   return 0;
 }
 EXPORT Result cuGetErrorName(Result code, const char **name) {
-  static const std::map<int, const char *> names{{2, "CUDA_ERROR_OUT_OF_MEMORY"},   {100, "CUDA_ERROR_NO_DEVICE"},
-                                                 {218, "CUDA_ERROR_INVALID_PTX"},   {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
-                                                 {702, "CUDA_ERROR_LAUNCH_TIMEOUT"}, {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"},
-                                                 {716, "CUDA_ERROR_MISALIGNED_ADDRESS"}, {719, "CUDA_ERROR_LAUNCH_FAILED"},
-                                                 {1, "CUDA_ERROR_INVALID_VALUE"}};
+  static const std::map<int, const char *> names{
+      {2, "CUDA_ERROR_OUT_OF_MEMORY"},        {100, "CUDA_ERROR_NO_DEVICE"},
+      {218, "CUDA_ERROR_INVALID_PTX"},        {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {702, "CUDA_ERROR_LAUNCH_TIMEOUT"},     {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"},
+      {716, "CUDA_ERROR_MISALIGNED_ADDRESS"}, {719, "CUDA_ERROR_LAUNCH_FAILED"},
+      {1, "CUDA_ERROR_INVALID_VALUE"}};
   auto found = names.find(code);
   if (found == names.end())
     return 1;
@@ -148,7 +149,8 @@ EXPORT Result cuLaunchKernelEx(const LaunchConfig *config, Function function, vo
   ENTER("cuLaunchKernelEx");
   if (extra)
     return 1;
-  FakeLaunch launch{*config, {config->attributes, config->attributes + config->numAttributes},
+  FakeLaunch launch{*config,
+                    {config->attributes, config->attributes + config->numAttributes},
                     *reinterpret_cast<std::string *>(function)};
   state.launches.push_back(launch);
   if (state.onLaunch && !capturing)
@@ -162,9 +164,17 @@ EXPORT Result cuTensorMapEncodeTiled(TensorMap *map, int type, uint32_t rank, vo
   ENTER("cuTensorMapEncodeTiled");
   if (reinterpret_cast<uintptr_t>(map) % 64)
     return 1; // as the driver does
-  state.maps.push_back(FakeMap{type, static_cast<int>(rank), interleave, swizzle, promotion, oobFill,
-                               reinterpret_cast<uint64_t>(address), {dims, dims + rank}, {strides, strides + rank - 1},
-                               {box, box + rank}, {elementStrides, elementStrides + rank}});
+  state.maps.push_back(FakeMap{type,
+                               static_cast<int>(rank),
+                               interleave,
+                               swizzle,
+                               promotion,
+                               oobFill,
+                               reinterpret_cast<uint64_t>(address),
+                               {dims, dims + rank},
+                               {strides, strides + rank - 1},
+                               {box, box + rank},
+                               {elementStrides, elementStrides + rank}});
   memset(map->bytes, 0x4d, sizeof(map->bytes));
   return 0;
 }
@@ -237,8 +247,7 @@ EXPORT Result cuEventSynchronize(Event) {
 }
 EXPORT Result cuEventElapsedTime(float *milliseconds, Event start, Event end) {
   ENTER("cuEventElapsedTime");
-  *milliseconds =
-      static_cast<float>((*reinterpret_cast<double *>(end) - *reinterpret_cast<double *>(start)) / 1000);
+  *milliseconds = static_cast<float>((*reinterpret_cast<double *>(end) - *reinterpret_cast<double *>(start)) / 1000);
   return 0;
 }
 EXPORT Result cuStreamBeginCapture_v2(Stream, int) {
@@ -321,8 +330,8 @@ EXPORT LtStatus cublasLtMatmulPreferenceDestroy(LtPreference preference) {
 EXPORT LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference, int attribute, const void *, size_t bytes) {
   return bytes == (attribute == ltMaxWorkspace ? 8 : 4) ? 0 : 7;
 }
-EXPORT LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmulDesc, LtLayout, LtLayout, LtLayout, LtLayout, LtPreference,
-                                               int wanted, LtHeuristic *results, int *count) {
+EXPORT LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmulDesc, LtLayout, LtLayout, LtLayout, LtLayout,
+                                               LtPreference, int wanted, LtHeuristic *results, int *count) {
   ENTER("cublasLtMatmulAlgoGetHeuristic");
   *count = 0;
   for (size_t i = 0; i < state.algorithmMicroseconds.size() && *count < wanted; ++i) {
@@ -338,9 +347,9 @@ EXPORT LtStatus cublasLtMatmulAlgoConfigGetAttribute(const LtAlgo *algo, int, vo
   *written = sizeof(id);
   return 0;
 }
-EXPORT LtStatus cublasLtMatmul(LtHandle, LtMatmulDesc desc, const void *alpha, const void *a, LtLayout aLayout, const void *b,
-                               LtLayout bLayout, const void *beta, const void *c, LtLayout cLayout, void *d,
-                               LtLayout dLayout, const LtAlgo *algo, void *, size_t, Stream) {
+EXPORT LtStatus cublasLtMatmul(LtHandle, LtMatmulDesc desc, const void *alpha, const void *a, LtLayout aLayout,
+                               const void *b, LtLayout bLayout, const void *beta, const void *c, LtLayout cLayout,
+                               void *d, LtLayout dLayout, const LtAlgo *algo, void *, size_t, Stream) {
   ENTER("cublasLtMatmul");
   auto layout = [](LtLayout l) { return *reinterpret_cast<FakeMatmul::Layout *>(l); };
   auto address = [](const void *p) { return reinterpret_cast<uint64_t>(p); };

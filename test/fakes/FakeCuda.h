@@ -1,5 +1,5 @@
-/// A libcuda and libcublasLt in one shared object, so that driver paths run without a GPU: device memory is host memory,
-/// a launch calls a hook of the test, time stands still but for launches. Everything of note is recorded.
+/// A libcuda and libcublasLt in one shared object, so that driver paths run without a GPU: device memory is host
+/// memory, a launch calls a hook of the test, time stands still but for launches. Everything of note is recorded.
 #pragma once
 #include "gemmc/Runtime/CudaApi.h"
 #include <functional>

@@ -25,6 +25,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string once = ptx::print(*module);
   if (roundTrip(once) != once)
     llvm::report_fatal_error("printing is not stable");
-  ptx::verify(*module, diags, "fuzz.ptx");
+  ptx::verify(*module, diags, text);
   return 0;
 }

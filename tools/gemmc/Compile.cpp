@@ -28,7 +28,8 @@ cl::opt<std::string> printAfter("print-after", cl::desc("Print the IR after a pa
 cl::opt<bool> verifyEach("verify-each", cl::desc("Verify the IR between all passes"), cl::sub(compile));
 cl::opt<std::string> templates("templates", cl::desc("Read the PTX templates from a directory"), cl::value_desc("dir"),
                                cl::sub(compile));
-cl::opt<bool> fallback("fallback", cl::desc("Compile the kernel for launches that the first one's requirements exclude"),
+cl::opt<bool> fallback("fallback",
+                       cl::desc("Compile the kernel for launches that the first one's requirements exclude"),
                        cl::sub(compile));
 cl::opt<bool> timing("timing", cl::desc("Print the milliseconds of each step to standard error"), cl::sub(compile));
 
@@ -65,6 +66,17 @@ struct Listener {
     }
   }
 };
+
+/// The launch information as plain YAML.
+std::string launchText(const ptx::LaunchInfo &info) {
+  std::string text;
+  for (StringRef line : ptx::toHeader(info)) {
+    line.consume_front("!");
+    line.consume_front(" ");
+    text += line.str() + "\n";
+  }
+  return text;
+}
 
 int writeCubin(const Compiled &compiled, Diags &diags) {
   auto assembled = assemblePtx(compiled.ptx);
@@ -105,7 +117,7 @@ int run() {
   if (emit == Emit::cubin)
     return writeCubin(*compiled, diags);
   std::string text = emit == Emit::tile     ? listener.tile
-                     : emit == Emit::launch ? join(ptx::toHeader(compiled->launch), "\n") + "\n"
+                     : emit == Emit::launch ? launchText(compiled->launch)
                                             : compiled->ptx;
   writeFile(output, text, diags);
   timer.step("write");

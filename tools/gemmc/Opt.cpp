@@ -11,9 +11,11 @@ namespace {
 cl::SubCommand sub("opt", "Run passes over a kernel in tile IR");
 cl::opt<std::string> input(cl::Positional, cl::desc("<kernel.tile>"), cl::sub(sub));
 cl::opt<std::string> output("o", cl::desc("Write to a file"), cl::value_desc("file"), cl::sub(sub));
-cl::list<std::string> names("pass", cl::CommaSeparated, cl::value_desc("name,..."), cl::sub(sub),
-                            cl::desc("Passes to run, in this order; none: the kernel is only read, checked and printed"));
-cl::opt<bool> verifyEach("verify-each", cl::desc("Check the kernel after each pass, not only at the end"), cl::sub(sub));
+cl::list<std::string>
+    names("pass", cl::CommaSeparated, cl::value_desc("name,..."), cl::sub(sub),
+          cl::desc("Passes to run, in this order; none: the kernel is only read, checked and printed"));
+cl::opt<bool> verifyEach("verify-each", cl::desc("Check the kernel after each pass, not only at the end"),
+                         cl::sub(sub));
 cl::opt<bool> listPasses("list", cl::desc("Print the names of all passes in the order in which gemmc runs them"),
                          cl::sub(sub));
 

@@ -36,8 +36,8 @@ private:
   std::optional<Spec> spec;
 };
 
-/// Reports `failure`, prints all, and gives the exit code: 3 what is not possible on this machine, 1 a kernel that died,
-/// 2 what the user asked for wrongly.
+/// Reports `failure`, prints all, and gives the exit code: 3 what is not possible on this machine, 1 a kernel that
+/// died, 2 what the user asked for wrongly.
 int finishWith(const Failure &failure, Diags &diags);
 
 /// While it lives, says on a terminal what takes so long: from the third second on.

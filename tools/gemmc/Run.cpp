@@ -13,10 +13,11 @@ enum class Where { automatic, gpu, emulator };
 cl::SubCommand runCommand("run", "Run a GEMM on the GPU, or on the emulator without one, and verify the result");
 KernelInput kernel(runCommand);
 ProblemInput problem(runCommand, run::InputKind::integer);
-cl::opt<Where> where("device", cl::desc("Where it runs:"), cl::init(Where::automatic), cl::sub(runCommand),
-                     cl::values(clEnumValN(Where::automatic, "auto", "on the GPU if it can run this, else on the emulator"),
-                                clEnumValN(Where::gpu, "gpu", "on the GPU"),
-                                clEnumValN(Where::emulator, "emulator", "on the emulator")));
+cl::opt<Where>
+    where("device", cl::desc("Where it runs:"), cl::init(Where::automatic), cl::sub(runCommand),
+          cl::values(clEnumValN(Where::automatic, "auto", "on the GPU if it can run this, else on the emulator"),
+                     clEnumValN(Where::gpu, "gpu", "on the GPU"),
+                     clEnumValN(Where::emulator, "emulator", "on the emulator")));
 cl::opt<uint64_t> ctas("ctas", cl::desc("Emulator: run a sample of that many clusters (0 = all)"), cl::sub(runCommand));
 cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));

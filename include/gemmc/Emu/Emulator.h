@@ -47,8 +47,8 @@ private:
 struct TensorMapValues {
   Elem type = Elem::f16;
   uint64_t address = 0;
-  std::vector<uint64_t> dims;      ///< Innermost first, 1..5.
-  std::vector<uint64_t> strides;   ///< Bytes, dims 1..
+  std::vector<uint64_t> dims;    ///< Innermost first, 1..5.
+  std::vector<uint64_t> strides; ///< Bytes, dims 1..
   std::vector<uint32_t> box;
   ptx::TmaSwizzle swizzle = ptx::TmaSwizzle::none;
 };
@@ -64,9 +64,9 @@ enum class Verdict : uint8_t { clean, error, incomplete };
 /// Something the run found, with its witness.
 struct Finding {
   Verdict verdict = Verdict::error;
-  std::string code;    ///< Rule ID (MB-5, TM-9...), `mem` for bad addresses, `deadlock`, `unmodelled`, `limit`.
+  std::string code; ///< Rule ID (MB-5, TM-9...), `mem` for bad addresses, `deadlock`, `unmodelled`, `limit`.
   std::string message;
-  uint32_t line = 0;   ///< Line in the PTX text.
+  uint32_t line = 0; ///< Line in the PTX text.
   std::array<uint32_t, 3> cta{};
   uint32_t thread = 0; ///< Linear thread in the CTA.
 };
@@ -78,14 +78,14 @@ struct LaunchParams {
 };
 
 struct Options {
-  unsigned threads = 0;            ///< Host threads over clusters; 0 = all cores.
-  std::vector<uint64_t> clusters;  ///< Linear cluster indices to run; empty = the whole grid.
+  unsigned threads = 0;                  ///< Host threads over clusters; 0 = all cores.
+  std::vector<uint64_t> clusters;        ///< Linear cluster indices to run; empty = the whole grid.
   uint64_t maxSteps = uint64_t(1) << 40; ///< Warp instructions for one cluster; reaching it is `incomplete`.
 };
 
 struct Stats {
   uint64_t warpInstructions = 0;
-  uint64_t sharedBankConflicts = 0;  ///< Extra wavefronts of shared loads and stores (ldmatrix included).
+  uint64_t sharedBankConflicts = 0; ///< Extra wavefronts of shared loads and stores (ldmatrix included).
 };
 
 struct Result {
@@ -93,6 +93,9 @@ struct Result {
   std::vector<Finding> findings; ///< At most 100.
   Stats stats;
 };
+
+/// Whether the emulator executes instructions of this row; one that it does not ends a run as `incomplete`.
+bool isModelled(ptx::Op op);
 
 /// A kernel made ready to run: decoded once, launched often; usable from several threads.
 class Kernel {

@@ -1,8 +1,8 @@
 /// How one stage of an operand's tile lies in shared memory: pure integer functions.
 ///
-/// A tile of mn x k elements is cut along its contiguous direction into *spans* of `spanBytes`; a span holds that piece of
-/// all rows, `pitch` bytes apart, and the spans follow each other. Inside, 16-byte chunks change places by an XOR, so
-/// that eight neighbouring rows of one chunk column meet eight different groups of four banks:
+/// A tile of mn x k elements is cut along its contiguous direction into *spans* of `spanBytes`; a span holds that piece
+/// of all rows, `pitch` bytes apart, and the spans follow each other. Inside, 16-byte chunks change places by an XOR,
+/// so that eight neighbouring rows of one chunk column meet eight different groups of four banks:
 ///
 ///     layout   span        chunk' =
 ///     none     16 bytes    chunk                              TMA boxes, wgmma without swizzle

@@ -5,8 +5,8 @@
 ///     b("cp.async.cg.shared.global", at(addr), at(src, 16), 16);
 ///     b.when(p)("bra", label);
 ///
-/// Mnemonics are looked up once and cached. A mnemonic or operand that fits no row is our own fault: the program ends with
-/// the row's form, in release builds, too.
+/// Mnemonics are looked up once and cached. A mnemonic or operand that fits no row is our own fault: the program ends
+/// with the row's form, in release builds, too.
 #pragma once
 #include "gemmc/PTX/Ops.h"
 
@@ -22,7 +22,7 @@ struct Val {
   Val(unsigned value) : op(Operand::makeImm(value)) {}
   Val(uint64_t value) : op(Operand::makeImm(static_cast<int64_t>(value))) {}
   Val(llvm::ArrayRef<Val> elems); ///< Vector `{...}`.
-  bool twin = false; ///< Made by `pair`: a vector that stands for two operands.
+  bool twin = false;              ///< Made by `pair`: a vector that stands for two operands.
   Val(const std::vector<Val> &elems) : Val(llvm::ArrayRef<Val>(elems)) {}
   bool isImm() const { return op.isImm(); }
   bool isImm(int64_t value) const { return op.isImm() && !op.floatBits && op.imm == value; }
@@ -32,9 +32,9 @@ inline Val operator!(Val p) { ///< `!p`
   p.op.negated = !p.op.negated;
   return p;
 }
-Val at(const Val &base, int64_t offset = 0);                    ///< `[base + offset]`
+Val at(const Val &base, int64_t offset = 0);                         ///< `[base + offset]`
 Val at(const Val &base, int64_t offset, llvm::ArrayRef<Val> coords); ///< `[base, {coords}]`
-Val pair(const Val &first, const Val &second);                  ///< `d|p` destinations: fills two operands of the form.
+Val pair(const Val &first, const Val &second); ///< `d|p` destinations: fills two operands of the form.
 
 class Builder {
 public:
@@ -69,7 +69,8 @@ public:
   void setOrigin(llvm::SMRange range);
 
   /// Instantiates the template `name` (a file of ptx_templates without `.ptx`): its own registers and labels get fresh
-  /// names, its holes take `holes` by name. A missing or extra hole, or an operand of the wrong width, ends the program.
+  /// names, its holes take `holes` by name. A missing or extra hole, or an operand of the wrong width, ends the
+  /// program.
   void expand(llvm::StringRef name, llvm::ArrayRef<std::pair<llvm::StringRef, Val>> holes);
 
 private:
@@ -84,9 +85,10 @@ private:
 };
 
 /// The templates: embedded in the binary, or read from a directory when one is set (`--templates DIR`).
-/// A template file declares its holes, `//! hole bar: b32` a line each (a type or `label`), and is parsed before holes are
-/// filled; the comments in front of its first statement describe it and are not expanded. A file of the directory must be
-/// called like a built-in template and have the same holes. For the whole process; to be called before any `expand`.
+/// A template file declares its holes, `//! hole bar: b32` a line each (a type or `label`), and is parsed before holes
+/// are filled; the comments in front of its first statement describe it and are not expanded. A file of the directory
+/// must be called like a built-in template and have the same holes. For the whole process; to be called before any
+/// `expand`.
 bool setTemplateDirectory(llvm::StringRef directory, Diags &diags);
 /// Parses and verifies all templates; the unit tests and `--templates` call it.
 bool checkTemplates(Diags &diags);

@@ -20,9 +20,35 @@ namespace gemmc::ptx {
 
 /// Fundamental and packed types (PTX ISA 5.2).
 enum class Type : uint8_t {
-  none, pred, b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64,
-  f16, f16x2, bf16, bf16x2, tf32, f32, f64, e4m3x2, e5m2x2,
-  e4m3, e5m2, s4, u4, b1 // elements of matrix fragments: in mnemonics only
+  none,
+  pred,
+  b8,
+  b16,
+  b32,
+  b64,
+  b128,
+  u8,
+  u16,
+  u32,
+  u64,
+  s8,
+  s16,
+  s32,
+  s64,
+  f16,
+  f16x2,
+  bf16,
+  bf16x2,
+  tf32,
+  f32,
+  f64,
+  e4m3x2,
+  e5m2x2,
+  e4m3,
+  e5m2,
+  s4,
+  u4,
+  b1 // elements of matrix fragments: in mnemonics only
 };
 unsigned bitsOf(Type type); ///< pred: 1.
 llvm::StringRef nameOf(Type type);
@@ -118,13 +144,13 @@ struct Stmt {
 struct Variable {
   Space space = Space::global;
   Type type = Type::b8;
-  unsigned align = 0;           ///< Bytes; 0 = natural.
+  unsigned align = 0; ///< Bytes; 0 = natural.
   std::string name;
   std::vector<uint64_t> extent; ///< Array extents; empty = scalar; a first extent 0 = `[]` (dynamic shared memory).
   bool isExtern = false, isVisible = false, isWeak = false;
-  std::vector<uint64_t> init; ///< Element values (bit patterns).
-  unsigned ptrAlign = 0;      ///< Parameter: `.ptr` with this alignment of the pointee; 0 = not said.
-  std::optional<Space> ptrSpace; ///< Parameter: `.ptr` and the space it points to (reg = generic).
+  std::vector<uint64_t> init;        ///< Element values (bit patterns).
+  unsigned ptrAlign = 0;             ///< Parameter: `.ptr` with this alignment of the pointee; 0 = not said.
+  std::optional<Space> ptrSpace;     ///< Parameter: `.ptr` and the space it points to (reg = generic).
   std::vector<std::string> comments; ///< Lines above it, without `//`.
   uint64_t bytes() const;
 };

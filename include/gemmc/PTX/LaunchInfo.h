@@ -1,6 +1,6 @@
 /// What a launch needs beside the PTX text: which kernels, in which order, with which grid, shared memory, parameters
-/// and tensor maps. Printed as a comment block (YAML in `//! ` lines) at the head of the PTX and read back from there by
-/// the runtime and by the emulator, so that a `.ptx` file is complete by itself.
+/// and tensor maps. Printed as a comment block (YAML in `//! ` lines) at the head of the PTX and read back from there
+/// by the runtime and by the emulator, so that a `.ptx` file is complete by itself.
 ///
 /// Expressions are over the launch variables: m, n, k (the problem's sizes), lda, ldb, ldc, ldd (leading dimensions in
 /// elements), sms (multiprocessors of the device), a_ptr, b_ptr, c_ptr, d_ptr (device addresses),
@@ -18,12 +18,12 @@ llvm::StringRef nameOf(TmaSwizzle swizzle); ///< none, 32B, 64B, 128B
 
 /// Arguments of cuTensorMapEncodeTiled, dimension 0 innermost.
 struct TensorMapInfo {
-  std::string name;    ///< The kernel parameter it is passed in.
-  std::string buffer;  ///< a, b, c, d or workspace.
+  std::string name;   ///< The kernel parameter it is passed in.
+  std::string buffer; ///< a, b, c, d or workspace.
   Elem type = Elem::f16;
-  std::vector<Expr> dims;      ///< Extents in elements.
-  std::vector<Expr> strides;   ///< Bytes, of dimensions 1..rank-1.
-  std::vector<uint32_t> box;   ///< Extents in elements.
+  std::vector<Expr> dims;    ///< Extents in elements.
+  std::vector<Expr> strides; ///< Bytes, of dimensions 1..rank-1.
+  std::vector<uint32_t> box; ///< Extents in elements.
   TmaSwizzle swizzle = TmaSwizzle::none;
 };
 
@@ -31,14 +31,14 @@ struct TensorMapInfo {
 struct ParamInfo {
   enum Kind : uint8_t { Pointer, Int, Float, TensorMap };
   Kind kind = Pointer;
-  std::string name;   ///< Of the .param.
+  std::string name;      ///< Of the .param.
   Type type = Type::u64; ///< u64 pointers; u32, s32, u64, s64 ints; f32 floats; b8 tensor maps (128 bytes, align 64).
-  std::string source; ///< Pointer: the buffer. Float: alpha or beta. TensorMap: the map's name.
-  Expr value;         ///< Int: its value.
+  std::string source;    ///< Pointer: the buffer. Float: alpha or beta. TensorMap: the map's name.
+  Expr value;            ///< Int: its value.
 };
 
 struct KernelInfo {
-  std::string name; ///< The entry.
+  std::string name;                                    ///< The entry.
   std::array<Expr, 3> grid{Expr(1), Expr(1), Expr(1)}; ///< CTAs; a 0 anywhere means: do not launch.
   std::array<uint32_t, 3> block{1, 1, 1};
   std::array<uint32_t, 3> cluster{1, 1, 1};
@@ -57,12 +57,12 @@ struct OperandInfo {
 struct LaunchInfo {
   /// Conditions under which the kernels are right; when one does not hold, another variant must be compiled.
   std::vector<Expr> requirements;
-  Expr m, n, k;                 ///< Constants, or the variables m, n, k when dynamic.
+  Expr m, n, k; ///< Constants, or the variables m, n, k when dynamic.
   OperandInfo a, b, c, d;
   Elem accumulator = Elem::f32;
   std::optional<double> alpha, beta; ///< Fixed values; nullopt = given at launch.
-  Expr workspace = 0;           ///< Bytes.
-  std::vector<KernelInfo> kernels; ///< Launched in this order on one stream.
+  Expr workspace = 0;                ///< Bytes.
+  std::vector<KernelInfo> kernels;   ///< Launched in this order on one stream.
   /// Sampling aid: CTA (or cluster) index -> block tile for `--ctas`; tile extents of D one CTA works on.
   uint32_t blockM = 0, blockN = 0;
 };

@@ -20,8 +20,8 @@
 ///     a:type          the operand's type; without it, the instruction's type (`Inst::type()`), or s32 for `#n`
 ///
 /// Types beside those of `Type`: `T2` the second type in the mnemonic; `frag2` the register type in which a matrix
-/// fragment of it travels (f16, bf16, tf32, 8-bit and smaller: b32); `wide` twice the instruction's type; `part` an equal
-/// part of it; `address` b32 or b64; `flag` a predicate or an immediate 0 or 1; `label`.
+/// fragment of it travels (f16, bf16, tf32, 8-bit and smaller: b32); `wide` twice the instruction's type; `part` an
+/// equal part of it; `address` b32 or b64; `flag` a predicate or an immediate 0 or 1; `label`.
 #pragma once
 #include "gemmc/PTX/IR.h"
 
@@ -59,14 +59,14 @@ struct OperandForm {
   llvm::StringRef name;
   Access access = Access::Read;
   bool isVector = false, isAddress = false, optional = false;
-  bool afterBar = false; ///< Written `|q` behind the operand before it.
+  bool afterBar = false;    ///< Written `|q` behind the operand before it.
   bool mayBeScalar = false; ///< `{a}?`
   bool hasCoords = false;   ///< `[m, {c}]`
   bool immediate = false;   ///< `#n`
   bool negatable = false, sinkable = false, widerOk = false, special = false, symbol = false;
   TypeRule rule = TypeRule::Inst;
-  uint8_t typeIndex = 0;    ///< Nth, Frag: 1 = the first type of the mnemonic.
-  std::optional<Type> type; ///< Fixed only.
+  uint8_t typeIndex = 0;                      ///< Nth, Frag: 1 = the first type of the mnemonic.
+  std::optional<Type> type;                   ///< Fixed only.
   llvm::SmallVector<llvm::StringRef, 0> with; ///< There exactly if one of these modifiers is.
 };
 
@@ -129,7 +129,8 @@ llvm::SmallVector<Op, 4> rowsWithRoot(llvm::StringRef root);
 /// The roots of all rows, sorted, each once.
 llvm::ArrayRef<llvm::StringRef> allRoots();
 
-/// Operands as they stand in the text: those of the form that are there, in order; whatever stood behind a bar is marked.
+/// Operands as they stand in the text: those of the form that are there, in order; whatever stood behind a bar is
+/// marked.
 struct TextOperand {
   Operand op;
   bool afterBar = false;
@@ -143,7 +144,7 @@ std::string syntaxOf(const Match &match);
 /// Why no row matches `text`: the token at fault and what could stand there instead.
 struct MnemonicFault {
   bool unknownRoot = false;
-  llvm::StringRef token;                       ///< Empty when the mnemonic ends too early.
+  llvm::StringRef token;                           ///< Empty when the mnemonic ends too early.
   llvm::SmallVector<llvm::StringRef, 16> expected; ///< Roots or modifiers.
 };
 MnemonicFault explainMnemonic(llvm::StringRef text);

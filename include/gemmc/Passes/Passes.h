@@ -1,5 +1,6 @@
-/// The passes over the tile IR, in the order in which they run. Each has a file of its own in lib/Passes and takes a kernel
-/// that verifies to one that verifies; they read the plan's decisions from the kernel's configuration attributes.
+/// The passes over the tile IR, in the order in which they run. Each has a file of its own in lib/Passes and takes a
+/// kernel that verifies to one that verifies; they read the plan's decisions from the kernel's configuration
+/// attributes.
 #pragma once
 #include "gemmc/Tile/IR.h"
 
@@ -13,8 +14,8 @@ void swizzleShared(Kernel &kernel);
 /// Ensures: every copy has `via` and `bytes`.
 void selectCopies(Kernel &kernel);
 
-/// Breaks the multiply of a block tile down to instructions: wgmma of a warpgroup tile, or ldmatrix and mma.sync steps of a
-/// warp tile. Requires: shared layouts. Ensures: no `multiply` is left, the accumulator has its `warp` tile.
+/// Breaks the multiply of a block tile down to instructions: wgmma of a warpgroup tile, or ldmatrix and mma.sync steps
+/// of a warp tile. Requires: shared layouts. Ensures: no `multiply` is left, the accumulator has its `warp` tile.
 void splitMultiply(Kernel &kernel);
 
 /// Gives the shared buffers their stages and lets copies run ahead: a prologue fills all stages but one, each iteration
@@ -22,22 +23,22 @@ void splitMultiply(Kernel &kernel);
 /// their stage by a cursor. Does nothing for one stage, nor for the warp-specialised schedules, whose roles run free.
 void pipelineLoop(Kernel &kernel);
 
-/// Parts the kernel into a producer that only copies and consumers that only multiply (schedules cooperative, pingpong).
-/// After pipelineLoop, its counterpart for the other schedule. Ensures: shared buffers have their stages, which decouple the
-/// two roles; copies and reads name their stage by a cursor of the role.
+/// Parts the kernel into a producer that only copies and consumers that only multiply (schedules cooperative,
+/// pingpong). After pipelineLoop, its counterpart for the other schedule. Ensures: shared buffers have their stages,
+/// which decouple the two roles; copies and reads name their stage by a cursor of the role.
 void specializeWarps(Kernel &kernel);
 
-/// Adds what makes a stage's copies visible before its first read and keeps them off a stage that is still read: commits,
-/// group waits and CTA barriers for ld and cp.async, full and empty mbarriers for TMA.
-/// Ensures: no read of a stage is ahead of its wait, no copy into it ahead of its release.
+/// Adds what makes a stage's copies visible before its first read and keeps them off a stage that is still read:
+/// commits, group waits and CTA barriers for ld and cp.async, full and empty mbarriers for TMA. Ensures: no read of a
+/// stage is ahead of its wait, no copy into it ahead of its release.
 void placeBarriers(Kernel &kernel);
 
 /// Reads the fragments of the next k-step while the present one is multiplied, across stages too (mma.sync only).
 /// After placeBarriers: the read of the next stage's first step must stay behind that stage's wait.
 void bufferFragments(Kernel &kernel);
 
-/// Takes the first iteration of a wgmma loop out of it, where the accumulator is written instead of added to and nothing
-/// is released yet. After placeBarriers, whose conditions `0 < kt` it resolves.
+/// Takes the first iteration of a wgmma loop out of it, where the accumulator is written instead of added to and
+/// nothing is released yet. After placeBarriers, whose conditions `0 < kt` it resolves.
 void peelFirst(Kernel &kernel);
 
 /// Gives every shared buffer and barrier its offset and sums them up in `shared`. Last: nothing is declared after it.

@@ -1,8 +1,9 @@
 /// The plan: a complete spec, checked against the target, and what follows from it. The compiler decides nothing after
 /// this; the same plan always gives the same kernel.
 ///
-/// Two views live here. `spec` is the user's: m, n, a, b as written. The rest is the kernel's: when `swapOperands` is on
-/// the kernel computes D^T = B^T A^T, so its A is the user's b and its block tile is the user's with m and n exchanged.
+/// Two views live here. `spec` is the user's: m, n, a, b as written. The rest is the kernel's: when `swapOperands` is
+/// on the kernel computes D^T = B^T A^T, so its A is the user's b and its block tile is the user's with m and n
+/// exchanged.
 #pragma once
 #include "gemmc/Spec/Spec.h"
 #include "gemmc/Support/Expr.h"
@@ -12,29 +13,30 @@ namespace gemmc {
 
 /// An operand of the kernel: a matrix of rows x cols.
 struct PlanOperand {
-  std::string buffer;   ///< The user's name: a, b, c, d.
+  std::string buffer; ///< The user's name: a, b, c, d.
   Elem type = Elem::f16;
   Order order = Order::row;
-  Expr ld;              ///< Elements: a constant, or the variable `lda`, `ldb`, `ldc`, `ldd` of the user's operand.
-  unsigned align = 16;  ///< Bytes that every row (column) start is a multiple of: gcd of base alignment and ld bytes.
-  llvm::SMRange range;  ///< Of the spec.
+  Expr ld;             ///< Elements: a constant, or the variable `lda`, `ldb`, `ldc`, `ldd` of the user's operand.
+  unsigned align = 16; ///< Bytes that every row (column) start is a multiple of: gcd of base alignment and ld bytes.
+  llvm::SMRange range; ///< Of the spec.
 };
 
 struct Plan {
-  Spec spec;            ///< Complete: every field decided, reasons recorded.
+  Spec spec; ///< Complete: every field decided, reasons recorded.
   bool swapped = false;
 
   // The kernel's view.
-  Expr m, n, k;         ///< Constants, or the variables m, n, k of the *user's* problem (swapped: m is user's `n`).
-  PlanOperand a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n, as the kernel sees them (layouts flipped when swapped).
+  Expr m, n, k; ///< Constants, or the variables m, n, k of the *user's* problem (swapped: m is user's `n`).
+  PlanOperand a, b, c,
+      d; ///< a: m x k, b: k x n, c and d: m x n, as the kernel sees them (layouts flipped when swapped).
   int64_t blockM = 0, blockN = 0, blockK = 0;
-  int64_t warpM = 0, warpN = 0;    ///< mma: tile of one warp; wgmma: tile of one consumer warpgroup (M a multiple of 64).
+  int64_t warpM = 0, warpN = 0; ///< mma: tile of one warp; wgmma: tile of one consumer warpgroup (M a multiple of 64).
   int64_t clusterM = 1, clusterN = 1;
   RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's.
-  unsigned threads = 0;            ///< Of a CTA, producer warps included.
-  unsigned consumerWarpgroups = 0; ///< wgmma: warpgroups that multiply.
-  unsigned producerRegs = 0, consumerRegs = 0; ///< setmaxnreg values; 0 = not used.
-  int64_t sharedBytes = 0;         ///< Estimate that was checked against the target's limit.
+  unsigned threads = 0;                           ///< Of a CTA, producer warps included.
+  unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
+  unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.
+  int64_t sharedBytes = 0;                        ///< Estimate that was checked against the target's limit.
   /// Bytes one copy instruction moves: 16, 8, 4 (cp.async) or the element size (ld). TMA: 16.
   unsigned copyBytesA = 16, copyBytesB = 16;
   /// Conditions on the launch variables under which this plan is right (alignment of dynamic leading dimensions and
@@ -47,7 +49,7 @@ struct Plan {
 struct TargetLimits {
   int64_t sharedPerBlock; ///< Opt-in bytes: 166912 (sm_80), 101376 (sm_86, sm_89), 232448 (sm_90a).
   int64_t sharedPerSM;
-  unsigned sms;           ///< Typical, for the planner's wave estimate: 108, 84, 142, 132.
+  unsigned sms; ///< Typical, for the planner's wave estimate: 108, 84, 142, 132.
   unsigned maxThreads = 1024;
   unsigned registersPerSM = 65536;
 };

@@ -2,8 +2,8 @@
 /// do not fit into the L2 cache, medians over rounds.
 ///
 /// A contender is a function that enqueues one GEMM on buffer set i. Launches of 20 us and more are timed one by one
-/// with a pair of events; shorter ones in batches, captured into a graph where the driver can (so that neither side pays
-/// for its host code), else enqueued in a row. Both sides are always timed in the same way.
+/// with a pair of events; shorter ones in batches, captured into a graph where the driver can (so that neither side
+/// pays for its host code), else enqueued in a row. Both sides are always timed in the same way.
 #pragma once
 #include "gemmc/Run/Executor.h"
 #include "gemmc/Runtime/CublasLt.h"
@@ -15,8 +15,8 @@ struct BenchRequest {
   ProblemOptions problem;
   bool versusCublas = true;
   unsigned rounds = 11;
-  unsigned perRound = 5;     ///< Timings of each contender in a round.
-  unsigned finalists = 4;    ///< cuBLASLt algorithms that take part in the rounds, after each was timed briefly.
+  unsigned perRound = 5;  ///< Timings of each contender in a round.
+  unsigned finalists = 4; ///< cuBLASLt algorithms that take part in the rounds, after each was timed briefly.
   double warmUpSeconds = 0.3;
   std::string cublasLibrary; ///< Empty = the usual names.
 };
@@ -31,14 +31,14 @@ struct BenchReport {
   LaunchArgs args;
   ptx::LaunchInfo info;
   std::string device;
-  unsigned sets = 0;       ///< Of rotating buffers.
-  unsigned batch = 1;      ///< Launches in one timing.
-  bool graphs = false;     ///< Batches were graphs.
+  unsigned sets = 0;   ///< Of rotating buffers.
+  unsigned batch = 1;  ///< Launches in one timing.
+  bool graphs = false; ///< Batches were graphs.
   unsigned rounds = 0;
   BenchEntry ours;
-  std::vector<BenchEntry> cublas; ///< Finalists, best first; empty = not compared (see `remark`).
+  std::vector<BenchEntry> cublas;       ///< Finalists, best first; empty = not compared (see `remark`).
   std::optional<double> firstHeuristic; ///< Seconds of cuBLASLt's own first choice.
-  unsigned algorithms = 0; ///< That cuBLASLt offered.
+  unsigned algorithms = 0;              ///< That cuBLASLt offered.
   std::string remark;
   /// Best cuBLASLt median / our median: above 1 we are faster.
   std::optional<double> ratio() const;

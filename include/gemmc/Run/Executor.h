@@ -16,18 +16,18 @@ struct Code {
 struct LaunchChoice {
   uint64_t sampleClusters = 0; ///< Run only that many clusters, chosen by `seed` (emulator); 0 = the whole grid.
   uint64_t seed = 1;
-  bool timed = true;           ///< Measure again after the first launch, where launches are fast (GPU).
+  bool timed = true; ///< Measure again after the first launch, where launches are fast (GPU).
 };
 
 struct LaunchOutcome {
-  double seconds = 0;          ///< Of the kernels alone.
+  double seconds = 0; ///< Of the kernels alone.
   uint64_t clustersRun = 0, clustersTotal = 0;
   uint32_t ctasPerCluster = 1;
   bool sampled = false;
   /// The emulator's findings, printed with their PTX line; empty = clean.
   std::vector<std::string> findings;
-  bool incomplete = false;     ///< Something was not modelled: no verdict.
-  uint64_t bankConflicts = 0;  ///< Extra shared-memory wavefronts (emulator).
+  bool incomplete = false;    ///< Something was not modelled: no verdict.
+  uint64_t bankConflicts = 0; ///< Extra shared-memory wavefronts (emulator).
 };
 
 class Executor {

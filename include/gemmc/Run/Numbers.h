@@ -1,6 +1,6 @@
-/// Elements as numbers, and random numbers: what inputs and references are made of. Conversions are exact or round once,
-/// to nearest even, straight from double; they are written here and not taken from a compiler's half type, because they
-/// judge results.
+/// Elements as numbers, and random numbers: what inputs and references are made of. Conversions are exact or round
+/// once, to nearest even, straight from double; they are written here and not taken from a compiler's half type,
+/// because they judge results.
 #pragma once
 #include "gemmc/Support/Types.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -38,9 +38,9 @@ struct ProblemOptions {
   std::optional<double> alpha, beta;
   uint64_t seed = 1;
   InputKind kind = InputKind::integer;
-  int64_t defaultSize = 512;  ///< Of a dynamic size that is not given.
-  uint64_t misalign = 0;      ///< Bytes that all base addresses lie behind a multiple of 256.
-  bool inPlace = false;       ///< C and D share memory.
+  int64_t defaultSize = 512; ///< Of a dynamic size that is not given.
+  uint64_t misalign = 0;     ///< Bytes that all base addresses lie behind a multiple of 256.
+  bool inPlace = false;      ///< C and D share memory.
   uint64_t maxBytes = uint64_t(32) << 30;
 };
 

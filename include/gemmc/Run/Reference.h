@@ -3,8 +3,8 @@
 ///
 /// The bound, for K products accumulated in any order with unit roundoff u (truncation included):
 ///     |acc - sum| <= g * S,  S = sum |a||b|,  g = n u / (1 - n u)
-///     f32: u = 2^-23, n = K + 2.   f16: u = 2^-10, n = ceil(K / 8) + 2, as the tensor cores add at least eight products
-///     before they round to f16; their inner adder is covered by K 2^-23 more.
+///     f32: u = 2^-23, n = K + 2.   f16: u = 2^-10, n = ceil(K / 8) + 2, as the tensor cores add at least eight
+///     products before they round to f16; their inner adder is covered by K 2^-23 more.
 /// The epilogue adds 2^-22 (|alpha| (|sum| + g S) + |beta c|) for its f32 operations, the store 2^-p of the magnitude
 /// (p = significant bits of D's type) and half a smallest subnormal.
 #pragma once

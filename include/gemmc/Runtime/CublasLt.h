@@ -28,7 +28,8 @@ public:
   static constexpr uint64_t workspaceLimit = uint64_t(128) << 20;
 
   /// Tries libcublasLt.so.13, .12, and /usr/local/cuda/lib64, or only `library` when one is given.
-  static Outcome<std::shared_ptr<const CublasLt>> load(std::shared_ptr<const Device> device, llvm::StringRef library = "");
+  static Outcome<std::shared_ptr<const CublasLt>> load(std::shared_ptr<const Device> device,
+                                                       llvm::StringRef library = "");
   ~CublasLt();
   const cuda::LtTable &api() const { return table; }
   uint64_t version() const { return versionNumber; }
@@ -47,7 +48,8 @@ private:
 /// One problem with all the algorithms that the heuristic offers for it, best guess first.
 class CublasMatmul {
 public:
-  static Outcome<std::unique_ptr<CublasMatmul>> create(std::shared_ptr<const CublasLt> library, const CublasProblem &problem);
+  static Outcome<std::unique_ptr<CublasMatmul>> create(std::shared_ptr<const CublasLt> library,
+                                                       const CublasProblem &problem);
   ~CublasMatmul();
   unsigned algorithms() const { return results.size(); }
   int algorithmId(unsigned index) const; ///< cuBLASLt's number of the kernel family.

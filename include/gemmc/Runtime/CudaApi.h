@@ -52,7 +52,15 @@ struct alignas(64) TensorMap {
 };
 /// CUtensorMapDataType.
 enum TensorType : int {
-  mapU8 = 0, mapU16 = 1, mapU32 = 2, mapS32 = 3, mapF16 = 6, mapF32 = 7, mapF64 = 8, mapBF16 = 9, mapTF32 = 11
+  mapU8 = 0,
+  mapU16 = 1,
+  mapU32 = 2,
+  mapS32 = 3,
+  mapF16 = 6,
+  mapF32 = 7,
+  mapF64 = 8,
+  mapBF16 = 9,
+  mapTF32 = 11
 };
 enum TensorPromotion : int { promoteNone = 0, promote64B = 1, promote128B = 2, promote256B = 3 };
 
@@ -112,7 +120,7 @@ struct LtTable {
 #define GEMMC_CUBLASLT(Member, Symbol, Params) LtStatus(*Member) Params = nullptr;
 #include "gemmc/Runtime/CudaFunctions.def"
 #undef GEMMC_CUBLASLT
-  size_t (*getVersion)() = nullptr;              ///< cublasLtGetVersion
+  size_t (*getVersion)() = nullptr;                 ///< cublasLtGetVersion
   const char *(*getStatusName)(LtStatus) = nullptr; ///< cublasLtGetStatusName
 };
 

@@ -12,10 +12,10 @@ namespace gemmc {
 
 struct Failure {
   Diag id{};
-  std::vector<std::string> args; ///< At most six.
+  std::vector<std::string> args;  ///< At most six.
   std::vector<std::string> hints; ///< Shown as notes: what to do, or what a log said.
-  int code = 0;                  ///< CUresult or cublasStatus_t; 0 when no call failed.
-  bool contextDead = false;      ///< A sticky error: every later call in this context fails with it.
+  int code = 0;                   ///< CUresult or cublasStatus_t; 0 when no call failed.
+  bool contextDead = false;       ///< A sticky error: every later call in this context fails with it.
 
   template <typename... Args> static Failure make(Diag id, const Args &...args) {
     if (diagObserver)

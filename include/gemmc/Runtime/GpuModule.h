@@ -21,7 +21,8 @@ public:
   const Expr *unmet(const LaunchArgs &args) const { return firstUnmet(launchInfo, args, devicePtr->sms); }
 
   /// Enqueues all kernels on `stream`. No allocation on the device, no synchronisation: it may be captured into a
-  /// graph. Arguments are checked first (checkArgs), then requirements (launch_requirement). M or N of 0 launches nothing.
+  /// graph. Arguments are checked first (checkArgs), then requirements (launch_requirement). M or N of 0 launches
+  /// nothing.
   MaybeFailure launch(cuda::Stream stream, const LaunchArgs &args) const;
 
 private:

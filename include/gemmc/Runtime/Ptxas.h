@@ -28,9 +28,9 @@ struct PtxasResult {
 };
 
 struct PtxasOptions {
-  std::string program;       ///< Empty = findPtxas().
-  std::string target;        ///< Empty = the `.target` of the text.
-  unsigned seconds = 120;    ///< Of processor time.
+  std::string program;                 ///< Empty = findPtxas().
+  std::string target;                  ///< Empty = the `.target` of the text.
+  unsigned seconds = 120;              ///< Of processor time.
   uint64_t memory = uint64_t(8) << 30; ///< Bytes of address space.
 };
 

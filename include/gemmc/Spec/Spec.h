@@ -28,9 +28,9 @@ enum class StoreKind : uint8_t { direct, staged };
 /// A value with its place and origin.
 template <typename T> struct Field {
   T value{};
-  bool given = false;   ///< Written by the user (file or --set); false = auto.
-  llvm::SMRange range;  ///< The value's text; invalid when it was not given.
-  std::string reason;   ///< Why the planner chose it; empty when given.
+  bool given = false;  ///< Written by the user (file or --set); false = auto.
+  llvm::SMRange range; ///< The value's text; invalid when it was not given.
+  std::string reason;  ///< Why the planner chose it; empty when given.
   const T &operator*() const { return value; }
   void decide(T chosen, std::string why) {
     if (!given) {
@@ -56,15 +56,15 @@ struct Scale {
 struct OperandSpec {
   Field<Elem> type;
   Field<Order> layout;
-  Field<Size> ld;          ///< Elements; >= the extent along the contiguous direction.
-  Field<unsigned> align;   ///< Bytes the base pointer is a multiple of (element size .. 128).
+  Field<Size> ld;        ///< Elements; >= the extent along the contiguous direction.
+  Field<unsigned> align; ///< Bytes the base pointer is a multiple of (element size .. 128).
 };
 
 struct Spec {
   Field<std::string> name; ///< Of the kernel: [a-z_][a-z0-9_]{0,62}.
   Field<Target> target;
   Field<Size> m, n, k;
-  OperandSpec a, b, c, d;  ///< a: m x k, b: k x n, c and d: m x n.
+  OperandSpec a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n.
   Field<Elem> accumulator;
   Field<Scale> alpha, beta;
   Field<std::array<int64_t, 3>> block;   ///< Block tile [m, n, k] of one CTA.
@@ -76,9 +76,9 @@ struct Spec {
   Field<Schedule> schedule;
   Field<Swizzle> swizzle;
   Field<RasterOrder> rasterOrder;
-  Field<int64_t> rasterGroup;   ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
+  Field<int64_t> rasterGroup; ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
   Field<Persistence> persistent;
-  Field<StoreKind> store;       ///< How the epilogue writes D.
+  Field<StoreKind> store;          ///< How the epilogue writes D.
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
 
@@ -89,8 +89,8 @@ struct Override {
 /// Splits the argument of `--set`; reports and gives nullopt when it has no `=` or no path.
 std::optional<Override> parseOverride(llvm::StringRef text, Diags &diags);
 
-/// Reads a spec from YAML `text` (a source held by `diags`) and applies the overrides. All problems are reported; nullopt
-/// when one of them is an error. `baseName` (from the file name) becomes the kernel's name when none is given.
+/// Reads a spec from YAML `text` (a source held by `diags`) and applies the overrides. All problems are reported;
+/// nullopt when one of them is an error. `baseName` (from the file name) becomes the kernel's name when none is given.
 std::optional<Spec> readSpec(llvm::StringRef text, llvm::ArrayRef<Override> overrides, Diags &diags,
                              llvm::StringRef baseName = "gemm");
 /// The complete YAML of a spec, a reason behind each decided field as a comment. readSpec(printSpec(s)) gives the same

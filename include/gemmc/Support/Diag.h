@@ -50,8 +50,12 @@ struct Problem {
   template <typename... Args> Problem &note(Diag noteId, llvm::SMRange where, Args &&...args) {
     if (diagObserver)
       diagObserver(noteId);
-    notes.push_back(Problem{noteId, severityOf(noteId), where,
-                            llvm::formatv(textOf(noteId).data(), std::forward<Args>(args)...).str(), {}, {}});
+    notes.push_back(Problem{noteId,
+                            severityOf(noteId),
+                            where,
+                            llvm::formatv(textOf(noteId).data(), std::forward<Args>(args)...).str(),
+                            {},
+                            {}});
     return *this;
   }
 };
@@ -64,8 +68,8 @@ public:
   llvm::StringRef addSource(llvm::StringRef name, llvm::StringRef text);
 
   template <typename... Args> Problem &report(Diag id, llvm::SMRange range, Args &&...args) {
-    return add(Problem{id, severityOf(id), range,
-                       llvm::formatv(textOf(id).data(), std::forward<Args>(args)...).str(), {}, {}});
+    return add(Problem{
+        id, severityOf(id), range, llvm::formatv(textOf(id).data(), std::forward<Args>(args)...).str(), {}, {}});
   }
 
   bool hasErrors() const { return errors != 0; }

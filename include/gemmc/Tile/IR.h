@@ -1,8 +1,8 @@
 /// The tile IR: a kernel as block tiles, shared buffers with stages and swizzles, barriers, warp roles and asynchronous
 /// copies. Passes rewrite it from a plain loop nest to the form that `Lower` turns into PTX, one decision a pass.
 ///
-/// Everything is an operation: one row of `Ops.def` (a subject, keyed attributes, perhaps a body), so printer, parser and
-/// the structural half of the verifier are one walk over that table. Text form:
+/// Everything is an operation: one row of `Ops.def` (a subject, keyed attributes, perhaps a body), so printer, parser
+/// and the structural half of the verifier are one walk over that table. Text form:
 ///
 ///     kernel gemm target=sm_90a threads=384 stages=4 schedule=cooperative {
 ///       tensor A buffer=a type=bf16 rows=m cols=k order=row ld=lda align=16
@@ -111,8 +111,8 @@ void walk(const std::vector<Op> &body, llvm::function_ref<void(const Op &)> visi
 std::string print(const Kernel &kernel);
 /// Reads the text form (a source held by `diags`). print(parse(print(k))) == print(k).
 std::optional<Kernel> parse(llvm::StringRef text, Diags &diags);
-/// Names are declared before use and of the right kind, indices fit, variables are in scope, roles do not overlap, cursors
-/// and barriers have as many stages as what they index.
+/// Names are declared before use and of the right kind, indices fit, variables are in scope, roles do not overlap,
+/// cursors and barriers have as many stages as what they index.
 bool verify(const Kernel &kernel, Diags &diags);
 
 } // namespace gemmc::tile

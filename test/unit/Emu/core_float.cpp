@@ -1,8 +1,8 @@
 // Floating-point instructions against the host's arithmetic, on edge values.
 #include "core_harness.h"
 #include <bit>
-#include <cmath>
 #include <cfenv>
+#include <cmath>
 #include <functional>
 
 namespace gemmc::emu::test {
@@ -60,9 +60,8 @@ TEST(EmuFloat, Arithmetic) {
 TEST(EmuFloat, Modifiers) {
   check32("add.ftz.f32 %d, %a, %b;", [](float a, float b, float) { return bitsOf(flush(flush(a) + flush(b))); });
   check32("mul.sat.f32 %d, %a, %b;", [](float a, float b, float) { return bitsOf(saturate(a * b)); });
-  check32("fma.rn.ftz.sat.f32 %d, %a, %b, %c;", [](float a, float b, float c) {
-    return bitsOf(flush(saturate(std::fma(flush(a), flush(b), flush(c)))));
-  });
+  check32("fma.rn.ftz.sat.f32 %d, %a, %b, %c;",
+          [](float a, float b, float c) { return bitsOf(flush(saturate(std::fma(flush(a), flush(b), flush(c))))); });
 }
 
 TEST(EmuFloat, DirectedRounding) {
@@ -133,7 +132,8 @@ TEST(EmuFloat, Double) {
   auto check = [&](const std::string &code, const std::function<double(double, double, double)> &expected) {
     auto got = test.run(code, 64, 64, 64, 64);
     for (size_t i = 0; i < got.size(); ++i) {
-      double want = expected(std::bit_cast<double>(test.a[i]), std::bit_cast<double>(test.b[i]), std::bit_cast<double>(test.c[i]));
+      double want = expected(std::bit_cast<double>(test.a[i]), std::bit_cast<double>(test.b[i]),
+                             std::bit_cast<double>(test.c[i]));
       double have = std::bit_cast<double>(got[i]);
       ASSERT_TRUE(want == have || (want != want && have != have)) << code << " " << want << " " << have;
     }
@@ -151,8 +151,7 @@ TEST(EmuFloat, Double) {
 namespace {
 double halfValue(uint32_t bits) {
   int e = bits >> 10 & 31;
-  double size = e == 31 ? (bits & 1023 ? NAN : INFINITY)
-                        : std::ldexp((bits & 1023) + (e ? 1024 : 0), (e ? e : 1) - 25);
+  double size = e == 31 ? (bits & 1023 ? NAN : INFINITY) : std::ldexp((bits & 1023) + (e ? 1024 : 0), (e ? e : 1) - 25);
   return bits & 0x8000 ? -size : size;
 }
 /// Nearest f16, ties to even, by search among all of them.
@@ -204,8 +203,8 @@ TEST(EmuFloat, HalfFusedRoundsOnce) {
 TEST(EmuFloat, PackedHalves) {
   LaneTest test;
   test.a = {0x3c004000}, test.b = {0x40004200}, test.c = {0xbc003c00};
-  EXPECT_EQ(test.run("add.f16x2 %d, %a, %b;", 32, 32)[0], 0x42004500u);         // 1+2, 2+3
-  EXPECT_EQ(test.run("fma.rn.f16x2 %d, %a, %b, %c;", 32, 32)[0], 0x3c004700u);  // 1*2-1, 2*3+1
+  EXPECT_EQ(test.run("add.f16x2 %d, %a, %b;", 32, 32)[0], 0x42004500u);        // 1+2, 2+3
+  EXPECT_EQ(test.run("fma.rn.f16x2 %d, %a, %b, %c;", 32, 32)[0], 0x3c004700u); // 1*2-1, 2*3+1
   EXPECT_EQ(test.run("max.f16x2 %d, %a, %c;", 32, 32)[0], 0x3c004000u);
   EXPECT_EQ(test.run("neg.f16x2 %d, %a;", 32, 32)[0], 0xbc00c000u);
   test.a = {0x3f804000}, test.b = {0x40004040}, test.c = {0xbf803f80};

@@ -1,23 +1,30 @@
-/// Runs PTX bodies on the emulator. A body is wrapped into the kernel `k` with one pointer parameter, `out`, whose value
-/// is in `%out`, and with `%t` the thread's linear index; whole modules run as they are.
+/// Runs PTX bodies on the emulator. A body is wrapped into the kernel `k` with one pointer parameter, `out`, whose
+/// value is in `%out`, and with `%t` the thread's linear index; whole modules run as they are.
 #pragma once
 #include "gemmc/Emu/Emulator.h"
-#include "gtest/gtest.h"
 #include "llvm/Support/raw_ostream.h"
+#include "gtest/gtest.h"
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace gemmc::emu::test {
 
-struct Run {
+/// Rows that occurred in a kernel which ran to its end without a finding; core_coverage.cpp looks at it.
+inline std::set<ptx::Op> &executedRows() {
+  static std::set<ptx::Op> rows;
+  return rows;
+}
+
+struct Trial {
   Memory memory;
   LaunchParams params;
   Options options;
   Result result;
   std::string problems; ///< Of the parser.
 
-  Run() {
+  Trial() {
     params.block = {32, 1, 1};
     options.threads = 1;
   }
@@ -40,7 +47,8 @@ struct Run {
   /// Runs the kernel `k` of a module without its head (`.version` and `.target`).
   Result &module(const std::string &text, const std::string &target = "sm_90a") {
     Diags diags;
-    llvm::StringRef source = diags.addSource("test.ptx", ".version 8.6\n.target " + target + "\n.address_size 64\n" + text);
+    llvm::StringRef source =
+        diags.addSource("test.ptx", ".version 8.6\n.target " + target + "\n.address_size 64\n" + text);
     std::optional<ptx::Module> parsed = ptx::parse(source, diags);
     llvm::raw_string_ostream stream(problems);
     diags.print(stream);
@@ -53,13 +61,18 @@ struct Run {
       ADD_FAILURE() << "no kernel `k`";
       return result;
     }
-    return result = kernel->launch(params, memory, options);
+    result = kernel->launch(params, memory, options);
+    if (result.verdict == Verdict::clean)
+      for (const ptx::Stmt &stmt : parsed->find("k")->body)
+        if (stmt.kind == ptx::Stmt::Instruction)
+          executedRows().insert(stmt.inst.op);
+    return result;
   }
   /// `head`: declarations in front of the kernel; `regs`: declarations in it.
   Result &body(const std::string &regs, const std::string &code, const std::string &head = "",
                const std::string &directives = "") {
-    return module(head + "\n.visible .entry k(.param .u64 out)\n" + directives + "{\n.reg .b64 %out;\n.reg .b32 %t, %t1, %t2;\n" +
-                  regs + R"(
+    return module(head + "\n.visible .entry k(.param .u64 out)\n" + directives +
+                  "{\n.reg .b64 %out;\n.reg .b32 %t, %t1, %t2;\n" + regs + R"(
 ld.param.u64 %out, [out];
 mov.u32 %t, %tid.x;
 mov.u32 %t1, %tid.y;
@@ -75,14 +88,15 @@ mad.lo.u32 %t, %t1, %t2, %t;
   }
 };
 
-/// Lane-wise instruction: `code` computes `%d` of width `outBits` from `%a`, `%b`, `%c`, filled from the inputs by thread.
+/// Lane-wise instruction: `code` computes `%d` of width `outBits` from `%a`, `%b`, `%c`, filled from the inputs by
+/// thread.
 struct LaneTest {
   std::vector<uint64_t> a, b, c;
 
   /// One element a thread; register widths in bits.
   std::vector<uint64_t> run(const std::string &code, unsigned outBits, unsigned aBits, unsigned bBits = 32,
                             unsigned cBits = 32) {
-    Run r;
+    Trial r;
     size_t count = a.size();
     b.resize(count), c.resize(count);
     uint64_t out = r.buffer(std::vector<uint64_t>(count, 0));

@@ -5,11 +5,31 @@
 namespace gemmc::emu::test {
 namespace {
 
-const std::vector<uint64_t> edges = {0,          1,          2,          3,          31,         32,
-                                     33,         63,         64,         0x7f,       0x80,       0xff,
-                                     0x100,      0x7fff,     0x8000,     0xffff,     0x12345678, 0x7fffffff,
-                                     0x80000000, 0xfffffffe, 0xffffffff, 0x123456789abcdef0,
-                                     0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff};
+const std::vector<uint64_t> edges = {0,
+                                     1,
+                                     2,
+                                     3,
+                                     31,
+                                     32,
+                                     33,
+                                     63,
+                                     64,
+                                     0x7f,
+                                     0x80,
+                                     0xff,
+                                     0x100,
+                                     0x7fff,
+                                     0x8000,
+                                     0xffff,
+                                     0x12345678,
+                                     0x7fffffff,
+                                     0x80000000,
+                                     0xfffffffe,
+                                     0xffffffff,
+                                     0x123456789abcdef0,
+                                     0x7fffffffffffffff,
+                                     0x8000000000000000,
+                                     0xffffffffffffffff};
 
 /// All pairs, in chunks of a block; the third operand takes turns.
 void checkPairs(const std::string &code, unsigned outBits, unsigned aBits, unsigned bBits, unsigned cBits,
@@ -68,7 +88,9 @@ template <typename T> void checkSigned(const std::string &type) {
 
 template <typename T, typename D> void checkWide(const std::string &type) {
   constexpr unsigned n = sizeof(T) * 8;
-  auto product = [](uint64_t a, uint64_t b) { return static_cast<uint64_t>(D(static_cast<T>(a)) * D(static_cast<T>(b))); };
+  auto product = [](uint64_t a, uint64_t b) {
+    return static_cast<uint64_t>(D(static_cast<T>(a)) * D(static_cast<T>(b)));
+  };
   checkPairs("mul.wide." + type + " %d, %a, %b;", 2 * n, n, n, 32,
              [&](uint64_t a, uint64_t b, uint64_t) { return product(a, b); });
   checkPairs("mad.wide." + type + " %d, %a, %b, %c;", 2 * n, n, n, 2 * n,
@@ -95,9 +117,7 @@ TEST(EmuInteger, Wide) {
 }
 
 TEST(EmuInteger, Saturation) {
-  auto clamp = [](int64_t value) {
-    return static_cast<uint64_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX));
-  };
+  auto clamp = [](int64_t value) { return static_cast<uint64_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX)); };
   checkPairs("add.sat.s32 %d, %a, %b;", 32, 32, 32, 32,
              [&](uint64_t a, uint64_t b, uint64_t) { return clamp(int64_t(int32_t(a)) + int32_t(b)); });
   checkPairs("sub.sat.s32 %d, %a, %b;", 32, 32, 32, 32,
@@ -126,7 +146,8 @@ TEST(EmuInteger, Logic) {
     checkPairs("and" + type, n, n, n, 32, [](uint64_t a, uint64_t b, uint64_t) { return a & b; });
     checkPairs("or" + type, n, n, n, 32, [](uint64_t a, uint64_t b, uint64_t) { return a | b; });
     checkPairs("xor" + type, n, n, n, 32, [](uint64_t a, uint64_t b, uint64_t) { return a ^ b; });
-    checkPairs("not.b" + std::to_string(n) + " %d, %a;", n, n, n, 32, [](uint64_t a, uint64_t, uint64_t) { return ~a; });
+    checkPairs("not.b" + std::to_string(n) + " %d, %a;", n, n, n, 32,
+               [](uint64_t a, uint64_t, uint64_t) { return ~a; });
   }
   checkPairs("and.pred %d, %a, %b;", 1, 1, 1, 32, [](uint64_t a, uint64_t b, uint64_t) { return a && b; });
   checkPairs("or.pred %d, %a, %b;", 1, 1, 1, 32, [](uint64_t a, uint64_t b, uint64_t) { return a || b; });
@@ -204,10 +225,12 @@ TEST(EmuInteger, BitFields) {
 
 TEST(EmuInteger, Counting) {
   checkPairs("popc.b32 %d, %a;", 32, 32, 32, 32, [](uint64_t a, uint64_t, uint64_t) { return __builtin_popcount(a); });
-  checkPairs("popc.b64 %d, %a;", 32, 64, 32, 32, [](uint64_t a, uint64_t, uint64_t) { return __builtin_popcountll(a); });
+  checkPairs("popc.b64 %d, %a;", 32, 64, 32, 32,
+             [](uint64_t a, uint64_t, uint64_t) { return __builtin_popcountll(a); });
   checkPairs("clz.b32 %d, %a;", 32, 32, 32, 32,
              [](uint64_t a, uint64_t, uint64_t) { return uint32_t(a) ? __builtin_clz(a) : 32; });
-  checkPairs("clz.b64 %d, %a;", 32, 64, 32, 32, [](uint64_t a, uint64_t, uint64_t) { return a ? __builtin_clzll(a) : 64; });
+  checkPairs("clz.b64 %d, %a;", 32, 64, 32, 32,
+             [](uint64_t a, uint64_t, uint64_t) { return a ? __builtin_clzll(a) : 64; });
   auto reversed = [](unsigned n) {
     return [=](uint64_t a, uint64_t, uint64_t) {
       uint64_t d = 0;

@@ -1,6 +1,6 @@
 // The builder writes what it is told, and refuses what no row of the table takes.
-#include "Text.h"
 #include "gemmc/PTX/Builder.h"
+#include "Text.h"
 #include "gtest/gtest.h"
 
 using namespace gemmc;

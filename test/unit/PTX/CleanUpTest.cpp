@@ -178,6 +178,17 @@ TEST(FoldConstants, ResolvesBranches) {
     st.shared.u32 [%r0], 6;)");
 }
 
+TEST(FoldConstants, WritesKnownFlagsOfWgmma) {
+  becomes(foldConstants, R"(
+    setp.ne.u32 %p0, 0, 0;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %p0, 1, 1, 0, 0;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %p1, 1, 1, 0, 0;)",
+          R"(
+    setp.ne.u32 %p0, 0, 0;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, 0, 1, 1, 0, 0;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %p1, 1, 1, 0, 0;)");
+}
+
 TEST(FoldConstants, LeavesLoopVariablesAlone) {
   stays(foldConstants, R"(
     mov.u32 %r0, 0;

@@ -68,7 +68,8 @@ TEST(Parser, RowsAreChosenByTheirOperands) {
   EXPECT_EQ(op("cvt.rn.f16.f32 h, f;"), "CvtHalf");
   EXPECT_EQ(op("cvt.rn.sat.f16.f32 h, f;"), "Cvt");
   EXPECT_EQ(op("wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, d, e, p, 1, 1, 0, 0;"), "WgmmaF16");
-  EXPECT_EQ(op("wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, {r, s, t, u}, e, p, 1, 1, 0;"), "WgmmaF16Reg");
+  EXPECT_EQ(op("wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, {r, s, t, u}, e, p, 1, 1, 0;"),
+            "WgmmaF16Reg");
 }
 
 TEST(Parser, OptionalOperandsFindTheirPlaces) {
@@ -83,7 +84,8 @@ TEST(Parser, OptionalOperandsFindTheirPlaces) {
 }
 
 TEST(Parser, NestedScopesAreFlattenedWithNewNames) {
-  auto module = read("{ .reg .b32 r; L: mov.b32 r, 1; bra L; }\n{ .reg .b32 r; L: mov.b32 r, 2; bra L; bra M; }\nM: ret;");
+  auto module =
+      read("{ .reg .b32 r; L: mov.b32 r, 1; bra L; }\n{ .reg .b32 r; L: mov.b32 r, 2; bra L; bra M; }\nM: ret;");
   std::string text = print(*module);
   EXPECT_NE(text.find("mov.b32 r_1, 1"), std::string::npos) << text;
   EXPECT_NE(text.find("mov.b32 r_2, 2"), std::string::npos) << text;

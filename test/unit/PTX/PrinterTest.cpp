@@ -97,7 +97,7 @@ TEST(Printer, RegistersAreGroupedWhereThatDeclaresNoOther) {
   Module module = sample();
   Builder b(module.functions[0]);
   auto r = b.regs(Type::b32, "r", 3);
-  Val wide = b.reg(Type::b64, "r7");                       // shares the stem: no range may cover it
+  Val wide = b.reg(Type::b64, "r7"); // shares the stem: no range may cover it
   Val far = b.reg(Type::b32, "far100"), lone = b.reg(Type::b32, "lone1"), unused = b.reg(Type::b32, "unused");
   b("mov.b32", r[0], r[1]);
   b("mov.b32", r[2], far);

@@ -10,8 +10,8 @@ using namespace llvm;
 namespace gemmc::ptx::test {
 namespace {
 
-constexpr Type registerTypes[] = {Type::pred, Type::b8, Type::b16, Type::b32, Type::b64, Type::b128, Type::f16,
-                                  Type::f16x2, Type::f32, Type::f64};
+constexpr Type registerTypes[] = {Type::pred, Type::b8,  Type::b16,   Type::b32, Type::b64,
+                                  Type::b128, Type::f16, Type::f16x2, Type::f32, Type::f64};
 
 /// Registers and variables that lines may use.
 std::string declarations(unsigned version) {
@@ -244,7 +244,8 @@ std::string moduleOf(ArrayRef<std::string> lines, StringRef target, unsigned ver
                       "\n.address_size 64\n.const .align 16 .b8 constants[64];\n")
                          .str();
   for (unsigned kernel = 0; !lines.empty(); ++kernel) {
-    text += ".visible .entry k" + std::to_string(kernel) + "(.param .align 64 .b8 map[128]) {\n" + declarations(version);
+    text +=
+        ".visible .entry k" + std::to_string(kernel) + "(.param .align 64 .b8 map[128]) {\n" + declarations(version);
     size_t count = StringRef(lines.front()).starts_with("wgmma.mma") ? 1 : std::min<size_t>(lines.size(), 32);
     for (const std::string &line : lines.take_front(count))
       text += line + "\n";

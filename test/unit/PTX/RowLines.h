@@ -17,7 +17,8 @@ struct RowLine {
 /// Lines for all rows. `missing` gets "Row.choice" for each choice for which no verified line was found.
 std::vector<RowLine> allRowLines(std::vector<std::string> &missing);
 
-/// A module whose kernels declare what the lines use: a wgmma for itself (it binds many registers), other lines together.
+/// A module whose kernels declare what the lines use: a wgmma for itself (it binds many registers), other lines
+/// together.
 std::string moduleOf(llvm::ArrayRef<std::string> lines, llvm::StringRef target, unsigned version);
 
 /// Parses, and fails the test with the problems when it cannot.

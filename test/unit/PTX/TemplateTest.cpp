@@ -1,5 +1,5 @@
 // Templates are PTX with typed holes: read before they are filled, expanded under fresh names, replaced by a directory.
-#include "Templates.h"
+#include "../../../lib/PTX/Templates.h"
 #include "Text.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"

@@ -4,7 +4,8 @@
 
 namespace gemmc::ptx::test {
 
-/// A kernel on sm_90a (or `target`) with registers p, q (pred), h (b16), r, s, t, u (b32), f, g (f32), d, e (b64), x, y (f64).
+/// A kernel on sm_90a (or `target`) with registers p, q (pred), h (b16), r, s, t, u (b32), f, g (f32), d, e (b64), x, y
+/// (f64).
 inline std::string kernel(llvm::StringRef body, llvm::StringRef target = "sm_90a", llvm::StringRef version = "8.3") {
   return (".version " + version + "\n.target " + target + "\n.address_size 64\n" +
           ".visible .entry k(.param .u64 in, .param .align 64 .b8 map[128])\n{\n" +

@@ -42,18 +42,19 @@ TEST(Verifier, Targets) {
 }
 
 TEST(Verifier, ModifiersThatBelongTogether) {
-  expect({{"add.sat.s32 r, s, 1;", ""},
-          {"add.sat.u32 r, s, 1;", "`.sat` goes only with `.s32` in `add.sat.u32`"},
-          {"add.ftz.f64 x, y, y;", "`.ftz` goes only with `.f32`, `.f16` or `.f16x2`"},
-          {"setp.lo.s32 p, r, s;", "`.lo` goes only with `.u16`, `.u32` or `.u64`"},
-          {"setp.lt.b32 p, r, s;", "`.lt` does not go with `.b16`, `.b32` or `.b64`"},
-          {"ld.relaxed.u32 r, [d];", "`.relaxed` goes only with `.cta`, `.cluster`, `.gpu` or `.sys`"},
-          {"ld.gpu.u32 r, [d];", "`.gpu` goes only with `.relaxed` or `.acquire`"},
-          {"atom.global.add.f16x2 r, [d], r;", "`.f16x2` goes only with `.noftz`"},
-          {"rcp.approx.f64 x, y;", "`.approx` goes only with `.ftz`"},
-          {"set.lo.u32.s32 r, s, t;", "`.lo` does not go with `.s32`"},
-          {"set.eq.ftz.f32.s32 f, s, t;", "`.ftz` does not go with `.s32`"},
-          {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [d], [r], 16;", "`.f16` goes only with `.noftz`"}});
+  expect(
+      {{"add.sat.s32 r, s, 1;", ""},
+       {"add.sat.u32 r, s, 1;", "`.sat` goes only with `.s32` in `add.sat.u32`"},
+       {"add.ftz.f64 x, y, y;", "`.ftz` goes only with `.f32`, `.f16` or `.f16x2`"},
+       {"setp.lo.s32 p, r, s;", "`.lo` goes only with `.u16`, `.u32` or `.u64`"},
+       {"setp.lt.b32 p, r, s;", "`.lt` does not go with `.b16`, `.b32` or `.b64`"},
+       {"ld.relaxed.u32 r, [d];", "`.relaxed` goes only with `.cta`, `.cluster`, `.gpu` or `.sys`"},
+       {"ld.gpu.u32 r, [d];", "`.gpu` goes only with `.relaxed` or `.acquire`"},
+       {"atom.global.add.f16x2 r, [d], r;", "`.f16x2` goes only with `.noftz`"},
+       {"rcp.approx.f64 x, y;", "`.approx` goes only with `.ftz`"},
+       {"set.lo.u32.s32 r, s, t;", "`.lo` does not go with `.s32`"},
+       {"set.eq.ftz.f32.s32 f, s, t;", "`.ftz` does not go with `.s32`"},
+       {"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [d], [r], 16;", "`.f16` goes only with `.noftz`"}});
 }
 
 TEST(Verifier, TypesOfRegisters) {
@@ -130,28 +131,30 @@ TEST(Verifier, LengthsOfVectors) {
 }
 
 TEST(Verifier, ValuesOfImmediates) {
-  expect({{"cp.async.cg.shared.global [r], [d], 8;", "operand `size` of `cp.async.cg.shared.global` is 8; it must be 16 with .cg"},
-          {"cp.async.ca.shared.global [r], [d], 12;", "it must be 4, 8 or 16"},
-          {"cp.async.ca.shared.global [r], [d], 8, 9;", "it must be 0 to 8"},
-          {"cp.async.cg.shared.global [r], [d], 4, p;", "16 with .cg"},
-          {"cp.async.wait_group -1;", "a number of groups"},
-          {"cp.async.bulk.prefetch.L2.global [d], 8;", "a multiple of 16"},
-          {"cp.async.bulk.global.shared::cta.bulk_group [d], [r], 20;", "a multiple of 16"},
-          {"bar.sync 16;", "a barrier, 0 to 15"},
-          {"bar.sync 1, 48;", "a multiple of 32 up to 1024"},
-          {"bar.red.and.pred p, 16, q;", "a barrier, 0 to 15"},
-          {"mbarrier.init.shared.b64 [r], 0;", "a count, 1 to 2^20 - 1"},
-          {"mbarrier.try_wait.parity.shared::cta.b64 p, [r], 2;", "operand `parity`"},
-          {"setmaxnreg.inc.sync.aligned.u32 236;", "a multiple of 8 from 24 to 256"},
-          {"nanosleep.u32 1000001;", "at most 1000000 ns"},
-          {"lop3.b32 r, s, t, u, 256;", "a table of 8 bits"},
-          {"tensormap.replace.tile.box_dim.global.b1024.b32 [d], 5, r;", "a dimension, 0 to 4"},
-          {"fence.proxy.tensormap::generic.acquire.gpu [d], 64;", "128, the bytes of a tensor map"},
-          {"tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [d], [r], 64;", "128"},
-          {"wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, d, e, p, 2, 1, 0, 0;", "operand `scalea`"},
-          {"wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, d, e, p, 1, 1, 0, 2;", "operand `transb`"},
-          {"wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, d, e, 2, 1, 1, 0, 0;", "an immediate is 0 or 1"},
-          {"wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.s8 {r, s, t, u}, d, e, p;", "of mixed types"}});
+  expect(
+      {{"cp.async.cg.shared.global [r], [d], 8;",
+        "operand `size` of `cp.async.cg.shared.global` is 8; it must be 16 with .cg"},
+       {"cp.async.ca.shared.global [r], [d], 12;", "it must be 4, 8 or 16"},
+       {"cp.async.ca.shared.global [r], [d], 8, 9;", "it must be 0 to 8"},
+       {"cp.async.cg.shared.global [r], [d], 4, p;", "16 with .cg"},
+       {"cp.async.wait_group -1;", "a number of groups"},
+       {"cp.async.bulk.prefetch.L2.global [d], 8;", "a multiple of 16"},
+       {"cp.async.bulk.global.shared::cta.bulk_group [d], [r], 20;", "a multiple of 16"},
+       {"bar.sync 16;", "a barrier, 0 to 15"},
+       {"bar.sync 1, 48;", "a multiple of 32 up to 1024"},
+       {"bar.red.and.pred p, 16, q;", "a barrier, 0 to 15"},
+       {"mbarrier.init.shared.b64 [r], 0;", "a count, 1 to 2^20 - 1"},
+       {"mbarrier.try_wait.parity.shared::cta.b64 p, [r], 2;", "operand `parity`"},
+       {"setmaxnreg.inc.sync.aligned.u32 236;", "a multiple of 8 from 24 to 256"},
+       {"nanosleep.u32 1000001;", "at most 1000000 ns"},
+       {"lop3.b32 r, s, t, u, 256;", "a table of 8 bits"},
+       {"tensormap.replace.tile.box_dim.global.b1024.b32 [d], 5, r;", "a dimension, 0 to 4"},
+       {"fence.proxy.tensormap::generic.acquire.gpu [d], 64;", "128, the bytes of a tensor map"},
+       {"tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [d], [r], 64;", "128"},
+       {"wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, d, e, p, 2, 1, 0, 0;", "operand `scalea`"},
+       {"wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, d, e, p, 1, 1, 0, 2;", "operand `transb`"},
+       {"wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {r, s}, d, e, 2, 1, 1, 0, 0;", "an immediate is 0 or 1"},
+       {"wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.s8 {r, s, t, u}, d, e, p;", "of mixed types"}});
 }
 
 TEST(Verifier, Conversions) {
@@ -169,8 +172,7 @@ TEST(Verifier, Conversions) {
 
 TEST(Verifier, Kernels) {
   auto says = [](llvm::StringRef directives, llvm::StringRef target, llvm::StringRef message) {
-    std::string all =
-        messages((".version 8.3\n.target " + target + "\n.entry k() " + directives + " { ret; }").str());
+    std::string all = messages((".version 8.3\n.target " + target + "\n.entry k() " + directives + " { ret; }").str());
     EXPECT_NE(all.find(message.str()), std::string::npos) << all;
   };
   says(".reqntid 2048", "sm_80", "`.reqntid` is 2048; it must be at most 1024 threads, 64 in z");
@@ -198,7 +200,8 @@ TEST(Verifier, BuiltModules) {
               b.place(label);
             }),
             "`L_x` is declared twice in one scope");
-  EXPECT_EQ(says([](Builder &b) { b("mov.b32", b.reg(Type::b32, "r"), b.symbol("nothing")); }), "`nothing` is not declared");
+  EXPECT_EQ(says([](Builder &b) { b("mov.b32", b.reg(Type::b32, "r"), b.symbol("nothing")); }),
+            "`nothing` is not declared");
   EXPECT_EQ(says([](Builder &b) { b.reg(Type::bf16, "h"); }), "`.bf16` is no type a register can have");
   EXPECT_EQ(says([](Builder &b) { b("ret").ops.emplace_back(); }), "`Ret` has 1 operands; its form has 0");
   EXPECT_EQ(says([](Builder &b) { b("bar.sync", 1).ops[0] = {}; }), "operand `a` of `bar.sync` must be given");

@@ -114,8 +114,8 @@ BenchRequest benchRequest(int64_t size) {
 TEST(Bench, RotatingSetsExceedTheCache) {
   uint64_t mebi = uint64_t(1) << 20;
   EXPECT_EQ(rotatingSets(96 * mebi, 50 * mebi), 3u);
-  EXPECT_EQ(rotatingSets(16 * mebi, 50 * mebi), 16u);   // 256 MiB
-  EXPECT_EQ(rotatingSets(16 * mebi, 200 * mebi), 25u);  // twice the cache
+  EXPECT_EQ(rotatingSets(16 * mebi, 50 * mebi), 16u);  // 256 MiB
+  EXPECT_EQ(rotatingSets(16 * mebi, 200 * mebi), 25u); // twice the cache
   EXPECT_EQ(rotatingSets(1, 50 * mebi), 1024u);
 }
 
@@ -143,7 +143,9 @@ TEST_F(GpuTest, BenchFindsTheBestAlgorithmAndTheRatio) {
   std::string text;
   llvm::raw_string_ostream os(text);
   report->printTable(os);
-  EXPECT_NE(text.find("ratio to the best of 6 cuBLASLt algorithms: 0.900, to its first choice: 1.300"), std::string::npos) << text;
+  EXPECT_NE(text.find("ratio to the best of 6 cuBLASLt algorithms: 0.900, to its first choice: 1.300"),
+            std::string::npos)
+      << text;
   report->printJson(os);
   EXPECT_NE(text.find("\"ratio\": 0.9"), std::string::npos) << text;
 }

@@ -48,7 +48,7 @@ TEST(Encode, OverflowAndSpecials) {
   EXPECT_EQ(encode(Elem::f16, NAN), 0x7fffu);
   EXPECT_EQ(encode(Elem::bf16, NAN), 0x7fffu);
   EXPECT_EQ(encode(Elem::f32, 1e300), 0x7f800000u);
-  EXPECT_EQ(encode(Elem::f16, 0x1p-25), 0u);     // half the smallest subnormal: to even
+  EXPECT_EQ(encode(Elem::f16, 0x1p-25), 0u); // half the smallest subnormal: to even
   EXPECT_EQ(encode(Elem::f16, 0x1.1p-25), 1u);
   EXPECT_EQ(encode(Elem::f16, -0.0), 0x8000u);
 }
@@ -71,7 +71,8 @@ TEST(Poison, IsANanInEveryType) {
   EXPECT_NE(poison, 0x7fff); // the NaN that arithmetic gives
 }
 
-// The first outputs of xoshiro256++ for the state 1, 2, 3, 4 are known from its authors' program; splitmix64(0) likewise.
+// The first outputs of xoshiro256++ for the state 1, 2, 3, 4 are known from its authors' program; splitmix64(0)
+// likewise.
 TEST(RandomNumbers, SplitmixSeedsTheState) {
   // splitmix64 from 0: e220a8397b1dcdaf, 6e789e6aa1b965f4, 06c45d188009454f, f88bb8a8724c81ec.
   uint64_t s0 = 0xe220a8397b1dcdaf, s3 = 0xf88bb8a8724c81ec, sum = s0 + s3;

@@ -78,7 +78,8 @@ constexpr bool sameSizes(cuda::Result (*)(Ours...), CUresult (*)(Theirs...)) {
   else
     return ((sizeof(Ours) == sizeof(Theirs)) && ...);
 }
-#define SAME(Member, Function) static_assert(sameSizes(decltype(cuda::DriverTable::Member)(nullptr), decltype (&Function)(nullptr)))
+#define SAME(Member, Function)                                                                                         \
+  static_assert(sameSizes(decltype(cuda::DriverTable::Member)(nullptr), decltype (&Function)(nullptr)))
 SAME(deviceName, cuDeviceGetName);
 SAME(deviceAttribute, cuDeviceGetAttribute);
 SAME(primaryRetain, cuDevicePrimaryCtxRetain);

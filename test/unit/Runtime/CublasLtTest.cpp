@@ -64,7 +64,8 @@ TEST_F(CublasLtTest, EveryLayoutIsTheRightProduct) {
           Place right = placeOf(seen.bAddress, seen.b, seen.transB == 1, k, j);
           if (swapped)
             std::swap(left, right);
-          EXPECT_EQ(left, (Place{0xa000, offsetOf(wanted.a, 7, k)})) << nameOf(a).str() << nameOf(b).str() << nameOf(d).str();
+          EXPECT_EQ(left, (Place{0xa000, offsetOf(wanted.a, 7, k)}))
+              << nameOf(a).str() << nameOf(b).str() << nameOf(d).str();
           EXPECT_EQ(right, (Place{0xb000, offsetOf(wanted.b, k, 5)}));
         }
       }
@@ -74,9 +75,9 @@ TEST_F(CublasLtTest, SinglePrecisionScalesForF32) {
   CublasProblem wanted = problem(Order::row, Order::col, Order::row);
   wanted.alpha = 1.5f;
   FakeMatmul seen = run(wanted);
-  EXPECT_EQ(seen.compute, 68);   // CUBLAS_COMPUTE_32F
-  EXPECT_EQ(seen.scaleType, 0);  // CUDA_R_32F
-  EXPECT_EQ(seen.a.type, 2);     // CUDA_R_16F
+  EXPECT_EQ(seen.compute, 68);  // CUBLAS_COMPUTE_32F
+  EXPECT_EQ(seen.scaleType, 0); // CUDA_R_32F
+  EXPECT_EQ(seen.a.type, 2);    // CUDA_R_16F
   EXPECT_EQ(seen.alpha, (std::vector<unsigned char>{0, 0, 0xc0, 0x3f}));
   EXPECT_EQ(seen.cAddress, seen.dAddress); // no beta: C is not ours to read
 }

@@ -32,8 +32,10 @@ TEST(NoDriver, AFailureIsReportedWithItsHintsAsNotes) {
 
 // Each row of the table, filled by str() and by report(), gives the same text: str() has its own way with holes.
 TEST(NoDriver, BothWaysToFillARowAgree) {
-  Failure failures[] = {Failure::make(Diag::run_in_place), Failure::make(Diag::cublas_missing, "x"),
-                        Failure::make(Diag::launch_negative, "m", -1), Failure::make(Diag::launch_fixed, "m", 2, 3),
+  Failure failures[] = {Failure::make(Diag::run_in_place),
+                        Failure::make(Diag::cublas_missing, "x"),
+                        Failure::make(Diag::launch_negative, "m", -1),
+                        Failure::make(Diag::launch_fixed, "m", 2, 3),
                         Failure::make(Diag::driver_failed, "a", "b", 3, "d"),
                         Failure::make(Diag::device_target, "a", 1, 2, "c", "d"),
                         Failure::make(Diag::launch_ld, "lda", 1, "row", 2, 3, 4)};
@@ -60,7 +62,9 @@ TEST_F(DriverTest, TakesTheCurrentContextWhenThereIsOne) {
   fake->currentContext = true;
   auto opened = device();
   EXPECT_EQ(fake->retained, 0);
-  { Device::Scope scope(*opened); }
+  {
+    Device::Scope scope(*opened);
+  }
   EXPECT_EQ(std::count(fake->calls.begin(), fake->calls.end(), "cuCtxPushCurrent_v2"), 0);
 }
 

@@ -26,7 +26,8 @@ LaunchInfo clusterInfo() {
   kernel.block = {384, 1, 1};
   kernel.cluster = {2, 1, 1};
   kernel.dynamicShared = 200000;
-  kernel.maps.push_back({"a_map", "a", Elem::bf16, {Expr(64), Expr::var("m")}, {Expr(128)}, {64, 128}, ptx::TmaSwizzle::b128});
+  kernel.maps.push_back(
+      {"a_map", "a", Elem::bf16, {Expr(64), Expr::var("m")}, {Expr(128)}, {64, 128}, ptx::TmaSwizzle::b128});
   kernel.params = {{ParamInfo::TensorMap, "a_map", ptx::Type::b8, "a_map", 0},
                    {ParamInfo::Pointer, "d", ptx::Type::u64, "d", 0},
                    {ParamInfo::Int, "m", ptx::Type::s32, "", Expr::var("m")},
@@ -98,7 +99,7 @@ TEST_F(GpuModuleTest, ALaunchTellsTheDriverEverything) {
 
   ASSERT_EQ(fake->maps.size(), 1u);
   const FakeMap &seen = fake->maps[0];
-  EXPECT_EQ(seen.type, 9); // CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+  EXPECT_EQ(seen.type, 9);    // CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
   EXPECT_EQ(seen.swizzle, 3); // CU_TENSOR_MAP_SWIZZLE_128B
   EXPECT_EQ(seen.interleave, 0);
   EXPECT_EQ(seen.oobFill, 0); // zeros
@@ -203,7 +204,8 @@ TEST_F(GpuModuleTest, TooMuchSharedMemoryIsArithmetic) {
   info.kernels[0].dynamicShared = 232449;
   auto module = load(info);
   ASSERT_FALSE(module);
-  EXPECT_EQ(module.failure().str(), "kernel `gemm` needs 232449 bytes of shared memory; `Fake H200` gives a block 232448");
+  EXPECT_EQ(module.failure().str(),
+            "kernel `gemm` needs 232449 bytes of shared memory; `Fake H200` gives a block 232448");
 }
 
 TEST_F(GpuModuleTest, ARefusedTensorMapShowsItsArguments) {
@@ -213,7 +215,8 @@ TEST_F(GpuModuleTest, ARefusedTensorMapShowsItsArguments) {
   MaybeFailure failed = (*module)->launch(nullptr, goodArgs());
   ASSERT_TRUE(failed);
   EXPECT_NE(failed->str().find("encoding tensor map `a_map` failed: CUDA_ERROR_INVALID_VALUE (1)"), std::string::npos);
-  EXPECT_NE(failed->str().find("extents [64, 200], strides in bytes [128], box [64, 128], swizzle 128B"), std::string::npos)
+  EXPECT_NE(failed->str().find("extents [64, 200], strides in bytes [128], box [64, 128], swizzle 128B"),
+            std::string::npos)
       << failed->str();
 }
 

@@ -34,7 +34,9 @@ LaunchArgs goodArgs() {
   return args;
 }
 
-MaybeFailure check(const LaunchArgs &args, const LaunchInfo &info = dynamicInfo()) { return checkArgs(info, args, 132); }
+MaybeFailure check(const LaunchArgs &args, const LaunchInfo &info = dynamicInfo()) {
+  return checkArgs(info, args, 132);
+}
 
 #define EXPECT_FAILS(args, diag, text)                                                                                 \
   do {                                                                                                                 \
@@ -226,8 +228,13 @@ TEST(Prepare, TheParameterBlockIsLaidOutAsTheEntryDeclaresIt) {
   KernelInfo kernel;
   kernel.name = "gemm";
   kernel.grid = {ceilDiv(Expr::var("m"), Expr(32)), ceilDiv(Expr::var("n"), Expr(32)), Expr(1)};
-  kernel.maps.push_back({"a_map", "a", Elem::bf16, {Expr::var("k"), Expr::var("m")}, {Expr::var("lda") * Expr(2)},
-                         {64, 128}, ptx::TmaSwizzle::b128});
+  kernel.maps.push_back({"a_map",
+                         "a",
+                         Elem::bf16,
+                         {Expr::var("k"), Expr::var("m")},
+                         {Expr::var("lda") * Expr(2)},
+                         {64, 128},
+                         ptx::TmaSwizzle::b128});
   kernel.params = {{ParamInfo::Pointer, "d", ptx::Type::u64, "d", 0},
                    {ParamInfo::Int, "ldd", ptx::Type::s32, "", Expr::var("ldd")},
                    {ParamInfo::TensorMap, "a_map", ptx::Type::b8, "a_map", 0},
@@ -253,7 +260,7 @@ TEST(Prepare, TheParameterBlockIsLaidOutAsTheEntryDeclaresIt) {
 
   std::vector<unsigned char> expected(208, 0);
   const unsigned char d[] = {0, 0, 4}, ldd[] = {60}, alpha[] = {0, 0, 0xc0, 0x3f}, count[] = {0x70, 0x17};
-  std::memcpy(&expected[0], d, sizeof(d));           // 0x40000
+  std::memcpy(&expected[0], d, sizeof(d)); // 0x40000
   std::memcpy(&expected[8], ldd, sizeof(ldd));
   std::memset(&expected[64], 0xee, 128);
   std::memcpy(&expected[192], alpha, sizeof(alpha)); // 1.5f = 0x3fc00000

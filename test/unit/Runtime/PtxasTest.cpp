@@ -161,10 +161,11 @@ TEST(Ptxas, ATemporaryDirectoryThatCannotBeMade) {
 TEST(Ptxas, TheRealOneAgreesWithTheParser) {
   if (!findPtxas())
     GTEST_SKIP() << "no ptxas here";
-  auto result = assemblePtx(".version 8.0\n.target sm_80\n.address_size 64\n"
-                            ".visible .entry store(.param .u64 p)\n{\n.reg .b64 %rd<3>;\n.shared .b32 s[64];\n"
-                            "ld.param.u64 %rd1, [p];\ncvta.to.global.u64 %rd2, %rd1;\n"
-                            ".reg .b32 %r<3>;\nld.shared.b32 %r1, [s];\nbar.sync 0;\nst.global.b32 [%rd2], %r1;\nret;\n}\n");
+  auto result =
+      assemblePtx(".version 8.0\n.target sm_80\n.address_size 64\n"
+                  ".visible .entry store(.param .u64 p)\n{\n.reg .b64 %rd<3>;\n.shared .b32 s[64];\n"
+                  "ld.param.u64 %rd1, [p];\ncvta.to.global.u64 %rd2, %rd1;\n"
+                  ".reg .b32 %r<3>;\nld.shared.b32 %r1, [s];\nbar.sync 0;\nst.global.b32 [%rd2], %r1;\nret;\n}\n");
   ASSERT_TRUE(bool(result)) << result.failure().str();
   EXPECT_GT(result->cubin.size(), 500u);
   ASSERT_EQ(result->report.kernels.size(), 1u) << result->report.log;

@@ -13,15 +13,15 @@ std::string dump(const YamlNode &node) {
   case YamlNode::Null:
     return "~";
   case YamlNode::Scalar:
-    return node.quoted ? "\"" + node.text + "\"" : node.text;
+    return node.quoted ? llvm::formatv("\"{0}\"", node.text).str() : node.text;
   case YamlNode::List:
     for (const YamlNode &item : node.items)
       parts.push_back(dump(item));
-    return "[" + llvm::join(parts, ", ") + "]";
+    return llvm::formatv("[{0}]", llvm::join(parts, ", "));
   case YamlNode::Map:
     for (const auto &[key, value] : node.entries)
       parts.push_back(dump(key) + ": " + dump(value));
-    return "{" + llvm::join(parts, ", ") + "}";
+    return llvm::formatv("{{{0}}", llvm::join(parts, ", "));
   }
   return "";
 }

@@ -1,0 +1,62 @@
+/// One GEMM kernel, compiled from a spec and loaded on a device, for use in a program.
+///
+///     auto gemm = gemmc::Gemm::create("problem: {m: dynamic, n: 4096, k: 4096}\n");
+///     if (!gemm) { puts(gemm.failure().str().c_str()); ... }
+///     gemmc::GemmArgs args;                        // sizes, leading dimensions, device addresses, alpha, beta
+///     if (auto failed = (*gemm)->launch(stream, args)) ...
+///
+/// There is no global state. A Gemm is const: launch it from as many threads and on as many streams as you like. The
+/// context that is current at creation is used, else the device's primary context (the one of the CUDA runtime).
+#pragma once
+#include "gemmc/Runtime/GpuModule.h"
+#include <mutex>
+#include <string_view>
+
+namespace gemmc {
+
+using GemmArgs = LaunchArgs;
+
+class Gemm {
+public:
+  struct Options {
+    /// Fields of the spec in place of the text's: {"tile.block", "[128, 256, 64]"}.
+    std::vector<std::pair<std::string, std::string>> overrides;
+    std::string name = "gemm"; ///< Of the kernel, and of the spec in messages.
+    std::string driver = "libcuda.so.1";
+  };
+
+  /// Compiles and loads. Failures: gemm_spec (with all messages), and those of Driver, Device and GpuModule.
+  static Outcome<std::shared_ptr<const Gemm>> create(std::string_view spec, const Options &options);
+  static Outcome<std::shared_ptr<const Gemm>> create(std::string_view spec) { return create(spec, Options()); }
+  ~Gemm();
+
+  /// Enqueues D = alpha A B + beta C on `stream` (a CUstream or cudaStream_t): nothing is allocated on the device and
+  /// nothing waits. Where the kernel's requirements do not hold for these arguments (alignment, K = 0), the fallback
+  /// kernel runs; it is compiled at its first use, which makes that launch unfit for stream capture: see
+  /// prepareFallback.
+  MaybeFailure launch(void *stream, const GemmArgs &args) const;
+  /// Bytes of workspace that launch() needs for `args`; 0 for most kernels.
+  Outcome<uint64_t> workspaceBytes(const GemmArgs &args) const;
+  /// Whether `args` need the fallback kernel; the requirement that does not hold, or an empty string.
+  std::string fallbackReason(const GemmArgs &args) const;
+  /// Compiles and loads the fallback kernel now, once.
+  MaybeFailure prepareFallback() const;
+
+  const std::string &ptx() const { return text; }
+  const ptx::LaunchInfo &info() const { return first->info(); }
+
+private:
+  struct Compilation; ///< The spec with the texts it points into.
+  Gemm();
+  /// The module for `args`: the first, or the fallback.
+  Outcome<const GpuModule *> moduleFor(const GemmArgs &args) const;
+  std::shared_ptr<const Device> device;
+  std::unique_ptr<Compilation> compilation;
+  std::string text;
+  std::shared_ptr<const GpuModule> first;
+  mutable std::once_flag fallbackOnce;
+  mutable std::shared_ptr<const GpuModule> fallback;
+  mutable MaybeFailure fallbackFailure;
+};
+
+} // namespace gemmc

@@ -1,0 +1,97 @@
+#include "gemmc/Run/Gemm.h"
+#include "gemmc/Driver/Compiler.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace gemmc {
+
+struct Gemm::Compilation {
+  Diags diags;
+  std::optional<Spec> spec;
+
+  Failure failure() const {
+    std::string messages;
+    llvm::raw_string_ostream os(messages);
+    diags.print(os);
+    return Failure::make(Diag::gemm_spec, llvm::StringRef(messages).rtrim());
+  }
+};
+
+Gemm::Gemm() : compilation(std::make_unique<Compilation>()) {}
+Gemm::~Gemm() = default;
+
+Outcome<std::shared_ptr<const Gemm>> Gemm::create(std::string_view spec, const Options &options) {
+  std::shared_ptr<Gemm> gemm(new Gemm);
+  Compilation &compilation = *gemm->compilation;
+  std::vector<Override> overrides;
+  for (const auto &[path, value] : options.overrides)
+    overrides.push_back({path, value});
+  llvm::StringRef source = compilation.diags.addSource(options.name, llvm::StringRef(spec.data(), spec.size()));
+  compilation.spec = readSpec(source, overrides, compilation.diags, options.name);
+  if (!compilation.spec || compilation.diags.hasErrors())
+    return compilation.failure();
+  auto compiled = compileSpec(*compilation.spec, compilation.diags);
+  if (!compiled)
+    return compilation.failure();
+  gemm->text = std::move(compiled->ptx);
+
+  auto driver = Driver::load(options.driver);
+  if (!driver)
+    return driver.failure();
+  auto device = Device::open(*driver);
+  if (!device)
+    return device.failure();
+  gemm->device = *device;
+  auto module = GpuModule::load(gemm->device, gemm->text, std::move(compiled->launch), targetOf(gemm->text));
+  if (!module)
+    return module.failure();
+  gemm->first = *module;
+  return std::shared_ptr<const Gemm>(std::move(gemm));
+}
+
+MaybeFailure Gemm::prepareFallback() const {
+  std::call_once(fallbackOnce, [this] {
+    auto compiled = compileFallback(*compilation->spec, compilation->diags);
+    if (!compiled) {
+      fallbackFailure = compilation->failure();
+      return;
+    }
+    auto module = GpuModule::load(device, compiled->ptx, std::move(compiled->launch), targetOf(compiled->ptx));
+    if (module)
+      fallback = *module;
+    else
+      fallbackFailure = module.failure();
+  });
+  return fallbackFailure;
+}
+
+Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args) const {
+  if (args.m == 0 || args.n == 0 || !first->unmet(args))
+    return first.get();
+  // Wrong arguments are nobody's reason to compile another kernel: let the first one say what is wrong with them.
+  if (checkShape(first->info(), args))
+    return first.get();
+  if (auto failed = prepareFallback())
+    return *failed;
+  return fallback.get();
+}
+
+MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
+  auto module = moduleFor(args);
+  if (!module)
+    return module.failure();
+  return (*module)->launch(static_cast<cuda::Stream>(stream), args);
+}
+
+Outcome<uint64_t> Gemm::workspaceBytes(const GemmArgs &args) const {
+  auto module = moduleFor(args);
+  if (!module)
+    return module.failure();
+  return gemmc::workspaceBytes((*module)->info(), args, device->sms).value_or(0);
+}
+
+std::string Gemm::fallbackReason(const GemmArgs &args) const {
+  const Expr *unmet = args.m != 0 && args.n != 0 ? first->unmet(args) : nullptr;
+  return unmet ? unmet->str() : std::string();
+}
+
+} // namespace gemmc

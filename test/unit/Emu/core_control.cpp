@@ -1,0 +1,291 @@
+// Branches, divergence, exchange between lanes, special registers, limits and what is not modelled.
+#include "core_harness.h"
+
+namespace gemmc::emu::test {
+namespace {
+const std::string storeResult = "mul.wide.u32 %w, %t, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], %r;\n";
+const std::string regs = ".reg .b32 %r, %a, %b, %c, %i;\n.reg .b64 %w;\n.reg .pred %p, %q;\n.shared .b32 s[1];\n";
+
+/// `%r` of each thread after `code`.
+std::vector<uint32_t> results(const std::string &code, unsigned threads = 32, Trial *trial = nullptr) {
+  Trial own, &r = trial ? *trial : own;
+  uint64_t out = r.buffer(std::vector<uint32_t>(threads));
+  r.param(out);
+  r.params.block[0] = threads;
+  r.body(regs, "mov.u32 %r, 0;\n" + code + storeResult);
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+  return r.read<uint32_t>(out, threads);
+}
+Finding finding(const std::string &code, unsigned threads = 32) {
+  Trial r;
+  r.param(r.buffer(std::vector<uint32_t>(threads)));
+  r.params.block[0] = threads;
+  r.body(regs, code);
+  EXPECT_FALSE(r.result.findings.empty());
+  return r.result.findings.empty() ? Finding() : r.result.findings[0];
+}
+} // namespace
+
+TEST(EmuControl, Divergence) {
+  auto got = results(R"(
+and.b32 %a, %t, 3;
+setp.eq.u32 %p, %a, 0;
+@%p bra zero;
+setp.eq.u32 %p, %a, 1;
+@%p bra one;
+mov.u32 %r, 20;
+bra join;
+zero:
+mov.u32 %r, 5;
+bra join;
+one:
+mov.u32 %r, 10;
+join:
+add.u32 %r, %r, 1;
+)");
+  for (unsigned t = 0; t < 32; ++t)
+    EXPECT_EQ(got[t], (t & 3) == 0 ? 6u : (t & 3) == 1 ? 11u : 21u);
+}
+
+TEST(EmuControl, LoopsOfDifferentLength) {
+  auto got = results(R"(
+mov.u32 %i, 0;
+loop:
+setp.ge.u32 %p, %i, %t;
+@%p bra done;
+add.u32 %r, %r, %i;
+add.u32 %i, %i, 1;
+bra loop;
+done:
+vote.sync.ballot.b32 %a, 1, 0xffffffff;
+popc.b32 %a, %a;
+add.u32 %r, %r, %a;
+)");
+  for (unsigned t = 0; t < 32; ++t)
+    EXPECT_EQ(got[t], t * (t ? t - 1 : 0) / 2 + 32); // all lanes meet again
+}
+
+// A block at the end of the kernel that jumps back: the lanes that stay must wait at the aligned barrier.
+TEST(EmuControl, ReconvergenceBehindAColdBlock) {
+  auto got = results(R"(
+setp.eq.u32 %p, %t, 7;
+@%p bra cold;
+back:
+bar.sync 0;
+bra store;
+cold:
+mov.u32 %r, 9;
+bra back;
+store:
+)");
+  EXPECT_EQ(got[7], 9u);
+  EXPECT_EQ(got[8], 0u);
+}
+
+TEST(EmuControl, GuardsAndExits) {
+  Trial r;
+  uint64_t out = r.buffer(std::vector<uint32_t>(32, 77));
+  r.param(out);
+  r.body(regs, "setp.gt.u32 %p, %t, 20;\n@%p exit;\nsetp.lt.u32 %p, %t, 10;\nmov.u32 %r, 1;\n@!%p mov.u32 %r, 2;\n" +
+                   storeResult);
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+  auto got = r.read<uint32_t>(out, 32);
+  EXPECT_EQ(got[9], 1u);
+  EXPECT_EQ(got[20], 2u);
+  EXPECT_EQ(got[21], 77u);
+}
+
+TEST(EmuControl, PartialWarps) {
+  auto got = results("vote.sync.ballot.b32 %r, 1, 0xff;\n", 8);
+  EXPECT_EQ(got[7], 0xffu);
+}
+
+TEST(EmuControl, Shuffles) {
+  auto shuffled = [](const std::string &code) { return results("add.u32 %a, %t, 100;\n" + code); };
+  auto got = shuffled("shfl.sync.down.b32 %r|%p, %a, 4, 0x1f, 0xffffffff;\n@!%p add.u32 %r, %r, 1000;\n");
+  EXPECT_EQ(got[3], 107u);
+  EXPECT_EQ(got[30], 1130u);
+  got = shuffled("shfl.sync.up.b32 %r|%p, %a, 4, 0, 0xffffffff;\n@!%p add.u32 %r, %r, 1000;\n");
+  EXPECT_EQ(got[3], 1103u);
+  EXPECT_EQ(got[30], 126u);
+  got = shuffled("shfl.sync.bfly.b32 %r, %a, 5, 0x1f, 0xffffffff;\n");
+  EXPECT_EQ(got[6], 103u);
+  got = shuffled("shfl.sync.idx.b32 %r, %a, 3, 0x181f, 0xffffffff;\n"); // segments of 8 lanes
+  EXPECT_EQ(got[6], 103u);
+  EXPECT_EQ(got[30], 127u);
+}
+
+TEST(EmuControl, VotesMatchesAndReductions) {
+  EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.ballot.b32 %r, %p, 0xffffffff;\n")[9], 0x1fu);
+  EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.any.pred %p, %p, 0xffffffff;\nselp.b32 %r, 1, 0, %p;\n")[9], 1u);
+  EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.all.pred %p, !%p, 0xffffffff;\nselp.b32 %r, 1, 0, %p;\n")[9],
+            0u);
+  EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\nvote.sync.uni.pred %p, %p, 0xffffffff;\nselp.b32 %r, 1, 0, %p;\n")[9], 0u);
+  EXPECT_EQ(results("and.b32 %a, %t, 3;\nmatch.any.sync.b32 %r, %a, 0xffffffff;\n")[5], 0x22222222u);
+  EXPECT_EQ(results("match.all.sync.b32 %r|%p, 5, 0xffffffff;\n")[5], 0xffffffffu);
+  EXPECT_EQ(results("redux.sync.add.u32 %r, %t, 0xffffffff;\n")[5], 496u);
+  EXPECT_EQ(results("sub.u32 %a, %t, 9;\nredux.sync.min.s32 %r, %a, 0xffffffff;\n")[5], uint32_t(-9));
+  EXPECT_EQ(results("sub.u32 %a, %t, 9;\nredux.sync.max.u32 %r, %a, 0xffffffff;\n")[5], uint32_t(-1));
+  EXPECT_EQ(results("redux.sync.xor.b32 %r, %t, 0xffffffff;\n")[5], 0u);
+  EXPECT_EQ(results("setp.lt.u32 %p, %t, 5;\n@%p activemask.b32 %r;\n")[3], 0x1fu);
+  auto elected = results("elect.sync %a|%p, 0xffffffff;\nselp.b32 %r, 1, 0, %p;\nmad.lo.u32 %r, %a, 100, %r;\n");
+  EXPECT_EQ(std::count(elected.begin(), elected.end(), elected[31]), 31);
+  EXPECT_EQ(elected[elected[31] / 100], elected[31] + 1); // just the lane that it names
+}
+
+TEST(EmuControl, BarWarpSyncAcrossBranches) {
+  auto got = results(R"(
+setp.lt.u32 %p, %t, 16;
+@%p bra low;
+st.shared.b32 [s], 5;
+bar.warp.sync 0xffffffff;
+bra done;
+low:
+bar.warp.sync 0xffffffff;
+ld.shared.b32 %r, [s];
+done:
+)");
+  EXPECT_EQ(got[3], 5u);
+}
+
+TEST(EmuControl, MemberMaskWithoutTheLane) { EXPECT_EQ(finding("vote.sync.ballot.b32 %r, 1, 0xfe;").code, "NB-9"); }
+
+TEST(EmuControl, AlignedInADivergentWarp) {
+  EXPECT_EQ(finding("setp.lt.u32 %p, %t, 16;\n@%p bar.sync 0;").code, "NB-2");
+  // Half of the warp waits for the other half, which exits.
+  EXPECT_EQ(finding("setp.lt.u32 %p, %t, 16;\n@!%p bra away;\nbar.sync 0;\naway:\nexit;").code, "NB-2");
+  // Who exited before does not count.
+  results("setp.lt.u32 %p, %t, 16;\n@%p bra stay;\nexit;\nstay:\nbar.sync 0;\n");
+}
+
+TEST(EmuControl, SpecialRegisters) {
+  Trial r;
+  uint64_t out = r.buffer(std::vector<uint32_t>(8 * 2 * 12));
+  r.param(out);
+  r.params.grid = {4, 2, 1};
+  r.params.cluster = {2, 1, 1};
+  r.params.block = {4, 2, 1};
+  r.body(".reg .b32 %a, %b, %c, %d;\n.reg .b64 %w;\n.reg .pred %p;\n", R"(
+setp.ne.u32 %p, %t, 6;
+@%p exit;
+mov.u32 %a, %ctaid.x;
+mov.u32 %b, %ctaid.y;
+mad.lo.u32 %a, %b, 4, %a;
+mul.wide.u32 %w, %a, 48;
+add.u64 %out, %out, %w;
+mov.u32 %a, %tid.x;
+mov.u32 %b, %tid.y;
+mov.u32 %c, %ntid.y;
+mov.u32 %d, %nctaid.x;
+st.global.v4.b32 [%out], {%a, %b, %c, %d};
+mov.u32 %a, %cluster_ctarank;
+mov.u32 %b, %clusterid.x;
+mov.u32 %c, %cluster_nctarank;
+mov.u32 %d, %nclusterid.x;
+st.global.v4.b32 [%out+16], {%a, %b, %c, %d};
+mov.u32 %a, %laneid;
+mov.u32 %b, %lanemask_lt;
+mov.u32 %c, %cluster_ctaid.x;
+mov.u32 %d, %ctaid.y;
+st.global.v4.b32 [%out+32], {%a, %b, %c, %d};
+)");
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+  auto got = r.read<uint32_t>(out + 7 * 48, 12); // CTA (3, 1)
+  EXPECT_EQ(got, (std::vector<uint32_t>{2, 1, 2, 4, 1, 1, 2, 2, 6, 63, 1, 1}));
+}
+
+TEST(EmuControl, ClocksGrow) {
+  auto got = results("mov.u32 %a, %clock;\nmov.u32 %b, %clock;\nsetp.lt.u32 %p, %a, %b;\nselp.b32 %r, 1, 0, %p;\n");
+  EXPECT_EQ(got[0], 1u);
+}
+
+TEST(EmuControl, GridOnManyThreads) {
+  Trial r;
+  std::vector<uint32_t> zeros(4096);
+  uint64_t out = r.buffer(zeros);
+  r.param(out);
+  r.params.grid = {64, 2, 1};
+  r.options.threads = 4;
+  r.body(regs, R"(
+mov.u32 %a, %ctaid.x;
+mov.u32 %b, %ctaid.y;
+mad.lo.u32 %a, %b, 64, %a;
+mad.lo.u32 %a, %a, 32, %t;
+red.global.add.u32 [%out+16380], 1;
+setp.eq.u32 %p, %a, 4095;
+mul.wide.u32 %w, %a, 4;
+add.u64 %w, %w, %out;
+@!%p st.global.b32 [%w], %a;
+)");
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+  auto got = r.read<uint32_t>(out, 4096);
+  for (unsigned i = 0; i < 4095; ++i)
+    ASSERT_EQ(got[i], i);
+  EXPECT_EQ(got[4095], 4096u);
+}
+
+TEST(EmuControl, SampledClusters) {
+  Trial r;
+  uint64_t out = r.buffer(std::vector<uint32_t>(8));
+  r.param(out);
+  r.params.grid = {8, 1, 1};
+  r.params.cluster = {2, 1, 1};
+  r.options.clusters = {1, 3};
+  r.params.block = {1, 1, 1};
+  r.body(regs, "mov.u32 %a, %ctaid.x;\nmul.wide.u32 %w, %a, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], 1;\n");
+  EXPECT_EQ(r.read<uint32_t>(out, 8), (std::vector<uint32_t>{0, 0, 1, 1, 0, 0, 1, 1}));
+}
+
+TEST(EmuControl, StepLimit) {
+  Trial r;
+  r.param(r.buffer(std::vector<uint32_t>(1)));
+  r.options.maxSteps = 1000;
+  r.body(regs, "forever:\nadd.u32 %r, %r, 1;\nbra forever;\n");
+  ASSERT_EQ(r.result.findings.size(), 1u);
+  EXPECT_EQ(r.result.verdict, Verdict::incomplete);
+  EXPECT_EQ(r.result.findings[0].code, "limit");
+}
+
+TEST(EmuControl, UnmodelledIsNeverSuccess) {
+  Trial r;
+  r.param(r.buffer(std::vector<uint32_t>(1)));
+  r.body(regs, "tensormap.replace.tile.rank.global.b1024.b32 [%out], 2;\n");
+  ASSERT_EQ(r.result.findings.size(), 1u);
+  EXPECT_EQ(r.result.verdict, Verdict::incomplete);
+  EXPECT_EQ(r.result.findings[0].code, "unmodelled");
+  EXPECT_EQ(r.result.findings[0].line, 19u);
+}
+TEST(EmuControl, UnmodelledThatIsNotReached) {
+  Trial r;
+  r.param(r.buffer(std::vector<uint32_t>(1)));
+  r.body(regs, "setp.gt.u32 %p, %t, 100;\n@%p tensormap.replace.tile.rank.global.b1024.b32 [%out], 2;\n");
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+}
+
+TEST(EmuControl, Trap) { EXPECT_EQ(finding("trap;").code, "trap"); }
+
+TEST(EmuControl, RefusedLaunches) {
+  auto refused = [](auto change) {
+    Trial r;
+    r.param(r.buffer(std::vector<uint32_t>(1)));
+    change(r);
+    r.body("", "", "", ".reqntid 32\n");
+    EXPECT_EQ(r.result.verdict, Verdict::error);
+    return r.result.findings.empty() ? "" : r.result.findings[0].code;
+  };
+  EXPECT_EQ(refused([](Trial &r) { r.params.block = {64, 1, 1}; }), "launch");
+  EXPECT_EQ(refused([](Trial &r) { r.params.block = {0, 1, 1}; }), "launch");
+  EXPECT_EQ(refused([](Trial &r) { r.params.grid = {3, 1, 1}, r.params.cluster = {2, 1, 1}; }), "launch");
+  EXPECT_EQ(refused([](Trial &r) { r.params.params.clear(); }), "launch");
+  EXPECT_EQ(refused([](Trial &r) { r.params.dynamicShared = 300000; }), "launch");
+  EXPECT_EQ(refused([](Trial &r) { r.options.clusters = {1}; }), "launch");
+}
+
+TEST(EmuControl, EmptyGrid) {
+  Trial r;
+  r.param(r.buffer(std::vector<uint32_t>(1)));
+  r.params.grid = {0, 1, 1};
+  EXPECT_EQ(r.body("", "trap;").verdict, Verdict::clean);
+}
+
+} // namespace gemmc::emu::test

@@ -1,0 +1,149 @@
+// How a tile lies in shared memory, against the hardware's own words: address bits for the swizzles (PTX ISA 5.5.7),
+// banks for what a warp reads at once, and plain bookkeeping: every element has a place of its own.
+#include "gemmc/Layout/SharedTile.h"
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace gemmc;
+
+namespace {
+constexpr SharedLayout allLayouts[] = {SharedLayout::none, SharedLayout::b32,    SharedLayout::b64, SharedLayout::b128,
+                                       SharedLayout::rows, SharedLayout::padded, SharedLayout::xor_};
+
+/// Rows of 16 to 512 bytes, up to 256 of them: mn and k in both roles.
+template <typename Visit> void forEachTile(SharedLayout layout, Visit visit) {
+  for (int64_t elemBytes : {2, 4})
+    for (bool kMajor : {true, false})
+      for (int64_t mn : {8, 16, 64, 96, 128, 176, 256})
+        for (int64_t k : {16, 32, 48, 64, 128})
+          visit(SharedTile(mn, k, kMajor, elemBytes, layout), kMajor ? mn : k, kMajor ? k : mn);
+}
+
+std::string describe(const SharedTile &tile, int64_t row, int64_t col) {
+  return nameOf(tile.layout).str() + (tile.kMajor ? " k-major, " : " mn-major, ") + std::to_string(tile.rows) +
+         " rows, span " + std::to_string(tile.spanBytes) + ", at " + std::to_string(row) + ", " + std::to_string(col);
+}
+
+class Layouts : public testing::TestWithParam<SharedLayout> {};
+
+TEST_P(Layouts, EveryElementHasItsPlaceInTheStage) {
+  forEachTile(GetParam(), [](const SharedTile &tile, int64_t rows, int64_t cols) {
+    ASSERT_EQ(tile.rows, rows);
+    std::vector<bool> taken(tile.stageBytes());
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t col = 0; col < cols; ++col) {
+        int64_t at = tile.offset(row, col);
+        ASSERT_TRUE(at >= 0 && at + tile.elemBytes <= tile.stageBytes()) << describe(tile, row, col);
+        ASSERT_EQ(at % tile.elemBytes, 0) << describe(tile, row, col);
+        ASSERT_FALSE(taken[at]) << describe(tile, row, col);
+        taken[at] = true;
+      }
+  });
+}
+
+TEST_P(Layouts, ChunksOfSixteenBytesStayWhole) {
+  forEachTile(GetParam(), [](const SharedTile &tile, int64_t rows, int64_t cols) {
+    int64_t perChunk = 16 / tile.elemBytes;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t col = 0; col < cols; ++col) {
+        int64_t chunk = tile.offset(row, col / perChunk * perChunk);
+        ASSERT_EQ(chunk % 16, 0) << describe(tile, row, col);
+        ASSERT_EQ(tile.offset(row, col), chunk + col % perChunk * tile.elemBytes) << describe(tile, row, col);
+      }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Layouts, testing::ValuesIn(allLayouts),
+                         [](const auto &info) { return "of_" + nameOf(info.param).str(); });
+
+/// Where TMA puts a box without a swizzle: spans one behind the other, rows a span's width apart.
+int64_t unswizzled(int64_t spanBytes, int64_t rows, int64_t row, int64_t byte) {
+  return byte / spanBytes * (spanBytes * rows) + row * spanBytes + byte % spanBytes;
+}
+
+/// The swizzles are permutations of the *address*: bits 4.. are XORed with bits 7.., as many as the width has chunks.
+TEST(SharedTile, SwizzlesAreTheAddressBitsOfTheManual) {
+  struct Mode {
+    SharedLayout layout;
+    int64_t width;
+    uint64_t bits;
+  };
+  for (Mode mode : {Mode{SharedLayout::none, 16, 0},
+                    {SharedLayout::b32, 32, 1},
+                    {SharedLayout::b64, 64, 3},
+                    {SharedLayout::b128, 128, 7}})
+    forEachTile(mode.layout, [&](const SharedTile &tile, int64_t rows, int64_t cols) {
+      // The third stage, placed where the allocation may place it.
+      uint64_t base = 3 * tile.alignment();
+      ASSERT_EQ(tile.alignment() % std::max<int64_t>(128, 8 * mode.width), 0);
+      ASSERT_EQ(tile.spanBytes, mode.width);
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t col = 0; col < cols; ++col) {
+          uint64_t address = base + unswizzled(mode.width, rows, row, col * tile.elemBytes);
+          uint64_t swizzled = address ^ ((address >> 7 & mode.bits) << 4);
+          ASSERT_EQ(base + tile.offset(row, col), swizzled) << describe(tile, row, col);
+        }
+    });
+}
+
+/// ldmatrix reads eight rows of 16 bytes at once: free of conflicts when they meet eight different groups of four
+/// banks.
+TEST(SharedTile, EightRowsOfAColumnMeetEightBankGroups) {
+  for (SharedLayout layout : {SharedLayout::xor_, SharedLayout::b128, SharedLayout::padded})
+    for (int64_t rowBytes : {32, 64, 96, 128, 160, 192, 256, 352, 384, 512}) {
+      // An odd number of 16-byte chunks between rows is what padding makes of an even one; `padded` promises no more.
+      if (layout == SharedLayout::padded && rowBytes / 16 % 2)
+        continue;
+      SharedTile tile(64, rowBytes / 2, true, 2, layout);
+      for (int64_t first = 0; first < 64; first += 8)
+        for (int64_t col = 0; col < rowBytes / 2; col += 8) {
+          std::set<int64_t> groups;
+          for (int64_t row = first; row < first + 8; ++row)
+            groups.insert(tile.offset(row, col) / 16 % 8);
+          ASSERT_EQ(groups.size(), 8u) << rowBytes << " bytes a row, " << describe(tile, first, col);
+        }
+    }
+}
+
+/// The header's table, worked by hand.
+TEST(SharedTile, WorkedExamples) {
+  // 128B: row 3 XORs chunk numbers with 3, so its chunk 1 (elements 8..15) becomes chunk 2.
+  SharedTile b128(64, 128, true, 2, SharedLayout::b128);
+  EXPECT_EQ(b128.spans, 2);
+  EXPECT_EQ(b128.offset(3, 8), 3 * 128 + 2 * 16);
+  EXPECT_EQ(b128.offset(3, 64 + 9), 64 * 128 + 3 * 128 + 2 * 16 + 2); // the second span lies behind all 64 rows
+  EXPECT_EQ(b128.offset(11, 8), 11 * 128 + 2 * 16);                   // the pattern repeats after 8 rows
+  // 64B: two rows share 128 bytes, so it is row / 2 that counts, modulo 4.
+  SharedTile b64(64, 32, true, 2, SharedLayout::b64);
+  EXPECT_EQ(b64.offset(1, 0), 64);
+  EXPECT_EQ(b64.offset(2, 0), 128 + 16);
+  EXPECT_EQ(b64.offset(7, 24), 7 * 64 + (3 ^ 3) * 16);
+  // 32B: row / 4, modulo 2.
+  SharedTile b32(64, 16, true, 2, SharedLayout::b32);
+  EXPECT_EQ(b32.offset(3, 8), 3 * 32 + 16);
+  EXPECT_EQ(b32.offset(4, 8), 4 * 32);
+  // none: columns of 16 bytes.
+  SharedTile none(64, 32, true, 2, SharedLayout::none);
+  EXPECT_EQ(none.offset(5, 17), 2 * (64 * 16) + 5 * 16 + 2);
+  // rows and padded: 48 elements are 96 bytes, 112 with the padding.
+  EXPECT_EQ(SharedTile(32, 48, true, 2, SharedLayout::rows).offset(2, 5), 2 * 96 + 10);
+  EXPECT_EQ(SharedTile(32, 48, true, 2, SharedLayout::padded).offset(2, 5), 2 * 112 + 10);
+  EXPECT_EQ(SharedTile(32, 48, true, 2, SharedLayout::padded).stageBytes(), 32 * 112);
+  // xor: rows of 96 bytes are padded to 128, rows of 160 to 256; rows of 64 bytes differ by pairs.
+  EXPECT_EQ(SharedTile(32, 48, true, 2, SharedLayout::xor_).pitch, 128);
+  EXPECT_EQ(SharedTile(32, 80, true, 2, SharedLayout::xor_).pitch, 256);
+  EXPECT_EQ(SharedTile(32, 80, true, 2, SharedLayout::xor_).offset(9, 64), 9 * 256 + (8 ^ 1) * 16);
+  EXPECT_EQ(SharedTile(32, 32, true, 2, SharedLayout::xor_).offset(6, 8), 6 * 64 + (1 ^ 3) * 16);
+  // mn-major: the rows are k.
+  SharedTile mnMajor(128, 16, false, 2, SharedLayout::xor_);
+  EXPECT_EQ(mnMajor.rows, 16);
+  EXPECT_EQ(mnMajor.offset(2, 8), 2 * 256 + (1 ^ 2) * 16);
+}
+
+TEST(SharedTile, NamesReadBack) {
+  for (SharedLayout layout : allLayouts)
+    EXPECT_EQ(parseSharedLayout(nameOf(layout)), layout);
+  EXPECT_FALSE(parseSharedLayout("128b"));
+  EXPECT_FALSE(parseSharedLayout(""));
+}
+} // namespace
