@@ -151,7 +151,6 @@ bool Parser::place(Inst &inst, StringRef mnemonic, MutableArrayRef<TextOperand> 
 // --- Operands
 
 std::optional<Operand> Parser::operand(unsigned depth) {
-  const char *start = lex.here().Start.getPointer();
   switch (lex.peek()) {
   case '{':
     return vector(depth);
@@ -165,7 +164,7 @@ std::optional<Operand> Parser::operand(unsigned depth) {
     break;
   case '!': {
     lex.take('!');
-    auto inner = lex.peek() == '<' && holes ? hole() : name(lex.identifier(), start);
+    auto inner = lex.peek() == '<' && holes ? hole() : name(lex.identifier());
     if (inner)
       inner->negated = true;
     return inner;
@@ -175,10 +174,10 @@ std::optional<Operand> Parser::operand(unsigned depth) {
   }
   if (isDigit(lex.peek()) || lex.peek() == '-' || lex.peek() == '+')
     return immediate();
-  return name(lex.identifier(), start);
+  return name(lex.identifier());
 }
 
-std::optional<Operand> Parser::name(StringRef word, const char *start) {
+std::optional<Operand> Parser::name(StringRef word) {
   if (word.empty()) {
     diags.report(Diag::ptx_expected, lex.here(), "an operand");
     return std::nullopt;

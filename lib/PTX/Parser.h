@@ -70,7 +70,7 @@ private:
   bool operandList(llvm::SmallVectorImpl<TextOperand> &given);
   bool place(Inst &inst, llvm::StringRef mnemonic, llvm::MutableArrayRef<TextOperand> given);
   std::optional<Operand> operand(unsigned depth);
-  std::optional<Operand> name(llvm::StringRef word, const char *start);
+  std::optional<Operand> name(llvm::StringRef word);
   std::optional<Operand> immediate();
   std::optional<Operand> vector(unsigned depth);
   std::optional<Operand> address();

@@ -97,9 +97,12 @@ void Checker::setUp() {
   for (const auto *list : {&module.vars, &function.vars, &function.params})
     for (const Variable &variable : *list)
       names.insert(variable.name);
+  StringSet<> registers;
   for (const Reg &reg : function.regs)
-    if (reg.type == Type::none || reg.type == Type::bf16 || reg.type == Type::bf16x2 || reg.type == Type::tf32 ||
-        reg.type > Type::f64)
+    if (!registers.insert(reg.name).second)
+      fail(Diag::ptx_redeclared, reg.name);
+    else if (reg.type == Type::none || reg.type == Type::bf16 || reg.type == Type::bf16x2 || reg.type == Type::tf32 ||
+             reg.type > Type::f64)
       fail(Diag::ptx_bad_type, nameOf(reg.type), "a register");
 }
 

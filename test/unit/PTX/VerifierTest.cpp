@@ -202,6 +202,7 @@ TEST(Verifier, BuiltModules) {
             "`L_x` is declared twice in one scope");
   EXPECT_EQ(says([](Builder &b) { b("mov.b32", b.reg(Type::b32, "r"), b.symbol("nothing")); }),
             "`nothing` is not declared");
+  EXPECT_EQ(says([](Builder &b) { b.fn().regs.assign(2, {"%r", Type::b32}); }), "`%r` is declared twice in one scope");
   EXPECT_EQ(says([](Builder &b) { b.reg(Type::bf16, "h"); }), "`.bf16` is no type a register can have");
   EXPECT_EQ(says([](Builder &b) { b("ret").ops.emplace_back(); }), "`Ret` has 1 operands; its form has 0");
   EXPECT_EQ(says([](Builder &b) { b("bar.sync", 1).ops[0] = {}; }), "operand `a` of `bar.sync` must be given");
