@@ -89,7 +89,7 @@ private:
 
   // Copy.cpp, Tma.cpp
   void copy(const Op &op);
-  void copyByThreads(const Op &op, const TensorView &tensor, const SharedView &shared, const Val &when);
+  struct ThreadCopy; ///< A copy by all threads of the CTA: ld or cp.async.
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
 
   // Sync.cpp

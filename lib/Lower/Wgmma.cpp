@@ -55,7 +55,9 @@ void Lowering::wgmma(const Op &op) {
                         const char *name) {
     Val start = stageAddress(view, ref, name);
     start = add(start, mul(group, offsetOf(view.tile, extent, 0), name), name);
-    Val low = binary("shr.u32", start, 4, name), full = b.reg(Type::b64, name);
+    // Bits 4 to 17 of the address: a CTA's own addresses may carry its rank in the cluster above them.
+    Val low = b.reg(Type::b32, name), full = b.reg(Type::b64, name);
+    b("bfe.u32", low, start, 4, 14);
     b("cvt.u64.u32", full, low);
     b("or.b64", full, full, int64_t(descriptorBits(view)));
     return full;
