@@ -93,8 +93,10 @@ void Lowering::store(const Op &op) {
         return {x, y};
       Val factor = e.fixedAlpha ? Val(ptx::Operand::makeF32(*e.fixedAlpha)) : l.alpha;
       Val sx = b.reg(Type::f32, "x"), sy = b.reg(Type::f32, "x");
-      b("mul.rn.f32", sx, x, factor);
-      b("mul.rn.f32", sy, y, factor);
+      // Plus zero, so that a negative alpha times an empty sum is +0 and not -0.
+      Val plusZero = ptx::Operand::makeF32(0);
+      b("fma.rn.f32", sx, x, factor, plusZero);
+      b("fma.rn.f32", sy, y, factor, plusZero);
       return {sx, sy};
     }
 
