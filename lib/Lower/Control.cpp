@@ -123,7 +123,7 @@ void Lowering::loop(const Op &op) {
   Val i = b.reg(Type::b32, name), from = value(op.expr("from")), to = value(op.expr("to"));
   b("mov.u32", i, from);
   Val next = b.label((name + "_loop").str()), end = b.label((name + "_done").str());
-  bool runs = from.isImm() && to.isImm() && from.op.imm < to.op.imm;
+  bool runs = op.has("runs") || (from.isImm() && to.isImm() && from.op.imm < to.op.imm);
   if (!runs) {
     Val none = b.reg(Type::pred, "none");
     b("setp.ge.u32", none, i, to);

@@ -1,4 +1,5 @@
 #include "Lowering.h"
+#include <numeric>
 
 namespace gemmc {
 
@@ -18,6 +19,10 @@ struct Lowering::ThreadCopy {
   /// The threads divide evenly among the units of a row: each keeps its column, its rows advance by `rowStep`.
   bool even = false;
   int64_t rowStep = 0;
+  /// Rows longer than the threads reach at once are copied in so many column blocks, one after the other.
+  int64_t blocks = 1, block = 0;
+  int64_t period = 1;      ///< Rounds until the XOR repeats.
+  std::vector<Val> places; ///< In shared memory, of the first `period` rounds.
   Val stage, when, rowBytes, stepBytes;
 
   /// Where a unit goes to and comes from; how many rows of the tensor are left there; the bytes of it that lie inside.
@@ -62,9 +67,15 @@ struct Lowering::ThreadCopy {
     perRow = cols * elem / bytes;
     total = perRow * tile.rows;
     rounds = (total + threads - 1) / threads;
-    rowStep = threads % perRow ? 0 : threads / perRow;
-    // Rows a multiple of eight apart have the same XOR, so that only the offset changes from round to round.
-    even = rowStep && (tile.layout != SharedLayout::xor_ || rowStep % 8 == 0);
+    if (perRow > threads && perRow % threads == 0) {
+      blocks = perRow / threads;
+      total = threads * tile.rows;
+      rounds = tile.rows;
+    }
+    rowStep = blocks > 1 ? 1 : threads % perRow ? 0 : threads / perRow;
+    even = rowStep != 0;
+    // Rows eight apart have the same XOR: after that many rounds the places in shared memory repeat, further on.
+    period = tile.layout == SharedLayout::xor_ && even ? 8 / std::gcd(int64_t(8), rowStep) : 1;
   }
 
   void choosePitch() {
@@ -82,12 +93,19 @@ struct Lowering::ThreadCopy {
   }
 
   void run() {
+    for (block = 0; block < blocks; ++block)
+      runBlock();
+    flush();
+  }
+
+  void runBlock() {
+    places.clear();
     Place place;
     for (int64_t round = 0; round < rounds; ++round) {
       if (round == 0 || !even)
         place = placeOf(round);
       else
-        step(place);
+        step(place, round);
       Val inTile; // the last round may have fewer units than threads
       if ((round + 1) * threads > total) {
         inTile = b.reg(Type::pred, "in_tile");
@@ -99,12 +117,18 @@ struct Lowering::ThreadCopy {
       else
         load(place, row, inTile);
     }
-    flush();
+  }
+
+  Val unitOf(int64_t round) {
+    Val index = l.add(l.tid, (blocks > 1 ? block : round) * threads, "index");
+    return blocks > 1 ? index : l.remainder(index, perRow, "unit");
+  }
+  Val rowOf(int64_t round) {
+    return blocks > 1 ? Val(round) : l.divide(l.add(l.tid, round * threads, "index"), perRow, "row");
   }
 
   Place placeOf(int64_t round) {
-    Val index = l.add(l.tid, round * threads, "index");
-    Val unit = l.remainder(index, perRow, "unit"), row = l.divide(index, perRow, "row");
+    Val unit = unitOf(round), row = rowOf(round);
     Place place;
     place.to = l.add(sharedOffset(row, unit), stage, "to");
     // The part that stays the same in all iterations first, so that it leaves the loop.
@@ -149,8 +173,15 @@ struct Lowering::ThreadCopy {
   }
 
   /// The next round's unit: `rowStep` rows further on.
-  void step(Place &place) {
-    place.toOffset += rowStep * tile.pitch;
+  void step(Place &place, int64_t round) {
+    if (places.empty())
+      places.push_back(place.to);
+    if (round < period) {
+      Val offset = sharedOffset(rowOf(round), unitOf(round));
+      places.push_back(l.add(offset, stage, "to"));
+    }
+    place.to = places[round % period];
+    place.toOffset = round / period * period * rowStep * tile.pitch;
     constexpr int64_t maxOffset = int64_t(1) << 30; // an address holds 32 bits of offset
     if (stepBytes.isImm() && place.fromOffset + stepBytes.op.imm < maxOffset)
       place.fromOffset += stepBytes.op.imm;

@@ -102,31 +102,35 @@ void Lowering::wait(const Op &op) {
 /// One arrival a warpgroup, at this CTA and at every CTA whose copies fill this one's stages. Only reads by wgmma are
 /// released, and those have been waited for, so the default scope does: a cluster release would cost a full fence.
 void Lowering::arrive(const Op &op) {
-  Val end = b.label("arrived");
-  if (op.has("when"))
-    if (Val p = condition(op.expr("when")); p.isReg())
-      b.unless(p)("bra", end);
   Val bar = barrierAddress(op.subject, op.subject.name);
   Val thread = binary("and.b32", tid, 127, "group_thread"), p = b.reg(Type::pred, "arrives");
+  auto both = [&](const Val &first, const Val &second) {
+    Val result = b.reg(Type::pred, "arrives");
+    b("and.pred", result, first, second);
+    return result;
+  };
+  Val when = op.has("when") ? condition(op.expr("when")) : Val();
   if (clusterM * clusterN == 1) {
     b("setp.eq.u32", p, thread, 0);
+    if (when.isReg())
+      p = both(p, when);
     b.when(p)("mbarrier.arrive.shared::cta.b64", b.sink(), at(bar));
-    b.place(end);
     return;
   }
   // Thread i signals CTA i of the cluster, when that one shares this one's row or column.
   b("setp.lt.u32", p, thread, clusterM * clusterN);
   if (clusterM > 1 && clusterN > 1) {
-    Val sameM = b.reg(Type::pred, "same_m"), sameN = b.reg(Type::pred, "same_n");
+    Val sameM = b.reg(Type::pred, "same_m"), sameN = b.reg(Type::pred, "same_n"), near = b.reg(Type::pred, "near");
     b("setp.eq.u32", sameM, remainder(thread, clusterM, "peer_m"), rankM);
     b("setp.eq.u32", sameN, divide(thread, clusterM, "peer_n"), rankN);
-    b("or.pred", sameM, sameM, sameN);
-    b("and.pred", p, p, sameM);
+    b("or.pred", near, sameM, sameN);
+    p = both(p, near);
   }
+  if (when.isReg())
+    p = both(p, when);
   Val remote = b.reg(Type::b32, "remote_bar");
   b.when(p)("mapa.shared::cluster.u32", remote, bar, thread);
   b.when(p)("mbarrier.arrive.shared::cluster.b64", b.sink(), at(remote));
-  b.place(end);
 }
 
 void Lowering::turn(const Op &op) {

@@ -71,7 +71,10 @@ void Lowering::wgmma(const Op &op) {
                          (acc.half ? "f16." : "f32.") + type + "." + type;
   Val accumulate = b.reg(Type::pred, "accumulate");
   bool adds = op.word("accumulate") == "yes";
-  b("setp.ne.u32", accumulate, adds ? 1 : 0, 0);
+  if (op.word("accumulate") == "later")
+    b("setp.ne.u32", accumulate, variables["kt"], 0);
+  else
+    b("setp.ne.u32", accumulate, adds ? 1 : 0, 0);
 
   b("wgmma.fence.sync.aligned");
   int64_t steps = kernel.root.item("block", 2) / stepK;

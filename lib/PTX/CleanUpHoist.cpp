@@ -6,7 +6,7 @@
 namespace gemmc::ptx {
 namespace {
 /// A result that lives through a loop costs a register there; these bounds keep a large unrolled body from spilling.
-constexpr unsigned maxHoisted = 32, maxHoistedPredicates = 4;
+constexpr unsigned maxHoisted = 16, maxHoistedPredicates = 4;
 
 class Hoister {
 public:

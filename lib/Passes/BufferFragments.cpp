@@ -19,7 +19,8 @@ Loop takeApart(std::vector<Op> body) {
       loop.waits.push_back(std::move(op));
       break;
     case OpKind::Load:
-      loop.loads.resize(op.number("step") + 1);
+      if (loop.loads.size() <= size_t(op.number("step")))
+        loop.loads.resize(op.number("step") + 1);
       loop.loads[op.number("step")].push_back(std::move(op));
       break;
     case OpKind::Mma:
@@ -72,7 +73,9 @@ void bufferFragments(Kernel &kernel) {
   std::vector<Op> &tile = findIn(kernel.body(), OpKind::Tiles)->body;
   size_t at =
       llvm::find_if(tile, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); }) - tile.begin();
-  Loop loop = takeApart(std::move(tile[at].body));
+  Loop loop = takeApart(tile[at].body);
+  if (loop.loads.size() != loop.mmas.size())
+    return;                   // not one multiply a step: nothing that could be rotated
   if (loop.mmas.size() % 2) { // an odd number of steps would change the buffers' roles each iteration
     Loop same = loop;
     std::vector<Op> body = std::move(same.waits);

@@ -24,18 +24,34 @@ std::vector<Op> firstOf(const Op &loop) {
   return first;
 }
 
+/// An unknown number of iterations, at least one: without a second copy of the body no path jumps over the loop while a
+/// wgmma is in flight, which ptxas would answer by serialising them all (C7514). Iteration 0 tells itself by its
+/// number.
+void keepFirst(Op &loop) {
+  loop.set("runs", "once");
+  for (Op &op : loop.body)
+    if (op.kind == OpKind::Wgmma)
+      op.set("accumulate", "later");
+    else if (op.kind == OpKind::WaitWgmma)
+      op.erase("when"); // with one group in flight it waits for nothing
+}
+
 void peel(std::vector<Op> &body) {
   for (size_t at = 0; at < body.size(); ++at) {
     peel(body[at].body);
     if (body[at].kind != OpKind::For || !findIn(body[at].body, OpKind::Wgmma))
       continue;
+    llvm::erase_if(body, [](const Op &op) { return op.kind == OpKind::Zero; });
+    at = indexOf(body, OpKind::For);
+    while (!findIn(body[at].body, OpKind::Wgmma))
+      ++at;
+    if (!body[at].expr("to").isConst())
+      return keepFirst(body[at]);
     std::vector<Op> first = firstOf(body[at]);
     body[at].set("from", 1);
     for (Op &op : body[at].body)
       dropWhen(op, less(0, Expr::var("kt")));
     body.insert(body.begin() + at, first.begin(), first.end());
-    at += first.size();
-    llvm::erase_if(body, [](const Op &op) { return op.kind == OpKind::Zero; });
     return; // one main loop a tile
   }
 }

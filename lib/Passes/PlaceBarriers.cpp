@@ -149,8 +149,12 @@ void guardReads(std::vector<Op> &outer) {
   follow(outer);
 }
 
-/// The turn is passed on once the last wgmma is issued, in front of the wait for it.
-void passTurnEarly(Op &tiles) {
+/// The turn is passed on once the last wgmma is issued, in front of the wait for it. Not for short stages: ptxas 13
+/// answers a barrier between the only wgmma of a stage and its wait by serialising all of them (C7514).
+void passTurnEarly(const Kernel &kernel, Op &tiles) {
+  constexpr int64_t shortStage = 64;
+  if (kernel.root.item("block", 2) < shortStage)
+    return;
   auto pass =
       llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::Turn && op.word("action") == "pass"; });
   if (pass == tiles.body.end())
@@ -176,7 +180,7 @@ void guardMbarriers(Kernel &kernel) {
       continue;
     }
     guardReads(role.body);
-    passTurnEarly(*findIn(role.body, OpKind::Tiles));
+    passTurnEarly(kernel, *findIn(role.body, OpKind::Tiles));
   }
 }
 } // namespace

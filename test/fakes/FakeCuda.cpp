@@ -129,11 +129,10 @@ EXPORT Result cuModuleUnload(Module module) {
 }
 EXPORT Result cuModuleGetFunction(Function *function, Module, const char *name) {
   ENTER("cuModuleGetFunction");
-  static std::map<std::string, std::string *> names; // a function handle is its name
+  static std::map<std::string, std::string> names; // a function handle is its name
   auto &held = names[name];
-  if (!held)
-    held = new std::string(name);
-  *function = reinterpret_cast<Function>(held);
+  held = name;
+  *function = reinterpret_cast<Function>(&held);
   return 0;
 }
 EXPORT Result cuFuncSetAttribute(Function function, int attribute, int value) {

@@ -278,9 +278,9 @@ private:
     case Op::Sub:
       return put(a() - b(), bits);
     case Op::Mul:
-      return put(inst.has("lo") ? a() * b() : uint64_t(signedOr(a()) * signedOr(b())) >> 32, bits);
+      return put(inst.has("lo") ? a() * b() : uint64_t(signedOr(a())) * uint64_t(signedOr(b())) >> 32, bits);
     case Op::MulWide:
-      return put(uint64_t(signedOr(a()) * signedOr(b())), 64);
+      return put(uint64_t(signedOr(a())) * uint64_t(signedOr(b())), 64);
     case Op::Mad:
       return put(a() * b() + get(inst.ops[3], bits), bits);
     case Op::Div:
