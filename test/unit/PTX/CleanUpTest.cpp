@@ -499,7 +499,7 @@ TEST(HoistLoopInvariants, KeepsABoundOnRegisters) {
   cleanUp(module.functions[0]);
   std::string text = bodyOf(module);
   auto above = llvm::StringRef(text).split("L_loop:").first;
-  EXPECT_EQ(above.count("xor"), 32u) << "over all rounds together";
+  EXPECT_EQ(above.count("xor"), 16u) << "over all rounds together";
 }
 
 TEST(RemoveDeadCode, RemovesUnusedResults) {
