@@ -37,8 +37,9 @@ void placeBarriers(Kernel &kernel);
 /// After placeBarriers: the read of the next stage's first step must stay behind that stage's wait.
 void bufferFragments(Kernel &kernel);
 
-/// Takes the first iteration of a wgmma loop out of it, where the accumulator is written instead of added to and
-/// nothing is released yet. After placeBarriers, whose conditions `0 < kt` it resolves.
+/// Lets the first iteration of a wgmma loop write the accumulator instead of adding to it: it is taken out of the loop
+/// where the number of iterations is known, else (`runs=once`) it tells itself by `kt`. After placeBarriers, whose
+/// conditions `0 < kt` it resolves.
 void peelFirst(Kernel &kernel);
 
 /// Gives every shared buffer and barrier its offset and sums them up in `shared`. Last: nothing is declared after it.
