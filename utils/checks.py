@@ -126,11 +126,6 @@ def diagnostics(stage):
     stage.expect("every diagnostic is produced by a test", "test/diag_coverage.py", "--build", BUILD)
 
 
-def diagnostics(stage):
-    """What the unit and lit stages produced, against the tables."""
-    stage.expect("every diagnostic is produced by a test", "test/diag_coverage.py", "--build", BUILD)
-
-
 def specs(stage):
     """Random valid specs: compile, assemble, emulate bit-exact."""
     random_specs(stage, RANDOM_SPECS, BUILD)
