@@ -106,7 +106,8 @@ def format_(stage):
 
 
 def build(stage):
-    stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", BUILD, "-DGEMMC_TESTS=ON")
+    stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", BUILD, "-DGEMMC_TESTS=ON",
+                 "-DGEMMC_PCH=ON")
     make(stage, BUILD)
     (BUILD / "diagnostics.txt").unlink(missing_ok=True)
 
@@ -157,7 +158,7 @@ def sanitize_build(stage):
     clang = find_clang()
     stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", SANITIZED, f"-DCMAKE_CXX_COMPILER={clang}",
                  "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -gline-tables-only",
-                 "-DGEMMC_TESTS=ON", "-DGEMMC_SANITIZE=ON", "-DGEMMC_FUZZ=ON", "-DGEMMC_INSTALL=OFF")
+                 "-DGEMMC_TESTS=ON", "-DGEMMC_SANITIZE=ON", "-DGEMMC_FUZZ=ON", "-DGEMMC_INSTALL=OFF", "-DGEMMC_PCH=ON")
     make(stage, SANITIZED)
 
 
