@@ -81,7 +81,11 @@ int64_t blockDepth(const Draft &draft) {
     return (*s.block)[2];
   if (s.warp.given)
     return (*s.warp)[2];
-  return draft.wgmma() ? 64 : 32;
+  if (draft.wgmma())
+    return 64;
+  // Two steps of the instruction, so that one is read while the other is multiplied.
+  int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
+  return std::min(depth, draft.elementsIn(mostDepthBytes));
 }
 
 /// Most stages that pay: wgmma hides the latency of TMA with up to 8, mma runs well with 4.
