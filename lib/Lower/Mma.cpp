@@ -23,6 +23,7 @@ struct Lowering::FragmentSource {
   bool isA;
   int64_t step, warpExtent; ///< warpExtent: lines (rows of A, columns of B) of the warp tile.
   Val warpIndex, warpStart; ///< Along the lines: which warp tile, and its first line.
+  bool inChunk = false;     ///< The lane's part of a byte and 16 bytes of the register's make no carry.
   Val stage;                ///< Address of the stage in shared memory; a loader sets it when it needs it.
 };
 
@@ -43,6 +44,7 @@ void Lowering::load(const Op &op) {
                         warpExtent,
                         warpIndex,
                         mul(warpIndex, warpExtent, "warp_start"),
+                        false,
                         {}};
   if (op.word("via") != "lds")
     loadByLdmatrix(source);
@@ -120,8 +122,15 @@ Val Lowering::elementAddress(const FragmentSource &source, const Val &row, int64
     offset = add(offset, byte, "lane_offset");
     return at(add(offset, source.stage, "address"), rowConst * tile.pitch + byteConst);
   }
-  Val inRow = add(byte, byteConst, "byte");
-  Val chunk = divide(inRow, 16, "chunk"), rest = remainder(inRow, 16, "rest");
+  Val chunk, rest; // of 16 bytes
+  if (source.inChunk) {
+    chunk = byteConst / 16;
+    rest = add(byte, byteConst % 16, "rest");
+  } else {
+    Val inRow = add(byte, byteConst, "byte");
+    chunk = divide(inRow, 16, "chunk");
+    rest = remainder(inRow, 16, "rest");
+  }
   Val key = keyOf(tile, add(row, rowConst % 8, "row"));
   if (!key.isImm(0))
     chunk = binary("xor.b32", inRegister(chunk, "chunk"), key, "chunk");
@@ -138,6 +147,7 @@ void Lowering::loadByWords(FragmentSource &source) {
   for (LaneTerm &term : map.depth)
     term.times = term.times * bits / 8; // whole bytes: a lane begins with a register of its own
   Val byte = laneSum(map.depth, "lane_byte");
+  source.inChunk = bits < 64; // four registers of 32 bits a chunk; of m8n8k4 two, and no lane's part
   source.stage = stageAddress(source.shared, source.from, "from_" + source.from.name);
   for (size_t i = 0; i < source.regs.size(); ++i) {
     const FragmentMap::Offset &place = map.registers[i % each];
