@@ -85,7 +85,7 @@ TEST(Spec, ReadsEveryField) {
   EXPECT_EQ(*spec.store, StoreKind::staged);
   EXPECT_EQ(*spec.swapOperands, Persistence::off);
   EXPECT_TRUE(spec.swapOperands.given);
-  EXPECT_EQ(reading.diags.place(spec.block.range.Start), "t:12:15");
+  EXPECT_EQ(reading.diags.place(spec.block.range.Start), "t:13:15");
 }
 
 TEST(Spec, OnlyTheProblemIsRequired) {
