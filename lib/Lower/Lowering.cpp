@@ -26,6 +26,7 @@ Lowering::Lowering(const tile::Kernel &kernel)
     : kernel(kernel), function(result.module.functions.emplace_back()), b(function) {
   isWgmma = kernel.word("instruction") == "wgmma";
   isTma = kernel.word("copy") == "tma";
+  slices = kernel.root.number("slices", 1);
   clusterM = kernel.root.item("cluster", 0);
   clusterN = kernel.root.item("cluster", 1);
   function.name = kernel.name().str();
@@ -146,6 +147,10 @@ void Lowering::identify() {
 }
 
 void Lowering::declareViews() {
+  if (kernel.word("instruction") == "wmma")
+    wmma =
+        findWmmaInstruction(kernel.root.item("matrix", 0), kernel.root.item("matrix", 1), kernel.root.item("matrix", 2),
+                            elemOf(*kernel.declaration("A")), elemOf(*kernel.declaration("acc")));
   for (const Op &op : kernel.body()) {
     llvm::StringRef name = op.subject.name;
     if (op.kind == OpKind::Tensor) {
@@ -171,13 +176,16 @@ void Lowering::declareViews() {
       tensors.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Shared) {
       SharedTile tile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", bytesOf(elemOf(op)),
-                      *parseSharedLayout(op.word("swizzle")));
+                      *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
       buffers.try_emplace(name, SharedView{tile, op.number("offset"), op.number("stages", 1), name.back()});
+    } else if (wmma) {
+      declareWmma(op);
     } else if (op.kind == OpKind::Accumulator) {
       AccumulatorView view{op.word("type") == "f16", op.item("warp", 0), op.item("warp", 1), isWgmma ? 64 : 16, {}};
       int64_t perBlock = view.blockRows * view.warpN / (isWgmma ? 128 : 32) / (view.half ? 2 : 1);
       for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
         view.regs.push_back(b.regs(view.half ? Type::b32 : Type::f32, ("acc" + llvm::Twine(i) + "_").str(), perBlock));
+      view.type = elemOf(op);
       accumulators.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Fragment) {
       // A: four registers for 16 rows; B: four for 16 columns, two n8 tiles.
@@ -240,16 +248,22 @@ void Lowering::op(const Op &op) {
   case OpKind::Zero:
     return zero(op);
   case OpKind::Load:
-    return load(op);
+    return wmma ? wmmaLoad(op) : load(op);
   case OpKind::Mma:
-    return mma(op);
+    return wmma ? wmmaMultiply(op) : mma(op);
   case OpKind::Wgmma:
     return wgmma(op);
   case OpKind::WaitWgmma:
     b("wgmma.wait_group.sync.aligned", op.number("pending"));
     return;
+  case OpKind::Send:
+    return send(op);
+  case OpKind::Receive:
+    return receive(op);
+  case OpKind::Stage:
+    return stage(op);
   case OpKind::Store:
-    return store(op);
+    return buffers.count(op.ref("from").name) ? storeStaged(op) : store(op);
   case OpKind::Multiply:
     break;
   }

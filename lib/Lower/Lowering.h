@@ -1,6 +1,7 @@
 /// The state of one lowering, and its parts by theme, a file each.
 #pragma once
 #include "gemmc/Layout/SharedTile.h"
+#include "gemmc/Layout/WmmaInstruction.h"
 #include "gemmc/Lower/Lower.h"
 #include "gemmc/PTX/Builder.h"
 #include "gemmc/Support/Types.h"
@@ -32,13 +33,26 @@ struct SharedView {
   char operand; ///< 'A' or 'B'.
 };
 
-/// Accumulator registers of one thread: [row block][index]. A row block is 16 rows (mma) or 64 (wgmma) of the warp
-/// tile.
+/// A tile of D in shared memory (or a part of it), and the threads that copy it out.
+struct StagedTile {
+  SharedTile tile;       ///< Its rows are D's lines: D's rows, or its columns where D is in column order.
+  int64_t lines, length; ///< Of the part that is copied.
+  Elem type;             ///< The accumulator's, or D's own (`finished`).
+  bool finished;         ///< alpha, beta and C are in already.
+  Val address;           ///< b32, of its first element.
+  Val thread;            ///< Which of the threads this one is.
+  int64_t threads;
+  Val row0, col0; ///< Of its first element, in D.
+};
+
+/// Accumulator registers of one thread: [row block][index]. A row block is 16 rows (mma), 64 (wgmma) or those of a
+/// fragment (wmma) of the warp tile.
 struct AccumulatorView {
   bool half; ///< f16: two values a register.
   int64_t warpM, warpN;
-  int64_t blockRows; ///< 16 or 64.
+  int64_t blockRows; ///< 16, 64, or a wmma fragment's.
   std::vector<std::vector<Val>> regs;
+  Elem type = Elem::f32;
 };
 
 struct FragmentView {
@@ -87,6 +101,10 @@ private:
   void loop(const Op &op);
   void elect(const Op &op);
 
+  /// Byte offset of (row, byte of the row) in a stage: SharedTile::offset in registers. Bytes come in multiples of
+  /// `unit`.
+  Val sharedOffset(const SharedTile &tile, const Val &row, const Val &byte, int64_t unit);
+
   // Copy.cpp, Tma.cpp
   void copy(const Op &op);
   struct ThreadCopy; ///< A copy by all threads of the CTA: ld or cp.async.
@@ -111,14 +129,35 @@ private:
   void wgmma(const Op &op);
   uint64_t descriptorBits(const SharedView &shared) const;
 
-  // Store.cpp
+  // Wmma.cpp
+  void wmmaLoad(const Op &op);
+  void wmmaMultiply(const Op &op);
+  void wmmaStage(const StagedTile &to, const AccumulatorView &acc);
+  void declareWmma(const Op &op);
+
+  // Slices.cpp: warps that share a block tile's depth.
+  Val slice();       ///< Which slice of k this warp multiplies; 0 when there is one only.
+  Val warpInSlice(); ///< Its number among the warps of the slice.
+  void send(const Op &op);
+  void receive(const Op &op);
+  void exchange(llvm::StringRef buffer, const AccumulatorView &acc,
+                llvm::function_ref<void(const Val &address, const std::vector<Val> &regs)> visit);
+
+  // Store.cpp, StagedStore.cpp
   void store(const Op &op);
+  void stage(const Op &op);
+  void mmaStage(const StagedTile &to, const AccumulatorView &acc);
+  void storeStaged(const Op &op);
+  struct CopyOut; ///< A tile on its way from shared to global memory.
+  void copyOut(const Op &store, const StagedTile &from);
 
   const tile::Kernel &kernel;
   Lowered result;
   ptx::Function &function;
   ptx::Builder b;
   bool isWgmma, isTma;
+  const WmmaInstruction *wmma = nullptr; ///< Of a wmma kernel.
+  int64_t slices;
   int64_t clusterM, clusterN;
   llvm::StringMap<Val> variables; ///< By name: launch variables, loop variables, tm, tn, wg.
   llvm::StringMap<TensorView> tensors;

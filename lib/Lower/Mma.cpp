@@ -32,7 +32,7 @@ void Lowering::load(const Op &op) {
   int64_t warpsN = acc.item("tile", 1) / acc.item("warp", 1);
   const auto &regs = fragments.find(op.subject.name)->second.regs[op.subject.index[0].constant()];
 
-  Val warpIndex = isA ? divide(warp, warpsN, "warp_m") : remainder(warp, warpsN, "warp_n");
+  Val warpIndex = isA ? divide(warpInSlice(), warpsN, "warp_m") : remainder(warpInSlice(), warpsN, "warp_n");
   Val warpStart = mul(warpIndex, warpExtent, "warp_start");
   bool rowsFirst = isA == tile.kMajor;
   Val row, chunk;
@@ -84,6 +84,36 @@ void Lowering::mma(const Op &op) {
       std::vector<Val> d = slice(acc.regs[i], j * perTile, perTile);
       b(mnemonic, d, slice(a, 4 * i, 4), slice(bFrag, 2 * j, 2), d);
     }
+}
+
+/// Pairs of neighbouring columns, as `store` finds them in the registers, into the tile of D at `to`.
+void Lowering::mmaStage(const StagedTile &to, const AccumulatorView &acc) {
+  const SharedTile &tile = to.tile;
+  bool byRow = tile.kMajor;
+  auto place = [&](int64_t row, int64_t col) { return byRow ? tile.offset(row, col) : tile.offset(col, row); };
+  Val row = add(to.row0, divide(lane, 4, "lane_row"), "row");
+  Val col = add(to.col0, mul(remainder(lane, 4, "lane_col"), 2, "lane_col"), "col");
+  Val start = add(mul(row, place(1, 0), "row_bytes"), mul(col, place(0, 1), "col_bytes"), "lane_start");
+  start = add(start, to.address, "staged");
+  for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
+    for (int64_t h = 0; h < 2; ++h)
+      for (int64_t j = 0; j < acc.warpN / 8; ++j) {
+        int64_t first = place(i * acc.blockRows + 8 * h, 8 * j), second = first + place(0, 1);
+        if (acc.half && byRow) {
+          b("st.shared.b32", at(start, first), acc.regs[i][2 * j + h]);
+        } else if (acc.half) {
+          std::vector<Val> halves = b.regs(Type::b16, "half", 2);
+          b("mov.b32", Val(halves), acc.regs[i][2 * j + h]);
+          b("st.shared.b16", at(start, first), halves[0]);
+          b("st.shared.b16", at(start, second), halves[1]);
+        } else if (byRow) {
+          b("st.shared.v2.f32", at(start, first),
+            Val(std::vector<Val>{acc.regs[i][4 * j + 2 * h], acc.regs[i][4 * j + 2 * h + 1]}));
+        } else {
+          b("st.shared.f32", at(start, first), acc.regs[i][4 * j + 2 * h]);
+          b("st.shared.f32", at(start, second), acc.regs[i][4 * j + 2 * h + 1]);
+        }
+      }
 }
 
 } // namespace gemmc

@@ -2,7 +2,8 @@
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t stepK = 16; ///< Of every 16-bit tensor-core instruction.
+/// k of one instruction; 16 for every 16-bit one of full size.
+int64_t stepK(const Kernel &kernel) { return kernel.root.has("matrix") ? kernel.root.item("matrix", 2) : 16; }
 
 std::vector<Op> wgmmaOf(const Op &multiply) {
   Op op(OpKind::Wgmma, multiply.subject);
@@ -54,7 +55,9 @@ void split(std::vector<Op> &body, bool wgmma, int64_t steps) {
 
 void splitMultiply(Kernel &kernel) {
   bool wgmma = kernel.word("instruction") == "wgmma";
-  split(kernel.body(), wgmma, kernel.root.item("block", 2) / stepK);
+  // Warps that share a block tile's depth take its slices one behind the other.
+  int64_t depth = kernel.root.item("block", 2) / kernel.root.number("slices", 1);
+  split(kernel.body(), wgmma, depth / stepK(kernel));
   kernel.declaration("acc")->set("warp", kernel.root.list("warp"));
   if (!wgmma)
     declareFragments(kernel);

@@ -17,10 +17,10 @@ struct WordRule {
 const std::vector<WordRule> &wordRules() {
   static const std::vector<WordRule> rules = {
       {"kernel", "target", {"sm_80", "sm_86", "sm_89", "sm_90a"}},
-      {"kernel", "instruction", {"mma", "wgmma"}},
+      {"kernel", "instruction", {"wmma", "mma", "wgmma"}},
       {"kernel", "copy", {"ld", "cp_async", "tma"}},
       {"kernel", "schedule", {"pipelined", "cooperative", "pingpong"}},
-      {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded"}},
+      {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
       {"kernel", "raster", {"along_m", "along_n"}},
       {"kernel", "persistent", {"on", "off"}},
       {"kernel", "store", {"direct", "staged"}},
@@ -29,7 +29,8 @@ const std::vector<WordRule> &wordRules() {
       {"tensor", "order", {"row", "col"}},
       {"shared", "type", {"f16", "bf16", "f32"}},
       {"shared", "major", {"mn", "k"}},
-      {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded"}},
+      {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
+      {"shared", "over", {"operands"}},
       {"accumulator", "type", {"f16", "f32"}},
       {"fragment", "operand", {"a", "b"}},
       {"copy", "via", {"ld", "cp_async", "tma"}},
@@ -63,9 +64,13 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "producer_regs", 24, 256},
     {"kernel", "consumer_regs", 24, 256},
     {"kernel", "shared", 0, maxShared},
+    {"kernel", "matrix", 1, 256, 3},
+    {"kernel", "slices", 1, 16},
+    {"kernel", "padding", 16, 1024},
     {"tensor", "align", 1, 1 << 20},
     {"shared", "extent", 1, maxExtent, 2},
     {"shared", "stages", 1, maxStages},
+    {"shared", "padding", 16, 1024},
     {"shared", "offset", 0, maxShared},
     {"barrier", "stages", 1, maxStages},
     {"barrier", "count", 1, (1 << 20) - 1}, // PTX ISA 9.7.13.15.2: pending arrivals of an mbarrier
@@ -83,6 +88,7 @@ constexpr NumberRule numberRules[] = {
     {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
     {"load", "step", 0, maxExtent / 16 - 1},
     {"wait_wgmma", "pending", 0, 7},
+    {"send", "slice", 1, 15},
 };
 
 class Verifier {
@@ -198,9 +204,20 @@ private:
       use(op, op.ref("a"), OpKind::Fragment, 1);
       use(op, op.ref("b"), OpKind::Fragment, 1);
       break;
+    case OpKind::Send:
+    case OpKind::Stage:
+      use(op, op.subject, OpKind::Shared, 1);
+      use(op, op.ref("from"), OpKind::Accumulator, 0);
+      break;
+    case OpKind::Receive:
+      use(op, op.subject, OpKind::Accumulator, 0);
+      use(op, op.ref("from"), OpKind::Shared, 1);
+      break;
     case OpKind::Store:
       use(op, op.subject, OpKind::Tensor, 2);
-      use(op, op.ref("from"), OpKind::Accumulator, 0);
+      // From registers, or from where `stage` left them.
+      use(op, op.ref("from"), isShared(op.ref("from")) ? OpKind::Shared : OpKind::Accumulator,
+          isShared(op.ref("from")));
       if (op.has("c"))
         use(op, op.ref("c"), OpKind::Tensor, 2);
       break;
@@ -285,6 +302,11 @@ private:
         if (cursor->second->number("stages") != decl.number("stages"))
           diags.report(Diag::tile_stage_count, placeOf(op), cursor->first(), cursor->second->number("stages"), ref.name,
                        decl.number("stages"));
+  }
+
+  bool isShared(const Ref &ref) const {
+    auto found = declared.find(ref.name);
+    return found != declared.end() && found->second->kind == OpKind::Shared;
   }
 
   void roles() {
