@@ -38,6 +38,17 @@ Expr effectiveK(const Plan &plan) {
   return *alpha.fixed == 0 ? Expr(0) : plan.k;
 }
 
+/// The matrix instruction and how its operands get into registers.
+void configureFragments(Op &root, const Plan &plan) {
+  const Spec &spec = plan.spec;
+  const auto &shape = *spec.matrixShape;
+  root.set("matrix", std::vector<Expr>{shape[0], shape[1], shape[2]});
+  root.set("load_a", nameOf(plan.loadA)).set("load_b", nameOf(plan.loadB));
+  root.set("buffers", *spec.fragmentBuffers).set("order", nameOf(*spec.fragmentOrder));
+  if (*spec.bitOperation != BitOperation::none)
+    root.set("bits", nameOf(*spec.bitOperation));
+}
+
 void configure(Op &root, const Plan &plan, const Expr &k) {
   const Spec &spec = plan.spec;
   root.set("target", nameOf(*spec.target)).set("threads", int64_t(plan.threads));
@@ -48,6 +59,14 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("instruction", nameOf(*spec.instruction)).set("copy", nameOf(*spec.copy));
   root.set("copy_bytes", std::vector<Expr>{plan.copyBytesA, plan.copyBytesB});
   root.set("stages", *spec.stages).set("schedule", nameOf(*spec.schedule)).set("swizzle", nameOf(*spec.swizzle));
+  if (*spec.instruction != Instruction::wgmma)
+    configureFragments(root, plan);
+  if (plan.warpK < plan.blockK)
+    root.set("slices", plan.blockK / plan.warpK);
+  if (*spec.loadC == StoreKind::staged)
+    root.set("load_c", "staged");
+  if (*spec.swizzle == Swizzle::padded)
+    root.set("padding", *spec.padding);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
@@ -87,8 +106,10 @@ Kernel buildKernel(const Plan &plan) {
   kernel.root.subject.name = *plan.spec.name;
   configure(kernel.root, plan, k);
   std::vector<Op> &body = kernel.body();
-  body.push_back(tensorOf(plan.a, "A", plan.m, k));
-  body.push_back(tensorOf(plan.b, "B", k, plan.n));
+  // The loop runs no step when alpha is 0 at launch; where it runs, the tensors have their known depth.
+  const Expr &depth = plan.spec.alpha.value.dynamic() && plan.k.isConst() ? plan.k : k;
+  body.push_back(tensorOf(plan.a, "A", plan.m, depth));
+  body.push_back(tensorOf(plan.b, "B", depth, plan.n));
   if (readsC)
     body.push_back(tensorOf(plan.c, "C", plan.m, plan.n));
   body.push_back(tensorOf(plan.d, "D", plan.m, plan.n));

@@ -21,19 +21,26 @@ const std::vector<WordRule> &wordRules() {
       {"kernel", "copy", {"ld", "cp_async", "tma"}},
       {"kernel", "schedule", {"pipelined", "cooperative", "pingpong"}},
       {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
+      {"kernel", "load_a", {"ldmatrix", "lds", "wmma_load"}},
+      {"kernel", "load_b", {"ldmatrix", "lds", "wmma_load"}},
+      {"kernel", "order", {"snake", "plain"}},
+      {"kernel", "bits", {"xor", "and"}},
       {"kernel", "raster", {"along_m", "along_n"}},
       {"kernel", "persistent", {"on", "off"}},
       {"kernel", "store", {"direct", "staged"}},
+      {"kernel", "load_c", {"direct", "staged"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
-      {"tensor", "type", {"f16", "bf16", "f32"}},
+      {"tensor", "type", {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32"}},
       {"tensor", "order", {"row", "col"}},
-      {"shared", "type", {"f16", "bf16", "f32"}},
+      {"shared", "type", {"f16", "bf16", "f32", "tf32", "f64", "s32", "s8", "u8", "s4", "u4", "b1"}},
       {"shared", "major", {"mn", "k"}},
       {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
       {"shared", "over", {"operands"}},
-      {"accumulator", "type", {"f16", "f32"}},
+      {"accumulator", "type", {"f16", "f32", "f64", "s32"}},
       {"fragment", "operand", {"a", "b"}},
       {"copy", "via", {"ld", "cp_async", "tma"}},
+      {"load", "via", {"ldmatrix", "lds", "wmma_load"}},
+      {"mma", "order", {"snake", "plain"}},
       {"copy", "multicast", {"m", "n"}},
       {"turn", "action", {"wait", "pass"}},
       {"wgmma", "accumulate", {"yes", "no", "later"}},
@@ -59,6 +66,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "cluster", 1, 16, 2},
     {"kernel", "copy_bytes", 1, 16, 2},
     {"kernel", "stages", 1, maxStages},
+    {"kernel", "buffers", 1, 2},
     {"kernel", "group", 1, 65536},
     {"kernel", "consumers", 0, 8},
     {"kernel", "producer_regs", 24, 256},
@@ -86,7 +94,7 @@ constexpr NumberRule numberRules[] = {
     {"wait_group", "pending", 0, maxStages},
     {"cursor", "stages", 1, maxStages},
     {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
-    {"load", "step", 0, maxExtent / 16 - 1},
+    {"load", "step", 0, maxExtent / 4 - 1},
     {"wait_wgmma", "pending", 0, 7},
     {"send", "slice", 1, 15},
 };
@@ -208,6 +216,14 @@ private:
     case OpKind::Stage:
       use(op, op.subject, OpKind::Shared, 1);
       use(op, op.ref("from"), OpKind::Accumulator, 0);
+      break;
+    case OpKind::Bring:
+      use(op, op.subject, OpKind::Shared, 1);
+      use(op, op.ref("from"), OpKind::Tensor, 2);
+      break;
+    case OpKind::Combine:
+      use(op, op.subject, OpKind::Accumulator, 0);
+      use(op, op.ref("c"), OpKind::Shared, 1);
       break;
     case OpKind::Receive:
       use(op, op.subject, OpKind::Accumulator, 0);
