@@ -8,7 +8,7 @@ namespace gemmc {
 namespace {
 constexpr int64_t chunkBytes = 16, lineBytes = 128;
 
-int64_t rowSpan(int64_t bytes, SharedLayout layout) {
+int64_t rowSpan(int64_t bytes, int64_t elemBytes, SharedLayout layout) {
   switch (layout) {
   case SharedLayout::none:
     return chunkBytes;
@@ -24,6 +24,8 @@ int64_t rowSpan(int64_t bytes, SharedLayout layout) {
   case SharedLayout::xor_:
     return bytes <= lineBytes ? std::max<int64_t>(llvm::PowerOf2Ceil(bytes), chunkBytes)
                               : llvm::alignTo(bytes, lineBytes);
+  case SharedLayout::blocked:
+    return SharedTile::blockRows * elemBytes;
   }
   llvm_unreachable("unknown layout");
 }
@@ -38,24 +40,31 @@ std::optional<SharedLayout> parseSharedLayout(llvm::StringRef name) {
       .Case("rows", SharedLayout::rows)
       .Case("padded", SharedLayout::padded)
       .Case("xor", SharedLayout::xor_)
+      .Case("blocked", SharedLayout::blocked)
       .Default(std::nullopt);
 }
 
 llvm::StringRef nameOf(SharedLayout layout) {
-  constexpr const char *names[] = {"none", "32B", "64B", "128B", "rows", "padded", "xor"};
+  constexpr const char *names[] = {"none", "32B", "64B", "128B", "rows", "padded", "xor", "blocked"};
   return names[static_cast<unsigned>(layout)];
 }
 
-SharedTile::SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, SharedLayout layout)
+SharedTile::SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, SharedLayout layout, int64_t padding)
     : layout(layout), kMajor(kMajor), elemBytes(elemBytes), rows(kMajor ? mn : k) {
   int64_t bytes = (kMajor ? k : mn) * elemBytes;
-  spanBytes = rowSpan(bytes, layout);
+  spanBytes = rowSpan(bytes, elemBytes, layout);
   spans = llvm::divideCeil(bytes, spanBytes);
-  pitch = spanBytes + (layout == SharedLayout::padded ? chunkBytes : 0);
+  pitch = spanBytes + (layout == SharedLayout::padded ? padding : 0);
 }
 
-SharedTile makeSharedTile(int64_t mn, int64_t k, bool kMajor, Elem type, SharedLayout layout) {
-  return SharedTile(mn, k / perByte(type), kMajor, bytesOf(type), layout);
+int64_t SharedTile::stageBytes() const {
+  if (layout == SharedLayout::blocked)
+    return llvm::divideCeil(rows, blockRows) * bandStride();
+  return spans * spanStride();
+}
+
+SharedTile makeSharedTile(int64_t mn, int64_t k, bool kMajor, Elem type, SharedLayout layout, int64_t padding) {
+  return SharedTile(mn, k / perByte(type), kMajor, bytesOf(type), layout, padding);
 }
 
 int64_t SharedTile::alignment() const {
@@ -72,7 +81,8 @@ int64_t SharedTile::alignment() const {
 }
 
 int64_t SharedTile::xorOf(int64_t row) const {
-  if (layout == SharedLayout::none || layout == SharedLayout::rows || layout == SharedLayout::padded)
+  if (layout == SharedLayout::none || layout == SharedLayout::rows || layout == SharedLayout::padded ||
+      layout == SharedLayout::blocked)
     return 0;
   if (pitch >= lineBytes)
     return row % 8;
@@ -81,6 +91,8 @@ int64_t SharedTile::xorOf(int64_t row) const {
 
 int64_t SharedTile::offset(int64_t row, int64_t col) const {
   int64_t byte = col * elemBytes, span = byte / spanBytes, inSpan = byte % spanBytes;
+  if (layout == SharedLayout::blocked)
+    return row / blockRows * bandStride() + span * blockRows * pitch + row % blockRows * pitch + inSpan;
   int64_t chunk = inSpan / chunkBytes ^ xorOf(row);
   return span * spanStride() + row * pitch + chunk * chunkBytes + inSpan % chunkBytes;
 }

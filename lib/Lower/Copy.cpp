@@ -84,7 +84,9 @@ struct Lowering::ThreadCopy {
       rounds = tile.rows;
     }
     rowStep = blocks > 1 ? 1 : threads % perRow ? 0 : threads / perRow;
-    even = rowStep != 0;
+    // The rounds of a thread meet whole blocks, or the same rows of each.
+    bool blocked = tile.layout == SharedLayout::blocked;
+    even = rowStep && (!blocked || rowStep % SharedTile::blockRows == 0 || SharedTile::blockRows % rowStep == 0);
     // Rows eight apart have the same XOR: after that many rounds the places in shared memory repeat, further on.
     period = tile.layout == SharedLayout::xor_ && even ? 8 / std::gcd(int64_t(8), rowStep) : 1;
   }
@@ -163,17 +165,8 @@ struct Lowering::ThreadCopy {
     return place;
   }
 
-  /// Span, row, swizzled chunk, place in the chunk.
   Val sharedOffset(const Val &row, const Val &unit) {
-    Val byte = l.mul(unit, bytes, "byte");
-    Val chunk = l.divide(byte, 16, "chunk"), rest = bytes < 16 ? l.remainder(byte, 16, "rest") : Val(0);
-    if (tile.layout == SharedLayout::xor_) {
-      Val key = tile.pitch >= 128 ? l.remainder(row, 8, "key")
-                                  : l.remainder(l.divide(row, 128 / tile.pitch, "key"), tile.pitch / 16, "key");
-      if (!key.isImm(0))
-        chunk = l.binary("xor.b32", l.inRegister(chunk, "chunk"), key, "chunk");
-    }
-    return l.add(l.mul(row, tile.pitch, "to"), l.add(l.mul(chunk, 16, "to"), rest, "to"), "to");
+    return l.sharedOffset(tile, row, l.mul(unit, bytes, "byte"), bytes);
   }
 
   void guardColumn(Place &place, const Val &col) {
@@ -198,7 +191,7 @@ struct Lowering::ThreadCopy {
       places.push_back(l.add(offset, stage, "to"));
     }
     place.to = places[round % period];
-    place.toOffset = round / period * period * rowStep * tile.pitch;
+    place.toOffset = tile.offset(round / period * period * rowStep, 0);
     constexpr int64_t maxOffset = int64_t(1) << 30; // an address holds 32 bits of offset
     if (stepBytes.isImm() && place.fromOffset + stepBytes.op.imm < maxOffset)
       place.fromOffset += stepBytes.op.imm;

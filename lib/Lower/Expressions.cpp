@@ -165,6 +165,30 @@ Val Lowering::condition(const Expr &expr) {
   return p;
 }
 
+Val Lowering::sharedOffset(const SharedTile &tile, const Val &row, const Val &byte, int64_t unit) {
+  Val inSpan = byte, span = 0;
+  if (tile.spans > 1) {
+    span = divide(byte, tile.spanBytes, "span");
+    inSpan = remainder(byte, tile.spanBytes, "in_span");
+  }
+  if (tile.layout == SharedLayout::blocked) {
+    int64_t rows = SharedTile::blockRows;
+    Val block =
+        add(mul(divide(row, rows, "band"), tile.bandStride(), "band"), mul(span, rows * tile.pitch, "block"), "block");
+    return add(add(mul(remainder(row, rows, "block_row"), tile.pitch, "to"), inSpan, "to"), block, "to");
+  }
+  Val start = add(mul(row, tile.pitch, "to"), mul(span, tile.spanStride(), "span"), "to");
+  bool moves = tile.xorOf(1) || tile.xorOf(2) || tile.xorOf(4);
+  if (!moves)
+    return add(start, inSpan, "to");
+  Val key = tile.pitch >= 128 ? remainder(row, 8, "key")
+                              : remainder(divide(row, 128 / tile.pitch, "key"), tile.pitch / 16, "key");
+  Val chunk = divide(inSpan, 16, "chunk"), rest = unit < 16 ? remainder(inSpan, 16, "rest") : Val(0);
+  if (!key.isImm(0))
+    chunk = binary("xor.b32", inRegister(chunk, "chunk"), key, "chunk");
+  return add(start, add(mul(chunk, 16, "to"), rest, "to"), "to");
+}
+
 bool Lowering::covers(const Expr &extent, int64_t step) { return extent.isConst() && extent.constant() % step == 0; }
 
 } // namespace gemmc

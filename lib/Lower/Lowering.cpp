@@ -26,11 +26,12 @@ Lowering::Lowering(const tile::Kernel &kernel)
     : kernel(kernel), function(result.module.functions.emplace_back()), b(function) {
   isWgmma = kernel.word("instruction") == "wgmma";
   isTma = kernel.word("copy") == "tma";
+  slices = kernel.root.number("slices", 1);
   if (!isWgmma) {
-    Elem type = *parseElem(kernel.declaration("sA")->word("type")),
-         sum = *parseElem(kernel.declaration("acc")->word("type"));
-    matrix = findMatrixInstruction(kernel.root.item("matrix", 0), kernel.root.item("matrix", 1),
-                                   kernel.root.item("matrix", 2), type, sum);
+    Elem type = *parseElem(kernel.declaration("sA")->word("type")), sum = *parseElem(kernel.declaration("acc")->word("type"));
+    isWmma = kernel.word("instruction") == "wmma";
+    matrix = (isWmma ? findWmmaInstruction : findMatrixInstruction)(
+        kernel.root.item("matrix", 0), kernel.root.item("matrix", 1), kernel.root.item("matrix", 2), type, sum);
     assert(matrix && "the plan takes instructions from the same table");
   }
   clusterM = kernel.root.item("cluster", 0);
@@ -38,9 +39,14 @@ Lowering::Lowering(const tile::Kernel &kernel)
   function.name = kernel.name().str();
   unsigned threads = kernel.number("threads");
   function.reqntid = {threads, 1, 1};
-  // Says how many registers a thread may have: ptxas else guesses, at times so few that it spills, and setmaxnreg needs
-  // a cap at entry.
-  function.minnctapersm = kernel.root.number("resident", 1);
+  // How many registers a thread may have: ptxas else guesses, at times so few that it spills; up to the very last one
+  // its schedule spills as well. setmaxnreg needs a cap at entry that leaves the count to the launch.
+  constexpr unsigned registersPerSM = 65536, most = 240;
+  unsigned resident = kernel.root.number("resident", 1);
+  if (isWgmma)
+    function.minnctapersm = resident;
+  else
+    function.maxnreg = std::min(most, registersPerSM / (resident * threads) / 8 * 8);
   result.module.target = kernel.word("target").str();
   result.module.versionMajor = 8;
   result.module.versionMinor = isTma ? 3 : 0;
@@ -90,7 +96,7 @@ void Lowering::declareParams() {
   for (const std::string &name : variablesOf(kernel))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
   tile::walk(kernel.body(), [&](const Op &op) {
-    if (op.kind != OpKind::Store)
+    if (op.kind != OpKind::Store && op.kind != OpKind::Combine)
       return;
     for (llvm::StringRef key : {"alpha", "beta"})
       if (op.word(key) == "dynamic")
@@ -179,7 +185,7 @@ void Lowering::declareViews() {
       tensors.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Shared) {
       SharedTile tile = makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", elemOf(op),
-                                       *parseSharedLayout(op.word("swizzle")));
+                                       *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
       buffers.try_emplace(name, SharedView{tile, op.number("offset"), op.number("stages", 1), name.back()});
     } else if (op.kind == OpKind::Accumulator) {
       accumulators.try_emplace(name, accumulatorView(op));
@@ -190,14 +196,16 @@ void Lowering::declareViews() {
 }
 
 AccumulatorView Lowering::accumulatorView(const Op &op) {
+  if (isWmma)
+    return wmmaAccumulator(op);
   AccumulatorView view{elemOf(op), op.item("warp", 0), op.item("warp", 1), 64, 8, {}, {}};
   if (matrix) {
     view.blockRows = matrix->rows();
     view.blockColumns = matrix->columns();
   }
   // wgmma (PTX ISA 9.7.15.5.1.1): each warp's 16 rows lie as those of an m16n8 instruction.
-  view.map =
-      fragmentMap(matrix ? *matrix : *findMatrixInstruction(16, 8, 16, Elem::f16, view.type), MatrixRole::accumulator);
+  view.map = fragmentMap(matrix ? *matrix : *findMatrixInstruction(16, 8, 16, Elem::f16, view.type),
+                         MatrixRole::accumulator);
   int64_t perBlock = view.warpN / view.blockColumns * int64_t(view.map.registers.size());
   Type type = view.type == Elem::f32 ? Type::f32 : view.type == Elem::f64 ? Type::f64 : Type::b32;
   for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
@@ -206,6 +214,8 @@ AccumulatorView Lowering::accumulatorView(const Op &op) {
 }
 
 FragmentView Lowering::fragmentView(const Op &op) {
+  if (isWmma)
+    return wmmaFragment(op);
   bool isA = op.word("operand") == "a";
   const Op &acc = *kernel.declaration(op.ref("of").name);
   int64_t blocks = acc.item("warp", isA ? 0 : 1) / (isA ? matrix->rows() : matrix->columns());
@@ -266,16 +276,26 @@ void Lowering::op(const Op &op) {
   case OpKind::Zero:
     return zero(op);
   case OpKind::Load:
-    return load(op);
+    return isWmma ? wmmaLoad(op) : load(op);
   case OpKind::Mma:
-    return mma(op);
+    return isWmma ? wmmaMultiply(op) : mma(op);
   case OpKind::Wgmma:
     return wgmma(op);
   case OpKind::WaitWgmma:
     b("wgmma.wait_group.sync.aligned", op.number("pending"));
     return;
+  case OpKind::Send:
+    return send(op);
+  case OpKind::Receive:
+    return receive(op);
+  case OpKind::Bring:
+    return bring(op);
+  case OpKind::Combine:
+    return combine(op);
+  case OpKind::Stage:
+    return stage(op);
   case OpKind::Store:
-    return store(op);
+    return buffers.count(op.ref("from").name) ? storeStaged(op) : store(op);
   case OpKind::Multiply:
     break;
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Layout/SharedTile.h"
+#include "gemmc/Layout/WmmaInstruction.h"
 #include "gemmc/Lower/Lower.h"
 #include "gemmc/PTX/Builder.h"
 #include "gemmc/Support/Types.h"
@@ -31,6 +32,18 @@ struct SharedView {
   SharedTile tile;
   int64_t offset, stages;
   char operand; ///< 'A' or 'B'.
+};
+
+/// A tile of D in shared memory (or a part of it), and the threads that copy it out.
+struct StagedTile {
+  SharedTile tile;       ///< Its rows are D's lines: D's rows, or its columns where D is in column order.
+  int64_t lines, length; ///< Of the part that is copied.
+  Elem type;             ///< The accumulator's, or D's own (`finished`).
+  bool finished;         ///< alpha, beta and C are in already.
+  Val address;           ///< b32, of its first element.
+  Val thread;            ///< Which of the threads this one is.
+  int64_t threads;
+  Val row0, col0; ///< Of its first element, in D.
 };
 
 /// Accumulator registers of one thread: [row block][index]. A block is what one instruction computes (wgmma: 64 rows by
@@ -94,6 +107,10 @@ private:
   void loop(const Op &op);
   void elect(const Op &op);
 
+  /// Byte offset of (row, byte of the row) in a stage: SharedTile::offset in registers. Bytes come in multiples of
+  /// `unit`.
+  Val sharedOffset(const SharedTile &tile, const Val &row, const Val &byte, int64_t unit);
+
   // Copy.cpp, Tma.cpp
   void copy(const Op &op);
   struct ThreadCopy; ///< A copy by all threads of the CTA: ld or cp.async.
@@ -125,15 +142,49 @@ private:
   void wgmma(const Op &op);
   uint64_t descriptorBits(const SharedView &shared) const;
 
-  // Store.cpp
+  // Wmma.cpp
+  void wmmaLoad(const Op &op);
+  void wmmaMultiply(const Op &op);
+  /// Calls `visit` for each accumulator fragment of the warp with its address in the tile of D at `to`; `form`: what
+  /// stands behind `wmma.load.c` and `wmma.store.d`.
+  void forEachFragment(
+      const StagedTile &to, const AccumulatorView &acc,
+      llvm::function_ref<void(const Val &address, const std::vector<Val> &regs, const std::string &form)> visit);
+  /// alpha or beta, given by `word` or (`dynamic`) at launch, as an operand of sums of `type`.
+  Val factorOf(llvm::StringRef word, const Val &given, Elem type);
+  /// Where this warp's part of the tile of D in `view` begins.
+  StagedTile warpTile(const SharedView &view, const tile::Ref &ref, const AccumulatorView &acc, const Op &decl);
+  void wmmaStage(const StagedTile &to, const AccumulatorView &acc);
+  AccumulatorView wmmaAccumulator(const Op &op);
+  FragmentView wmmaFragment(const Op &op);
+
+  // Slices.cpp: warps that share a block tile's depth.
+  Val slice();       ///< Which slice of k this warp multiplies; 0 when there is one only.
+  Val warpInSlice(); ///< Its number among the warps of the slice.
+  void send(const Op &op);
+  void receive(const Op &op);
+  void exchange(llvm::StringRef buffer, const AccumulatorView &acc,
+                llvm::function_ref<void(const Val &address, const std::vector<Val> &regs)> visit);
+
+  // Store.cpp, StagedStore.cpp
   void store(const Op &op);
+  void stage(const Op &op);
+  void bring(const Op &op);
+  void combine(const Op &op);
+  void mmaStage(const StagedTile &to, const AccumulatorView &acc);
+  void storeStaged(const Op &op);
+  StagedTile wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished);
+  struct CopyOut; ///< A tile on its way from shared to global memory.
+  void copyOut(const Op &store, const StagedTile &from);
 
   const tile::Kernel &kernel;
   Lowered result;
   ptx::Function &function;
   ptx::Builder b;
   bool isWgmma, isTma;
-  const MatrixInstruction *matrix = nullptr; ///< mma.sync.
+  bool isWmma = false;
+  const MatrixInstruction *matrix = nullptr; ///< mma.sync, wmma.
+  int64_t slices;
   int64_t clusterM, clusterN;
   llvm::StringMap<Val> variables; ///< By name: launch variables, loop variables, tm, tn, wg.
   llvm::StringMap<TensorView> tensors;

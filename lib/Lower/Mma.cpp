@@ -22,6 +22,7 @@ struct Lowering::FragmentSource {
   const std::vector<Val> &regs; ///< Of all blocks of the warp tile, block after block.
   bool isA;
   int64_t step, warpExtent; ///< warpExtent: lines (rows of A, columns of B) of the warp tile.
+  Val depth;                ///< Where the warp's slice of k begins.
   Val warpIndex, warpStart; ///< Along the lines: which warp tile, and its first line.
   bool inChunk = false;     ///< The lane's part of a byte and 16 bytes of the register's make no carry.
   Val stage;                ///< Address of the stage in shared memory; a loader sets it when it needs it.
@@ -34,7 +35,7 @@ void Lowering::load(const Op &op) {
   const Op &acc = *kernel.declaration(fragment.ref("of").name);
   int64_t warpExtent = acc.item("warp", isA ? 0 : 1);
   int64_t warpsN = acc.item("tile", 1) / acc.item("warp", 1);
-  Val warpIndex = isA ? divide(warp, warpsN, "warp_m") : remainder(warp, warpsN, "warp_n");
+  Val warpIndex = isA ? divide(warpInSlice(), warpsN, "warp_m") : remainder(warpInSlice(), warpsN, "warp_n");
   FragmentSource source{shared,
                         shared.tile,
                         op.ref("from"),
@@ -42,6 +43,7 @@ void Lowering::load(const Op &op) {
                         isA,
                         op.number("step"),
                         warpExtent,
+                        mul(slice(), kernel.root.item("block", 2) / slices, "slice_start"),
                         warpIndex,
                         mul(warpIndex, warpExtent, "warp_start"),
                         false,
@@ -97,15 +99,19 @@ void Lowering::loadByLdmatrix(FragmentSource &source) {
   int64_t left = source.regs.size(), first = 0;
   while (left > 0) {
     int64_t count = left >= 4 ? 4 : left >= 2 ? 2 : 1, line = first / chunks * 8;
-    Val column = tile.kMajor ? add(chunk, chunks * source.step, "chunk")
+    Val sliceChunk = divide(mul(source.depth, bitsOf(matrix->type), "slice_bits"), 128, "slice_chunk");
+    Val column = tile.kMajor ? add(add(chunk, chunks * source.step, "chunk"), sliceChunk, "chunk")
                              : add(add(mul(source.warpIndex, source.warpExtent / 8, "warp_chunk"), line / 8, "chunk"),
                                    chunk, "chunk");
     if (key.isReg())
       column = binary("xor.b32", inRegister(column, "chunk"), key, "chunk");
-    Val fixed = tile.kMajor ? add(source.warpStart, row, "row") : row;
-    Val offset = add(mul(fixed, tile.pitch, "row_bytes"), mul(column, 16, "chunk_bytes"), "lane_offset");
+    Val fixed = add(tile.kMajor ? source.warpStart : source.depth, row, "row");
+    Val offset = tile.layout == SharedLayout::blocked
+                     ? sharedOffset(tile, fixed, mul(column, 16, "chunk_bytes"), 16)
+                     : add(mul(fixed, tile.pitch, "row_bytes"), mul(column, 16, "chunk_bytes"), "lane_offset");
     Val address = add(offset, source.stage, "address");
-    int64_t immediate = (tile.kMajor ? line : matrix->k * source.step) * tile.pitch;
+    int64_t immediate = tile.kMajor ? line : matrix->k * source.step;
+    immediate = tile.layout == SharedLayout::blocked ? tile.offset(immediate, 0) : immediate * tile.pitch;
     std::vector<Val> group(source.regs.begin() + first, source.regs.begin() + first + count);
     b("ldmatrix.sync.aligned.m8n8.x" + std::to_string(count) + form, group, at(address, immediate));
     first += count;
@@ -117,6 +123,9 @@ void Lowering::loadByLdmatrix(FragmentSource &source) {
 Val Lowering::elementAddress(const FragmentSource &source, const Val &row, int64_t rowConst, const Val &byte,
                              int64_t byteConst) {
   const SharedTile &tile = source.tile;
+  if (tile.layout == SharedLayout::blocked) // a lane's place and the constants stay within a block each
+    return at(add(sharedOffset(tile, row, byte, 1), source.stage, "address"),
+              tile.offset(rowConst, byteConst / tile.elemBytes));
   Val offset = mul(row, tile.pitch, "row_bytes");
   if (tile.layout != SharedLayout::xor_) {
     offset = add(offset, byte, "lane_offset");
@@ -146,8 +155,10 @@ void Lowering::loadByWords(FragmentSource &source) {
   Val row = add(source.warpStart, laneSum(map.line, "lane_row"), "row");
   for (LaneTerm &term : map.depth)
     term.times = term.times * bits / 8; // whole bytes: a lane begins with a register of its own
-  Val byte = laneSum(map.depth, "lane_byte");
-  source.inChunk = bits < 64; // four registers of 32 bits a chunk; of m8n8k4 two, and no lane's part
+  Val byte =
+      add(laneSum(map.depth, "lane_byte"), divide(mul(source.depth, bits, "slice_bits"), 8, "slice_byte"), "lane_byte");
+  // Four registers of 32 bits a chunk; of m8n8k4 two, and no lane's part. A slice of k begins with a chunk of its own.
+  source.inChunk = bits < 64 && slices == 1;
   source.stage = stageAddress(source.shared, source.from, "from_" + source.from.name);
   for (size_t i = 0; i < source.regs.size(); ++i) {
     const FragmentMap::Offset &place = map.registers[i % each];
@@ -163,7 +174,7 @@ void Lowering::loadByElements(FragmentSource &source) {
   FragmentMap map = fragmentMap(*matrix, source.isA ? MatrixRole::a : MatrixRole::b);
   int64_t bytes = bytesOf(matrix->type), blockLines = source.isA ? matrix->rows() : matrix->columns();
   int64_t each = map.registers.size();
-  Val row = laneSum(map.depth, "lane_row");
+  Val row = add(laneSum(map.depth, "lane_row"), source.depth, "lane_row");
   Val byte = mul(add(source.warpStart, laneSum(map.line, "lane_col"), "col"), bytes, "col_bytes");
   source.stage = stageAddress(source.shared, source.from, "from_" + source.from.name);
   for (size_t i = 0; i < source.regs.size(); ++i) {
@@ -220,6 +231,38 @@ void Lowering::mma(const Op &op) {
       };
       std::vector<Val> d = slice(acc.regs[i], j * perTile, perTile);
       b(mnemonic, d, slice(a, eachA * i, eachA), slice(bFrag, eachB * j, eachB), d);
+    }
+}
+
+/// Pairs of neighbouring columns, as `store` finds them in the registers, into the tile of D at `to`.
+void Lowering::mmaStage(const StagedTile &to, const AccumulatorView &acc) {
+  const SharedTile &tile = to.tile;
+  bool byRow = tile.kMajor;
+  auto place = [&](int64_t row, int64_t col) { return byRow ? tile.offset(row, col) : tile.offset(col, row); };
+  Val row = add(to.row0, laneSum(acc.map.line, "lane_row"), "row");
+  Val col = add(to.col0, laneSum(acc.map.depth, "lane_col"), "col");
+  Val start = add(mul(row, place(1, 0), "row_bytes"), mul(col, place(0, 1), "col_bytes"), "lane_start");
+  start = add(start, to.address, "staged");
+  llvm::StringRef type = acc.type == Elem::f32 ? "f32" : acc.type == Elem::f64 ? "f64" : "b32";
+  int64_t each = acc.map.registers.size(), perPair = acc.half() ? 1 : 2;
+  for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
+    for (int64_t r = 0; r < int64_t(acc.regs[i].size()); r += perPair) {
+      const FragmentMap::Offset &in = acc.map.registers[r % each];
+      int64_t first = place(i * acc.blockRows + in.line, r / each * acc.blockColumns + in.depth);
+      std::vector<Val> pair(acc.regs[i].begin() + r, acc.regs[i].begin() + r + perPair);
+      if (byRow) {
+        b(("st.shared" + llvm::Twine(acc.half() ? ".b32" : ".v2.") + (acc.half() ? "" : type)).str(), at(start, first),
+          acc.half() ? pair[0] : Val(pair));
+        continue;
+      }
+      if (acc.half()) {
+        std::vector<Val> halves = b.regs(Type::b16, "half", 2);
+        b("mov.b32", Val(halves), pair[0]);
+        pair = halves;
+      }
+      std::string one = ("st.shared." + (acc.half() ? llvm::StringRef("b16") : type)).str();
+      b(one, at(start, first), pair[0]);
+      b(one, at(start, first + place(0, 1)), pair[1]);
     }
 }
 

@@ -290,7 +290,7 @@ void Lowering::store(const Op &op) {
   // Where this warp's (warpgroup's) part of the tile begins.
   int64_t across = decl.item("tile", 1) / acc.warpN, down = decl.item("tile", 0) / acc.warpM;
   bool alternates = kernel.word("schedule") == "pingpong";
-  Val unit = isWgmma ? (variables.count("wg") ? variables["wg"] : divide(warp, 4, "wg")) : warp;
+  Val unit = isWgmma ? (variables.count("wg") ? variables["wg"] : divide(warp, 4, "wg")) : warpInSlice();
   Val unitM = down > 1 && !alternates ? divide(unit, across, "unit_m") : Val(0);
   Val unitN = across > 1 && !alternates ? remainder(unit, across, "unit_n") : Val(0);
   row0 = add(row0, mul(unitM, acc.warpM, "unit_row"), "row0");
@@ -311,6 +311,11 @@ void Lowering::store(const Op &op) {
   bool evenCols = covers(d.cols, 2);
 
   Val end = b.label("stored"), edge = b.label("edge_tile");
+  if (slices > 1) { // the sums are in the warps of slice 0
+    Val others = b.reg(Type::pred, "others");
+    b("setp.ne.u32", others, slice(), 0);
+    b.when(others)("bra", end);
+  }
   auto paths = [&](bool readC) {
     if (inside)
       return writer.all(false, pairs, readC);

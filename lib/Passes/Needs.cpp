@@ -70,6 +70,15 @@ bool fitsFragments(const Kernel &kernel) {
   return mmas > 0 && llvm::all_of(loaded, [](bool step) { return step; });
 }
 
+bool hasStore(const Kernel &kernel) {
+  const Op *tiles = findIn(kernel.body(), OpKind::Tiles), *acc = kernel.declaration("acc");
+  bool wanted = kernel.root.number("slices", 1) > 1 || kernel.word("store") == "staged";
+  if (!wanted || kernel.word("instruction") == "wgmma")
+    return true; // the pass does nothing
+  return tiles && !tiles->body.empty() && tiles->body.back().kind == OpKind::Store && acc &&
+         acc->kind == OpKind::Accumulator && acc->has("warp");
+}
+
 bool hasFlatLoops(const Kernel &kernel) {
   bool flat = true;
   walk(kernel.body(), [&](const Op &op) {

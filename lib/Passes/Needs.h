@@ -15,6 +15,8 @@ bool hasCopyLoop(const Kernel &kernel);
 bool fitsBarriers(const Kernel &kernel);
 /// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
 bool fitsFragments(const Kernel &kernel);
+/// An accumulator with its warp tile, and a `tiles` whose last operation is the store. Or nothing to do.
+bool hasStore(const Kernel &kernel);
 /// No loop in a loop.
 bool hasFlatLoops(const Kernel &kernel);
 

@@ -7,7 +7,8 @@ namespace gemmc::tile {
 llvm::ArrayRef<Pass> passes() {
   static constexpr llvm::StringLiteral operands = "the accumulator `acc` and the shared buffers `sA` and `sB`",
                                        copyLoop = "one `tiles` with a `for` that copies in it",
-                                       swizzles = "a `swizzle` of every shared buffer";
+                                       swizzles = "a `swizzle` of every shared buffer",
+                                       storesOnce = "the accumulator `acc` with its warp tile and one `tiles` that ends with a `store`";
   static constexpr Pass list[] = {
       {"swizzle-shared", swizzleShared},
       {"select-copies", selectCopies},
@@ -21,6 +22,8 @@ llvm::ArrayRef<Pass> passes() {
        fitsBarriers},
       {"buffer-fragments", bufferFragments,
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
+      {"reduce-slices", reduceSlices, storesOnce, hasStore},
+      {"stage-store", stageStore, storesOnce, hasStore},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };

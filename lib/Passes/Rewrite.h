@@ -74,6 +74,25 @@ inline void giveStages(Kernel &kernel, int64_t stages) {
       op.set("stages", stages);
 }
 
+/// Declares one more shared buffer, behind the others.
+inline void declareShared(Kernel &kernel, Op buffer) {
+  std::vector<Op> &body = kernel.body();
+  size_t at = body.size();
+  while (at > 0 && body[at - 1].kind != OpKind::Shared)
+    --at;
+  body.insert(body.begin() + at, std::move(buffer));
+}
+
+/// In front of the `store` of `tile`: no copy is under way and no warp reads an operand tile any more. Gives the place.
+inline size_t finishReads(const Kernel &kernel, std::vector<Op> &tile) {
+  size_t at = indexOf(tile, OpKind::Store);
+  // With one stage the loop ends with a barrier; a persistent kernel has put one behind it.
+  if (kernel.number("stages") == 1 || (at > 0 && tile[at - 1].kind == OpKind::Sync))
+    return at;
+  tile.insert(tile.begin() + at, {Op(OpKind::WaitGroup).set("pending", 0), Op(OpKind::Sync)});
+  return at + 2;
+}
+
 inline Op cursor(llvm::StringRef name, int64_t stages) { return Op(OpKind::Cursor, name).set("stages", stages); }
 inline Op advance(llvm::StringRef name) { return Op(OpKind::Advance, name); }
 

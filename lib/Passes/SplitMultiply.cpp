@@ -22,7 +22,8 @@ Op with(Op op, llvm::StringRef key, const Kernel &kernel, llvm::StringRef from) 
 /// load fA; load fB; mma, for each k-step of the block tile.
 std::vector<Op> mmaStepsOf(const Op &multiply, const Kernel &kernel) {
   std::vector<Op> ops;
-  int64_t steps = kernel.root.item("block", 2) / stepOf(kernel);
+  // Warps that share a block tile's depth take its slices one behind the other.
+  int64_t steps = kernel.root.item("block", 2) / kernel.root.number("slices", 1) / stepOf(kernel);
   for (int64_t step = 0; step < steps; ++step) {
     Op a = Op(OpKind::Load, Ref{"fA", {0}}).set("from", multiply.ref("a")).set("step", step);
     Op b = Op(OpKind::Load, Ref{"fB", {0}}).set("from", multiply.ref("b")).set("step", step);

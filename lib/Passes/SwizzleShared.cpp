@@ -8,7 +8,10 @@ void swizzleShared(Kernel &kernel) {
   if (kernel.word("instruction") != "wgmma" && swizzle == "none")
     swizzle = "rows";
   for (Op &op : kernel.body())
-    if (op.kind == OpKind::Shared)
+    if (op.kind == OpKind::Shared) {
       op.set("swizzle", swizzle);
+      if (swizzle == "padded" && kernel.root.has("padding"))
+        op.set("padding", kernel.number("padding"));
+    }
 }
 } // namespace gemmc::tile

@@ -82,11 +82,12 @@ private:
   int64_t rows() const { return draft.wgmma() ? 64 : draft.matrix->rows(); }
   int64_t columns() const { return draft.wgmma() ? 8 : draft.matrix->columns(); }
   std::string rowsRule() const {
-    return draft.wgmma() ? "wgmma multiplies 64 rows" : formatv("mma multiplies {0} rows", rows()).str();
+    return draft.wgmma() ? "wgmma multiplies 64 rows"
+                         : formatv("{0} multiplies {1} rows", nameOf(*spec.instruction), rows()).str();
   }
   std::string columnsRule() const {
     return draft.wgmma() ? "wgmma multiplies 8 to 256 columns in steps of 8"
-                         : formatv("mma multiplies {0} columns", columns()).str();
+                         : formatv("{0} multiplies {1} columns", nameOf(*spec.instruction), columns()).str();
   }
 
   bool blockRange(char dimension, int64_t value, int64_t least, int64_t most) {
@@ -165,12 +166,46 @@ private:
   bool warps() {
     bool m = warpDirection('m', shape.warpM, shape.m, rows(), 256, rowsRule());
     bool n = warpDirection('n', shape.warpN, shape.n, columns(), 256, columnsRule());
-    if (spec.warp.given && (*spec.warp)[2] != shape.k) {
-      report(Diag::plan_warp_k, placeIn(spec.warp, 'k'), (*spec.warp)[2], shape.k)
+    return m && n && slices() && blocked();
+  }
+
+  /// Slices of k begin where instructions and 16-byte pieces do.
+  bool slices() {
+    if (shape.warpK == shape.k)
+      return true;
+    if (draft.wgmma()) {
+      report(Diag::plan_warp_k, placeIn(spec.warp, 'k'), shape.warpK, shape.k)
           .fix(placeIn(spec.warp, 'k'), llvm::Twine(shape.k));
       return false;
     }
-    return m && n;
+    int64_t step = std::max({draft.matrix->k, draft.elementsIn(16), int64_t(8)});
+    if (*spec.swizzle == Swizzle::blocked)
+      step = std::max<int64_t>(step, 16);
+    if (shape.warpK < shape.k && shape.k % shape.warpK == 0 && shape.warpK % step == 0)
+      return true;
+    report(Diag::plan_warp_slice, placeIn(spec.warp, 'k'), shape.warpK, shape.k, step)
+        .fix(placeIn(spec.warp, 'k'), llvm::Twine(shape.k));
+    return false;
+  }
+
+  /// Blocks of 16 x 16 elements are whole, and a wmma fragment has the same distance between all of its rows.
+  bool blocked() {
+    if (*spec.swizzle != Swizzle::blocked)
+      return true;
+    const MatrixInstruction &matrix = *draft.matrix;
+    std::string why;
+    if (draft.wmma() &&
+        (matrix.m > 16 || matrix.n > 16 || matrix.k * int64_t(bitsOf(matrix.type)) > 16 * 8 * bytesOf(matrix.type)))
+      why = formatv("fragments of m{0}n{1}k{2} are larger", matrix.m, matrix.n, matrix.k);
+    else if (shape.warpM % 16 || shape.warpN % 16)
+      why = formatv("a warp tile of {0}x{1} cuts them", shape.warpM, shape.warpN);
+    else if (shape.k / perByte(matrix.type) % 16)
+      why = formatv("a block tile {0} deep cuts them", shape.k);
+    if (why.empty())
+      return true;
+    report(Diag::plan_swizzle_blocked, spec.swizzle.range, why)
+        .fix(spec.swizzle.range, draft.wmma() ? "padded" : "xor");
+    return false;
   }
 
   llvm::SMRange splitPlace() const { return spec.warp.given ? spec.warp.range : tilePlace(); }
@@ -268,22 +303,30 @@ private:
         problem.note(Diag::plan_note_copy, spec.stages.range, spec.copy.reason);
       return false;
     }
-    if (*spec.stages >= 2 && *spec.stages <= 8)
+    int64_t least = draft.wgmma() ? 2 : 1; // cp.async into one buffer waits for each copy
+    if (*spec.stages >= least && *spec.stages <= 8)
       return true;
-    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages)
-        .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, 2, 8)));
+    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages, least)
+        .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, least, 8)));
     return false;
   }
   void shared() {
     if (shape.stages < 1 || shape.stages > 8 || sharedBytes(draft, shape) <= draft.limits.sharedPerBlock)
       return;
+    if (int64_t epilogue = epilogueBytes(draft, shape); epilogue > draft.limits.sharedPerBlock) {
+      report(Diag::plan_shared_epilogue, tilePlace(), shape.m, shape.n, epilogue, nameOf(*spec.target),
+             draft.limits.sharedPerBlock);
+      return;
+    }
     int64_t fits = stagesThatFit(draft, shape);
     llvm::SMRange place = spec.stages.given ? spec.stages.range : tilePlace();
     Problem &problem = report(Diag::plan_shared, place, shape.stages, sharedBytes(draft, shape), nameOf(*spec.target),
                               draft.limits.sharedPerBlock);
     if (spec.stages.given && fits >= 2)
       problem.fix(place, llvm::Twine(fits));
-    std::string rest = *spec.swizzle == Swizzle::padded && !draft.wgmma() ? " with 16 bytes a row of padding" : "";
+    std::string rest = *spec.swizzle == Swizzle::padded && !draft.wgmma()
+                           ? formatv(" with {0} bytes a row of padding", *spec.padding).str()
+                           : "";
     if (int64_t fixed = fixedBytes(draft, shape))
       rest += formatv(", and {0} are for barriers{1} and alignment", fixed,
                       stagedBytes(draft, shape) ? ", the epilogue" : "");

@@ -11,11 +11,12 @@ struct Draft {
   Plan plan; ///< `plan.spec` is the spec that gets completed.
   Diags &diags;
   TargetLimits limits;
-  const MatrixInstruction *matrix = nullptr; ///< mma: the instruction; nullptr for wgmma.
+  const MatrixInstruction *matrix = nullptr; ///< mma, wmma: the instruction; nullptr for wgmma.
 
   Spec &spec() { return plan.spec; }
   const Spec &spec() const { return plan.spec; }
   bool wgmma() const { return *spec().instruction == Instruction::wgmma; }
+  bool wmma() const { return *spec().instruction == Instruction::wmma; }
   /// Extents as the kernel sees them; nullopt = dynamic.
   std::optional<int64_t> extentM() const { return (plan.swapped ? spec().n : spec().m).value.fixed; }
   std::optional<int64_t> extentN() const { return (plan.swapped ? spec().m : spec().n).value.fixed; }
@@ -49,11 +50,13 @@ unsigned promisedAlign(const OperandSpec &operand);
 struct Shape {
   Schedule schedule = Schedule::pipelined;
   int64_t m = 0, n = 0, k = 0;  ///< Block tile.
-  int64_t warpM = 0, warpN = 0; ///< Warp (mma) or warpgroup (wgmma) tile.
+  int64_t warpM = 0, warpN = 0; ///< Warp (mma, wmma) or warpgroup (wgmma) tile.
+  int64_t warpK = 0;            ///< Less than k: warps multiply slices of k.
   int64_t clusterM = 1, clusterN = 1, clusterK = 1;
   int64_t stages = 0; ///< 0 until it is known how many fit.
 
-  int64_t warps() const { return (m / warpM) * (n / warpN); }
+  int64_t slices() const { return warpK ? k / warpK : 1; }
+  int64_t warps() const { return (m / warpM) * (n / warpN) * slices(); }
 };
 
 // Threads and registers (Registers.cpp).
@@ -71,6 +74,8 @@ int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled ro
 constexpr int64_t leastDepthBytes = 32, mostDepthBytes = 128; ///< mma: of a line of a block tile along k.
 int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
+/// mma, wmma: what the end of a tile needs, in the place of the stages.
+int64_t epilogueBytes(const Draft &draft, const Shape &shape);
 int64_t fixedBytes(const Draft &draft, const Shape &shape); ///< All that does not grow with the stages.
 int64_t sharedBytes(const Draft &draft, const Shape &shape);
 int64_t stagesThatFit(const Draft &draft, const Shape &shape);

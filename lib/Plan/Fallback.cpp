@@ -30,6 +30,8 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   force(plain.block, {64, 64, depth});
   force(plain.warp, {32, 32, depth});
   leaveOpen(plain.matrixShape);
+  leaveOpen(plain.copyBytes);
+  leaveOpen(plain.padding);
   leaveOpen(plain.fragmentsA);
   leaveOpen(plain.fragmentsB);
   leaveOpen(plain.fragmentBuffers);
@@ -40,6 +42,7 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.swizzle);
   leaveOpen(plain.persistent);
   leaveOpen(plain.store);
+  leaveOpen(plain.loadC);
   leaveOpen(plain.rasterOrder);
   leaveOpen(plain.rasterGroup);
   return makePlan(plain, diags);

@@ -1,5 +1,6 @@
 // The matrix instruction of mma kernels, and how its operands get from shared memory into registers.
 #include "Draft.h"
+#include "gemmc/Layout/WmmaInstruction.h"
 #include "llvm/ADT/StringExtras.h"
 
 using llvm::formatv;
@@ -23,7 +24,8 @@ unsigned smOf(Target target) {
 /// The rows for the types of the spec that its target has, the best first.
 std::vector<const MatrixInstruction *> rowsFor(const Spec &spec) {
   std::vector<const MatrixInstruction *> rows;
-  for (const MatrixInstruction &row : matrixInstructions())
+  for (const MatrixInstruction &row :
+       *spec.instruction == Instruction::wmma ? wmmaInstructions() : matrixInstructions())
     if (row.type == *spec.a.type && row.accumulator == *spec.accumulator && row.sm <= smOf(*spec.target))
       rows.push_back(&row);
   return rows;
@@ -45,8 +47,8 @@ void reportShape(Draft &draft, const std::string &allowed) {
       .fix(s.matrixShape.range, llvm::StringRef(allowed).split(']').first.str() + "]");
 }
 
-/// A field that wgmma decides by itself.
-template <typename T> void fixedByWgmma(Draft &draft, Field<T> &field, const char *path, T value, const char *reason) {
+/// A field that the family decides by itself.
+template <typename T> void fixedByFamily(Draft &draft, Field<T> &field, const char *path, T value, const char *reason) {
   field.decide(value, reason);
   if (*field == value)
     return;
@@ -66,11 +68,21 @@ void decideForWgmma(Draft &draft) {
   if (*s.matrixShape != std::array<int64_t, 3>{64, n, 16})
     reportShape(draft, formatv("[64, {0}, 16]", n));
   constexpr const char *reads = "wgmma reads its operands from shared memory";
-  fixedByWgmma(draft, s.fragmentsA, "fragments.a", FragmentLoad::descriptor, reads);
-  fixedByWgmma(draft, s.fragmentsB, "fragments.b", FragmentLoad::descriptor, reads);
-  fixedByWgmma<int64_t>(draft, s.fragmentBuffers, "fragments.buffers", 1, "no fragments of operands");
-  fixedByWgmma(draft, s.fragmentOrder, "fragments.order", FragmentOrder::plain,
-               "one instruction spans the tile's width");
+  fixedByFamily(draft, s.fragmentsA, "fragments.a", FragmentLoad::descriptor, reads);
+  fixedByFamily(draft, s.fragmentsB, "fragments.b", FragmentLoad::descriptor, reads);
+  fixedByFamily<int64_t>(draft, s.fragmentBuffers, "fragments.buffers", 1, "no fragments of operands");
+  fixedByFamily(draft, s.fragmentOrder, "fragments.order", FragmentOrder::plain,
+                "one instruction spans the tile's width");
+}
+
+void decideForWmma(Draft &draft) {
+  Spec &s = draft.spec();
+  constexpr const char *reads = "wmma loads whole fragments";
+  fixedByFamily(draft, s.fragmentsA, "fragments.a", FragmentLoad::wmma_load, reads);
+  fixedByFamily(draft, s.fragmentsB, "fragments.b", FragmentLoad::wmma_load, reads);
+  draft.plan.loadA = draft.plan.loadB = FragmentLoad::wmma_load;
+  fixedByFamily<int64_t>(draft, s.fragmentBuffers, "fragments.buffers", 1, "a fragment of f16 takes eight registers");
+  s.fragmentOrder.decide(FragmentOrder::snake, "each fragment of b at a turn is used twice in a row");
 }
 
 /// Why ldmatrix cannot fill the fragments of an operand; empty when it can.
@@ -93,7 +105,7 @@ FragmentLoad decideLoad(Draft &draft, Field<FragmentLoad> &load, llvm::StringRef
   else
     load.decide(FragmentLoad::lds, obstacle);
   std::string path = ("fragments." + operand).str();
-  if (*load == FragmentLoad::descriptor)
+  if (*load == FragmentLoad::descriptor || *load == FragmentLoad::wmma_load)
     draft.diags
         .report(Diag::plan_fragment_family, load.range, path, nameOf(*load), nameOf(*draft.spec().instruction),
                 obstacle.empty() ? "ldmatrix, lds" : "lds")
@@ -105,7 +117,7 @@ FragmentLoad decideLoad(Draft &draft, Field<FragmentLoad> &load, llvm::StringRef
 
 void decideBuffers(Draft &draft) {
   Spec &s = draft.spec();
-  int64_t steps = draft.plan.blockK / draft.matrix->k;
+  int64_t steps = draft.plan.warpK / draft.matrix->k;
   bool possible = *s.stages >= 3 && steps % 2 == 0;
   if (possible)
     s.fragmentBuffers.decide(2, "the next step's fragments are read while this one is multiplied");
@@ -114,7 +126,7 @@ void decideBuffers(Draft &draft) {
                                               : "an odd number of steps in a stage: nothing to alternate between");
   if (*s.fragmentBuffers == 2 && !possible)
     draft.diags
-        .report(Diag::plan_fragment_buffers, s.fragmentBuffers.range, *s.stages, draft.plan.blockK, draft.matrix->k,
+        .report(Diag::plan_fragment_buffers, s.fragmentBuffers.range, *s.stages, draft.plan.warpK, draft.matrix->k,
                 steps)
         .fix(s.fragmentBuffers.range, "1");
 }
@@ -124,7 +136,8 @@ void decideMatrix(Draft &draft) {
   Spec &s = draft.spec();
   std::vector<const MatrixInstruction *> rows = rowsFor(s);
   const MatrixInstruction &best = *rows.front();
-  s.matrixShape.decide({best.m, best.n, best.k}, formatv("the largest mma.sync of {0}", nameOf(best.type)));
+  s.matrixShape.decide({best.m, best.n, best.k},
+                       formatv("the first choice of {0} for {1}", nameOf(*s.instruction), nameOf(best.type)));
   for (const MatrixInstruction *row : rows)
     if (*s.matrixShape == std::array<int64_t, 3>{row->m, row->n, row->k})
       draft.matrix = row;
@@ -139,6 +152,8 @@ void decideFragments(Draft &draft) {
     return; // no tile: reported
   if (draft.wgmma())
     return decideForWgmma(draft);
+  if (draft.wmma())
+    return decideForWmma(draft);
   Spec &s = draft.spec();
   Plan &plan = draft.plan;
   FragmentLoad a = decideLoad(draft, s.fragmentsA, "a", plan.swapped ? draft.kMajorB() : draft.kMajorA());

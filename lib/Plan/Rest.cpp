@@ -39,19 +39,42 @@ void decidePersistence(Draft &draft) {
 
 void checkStore(Draft &draft) {
   Spec &s = draft.spec();
-  if (*s.store != StoreKind::staged)
+  if (draft.wmma() && *s.store == StoreKind::direct)
+    draft.diags.report(Diag::plan_store_direct, s.store.range).fix(s.store.range, "staged");
+  if (*s.store != StoreKind::staged || !draft.wgmma())
     return;
   auto refuse = [&](const std::string &why) {
     draft.diags.report(Diag::plan_store_staged, s.store.range, why).fix(s.store.range, "direct");
   };
-  if (!draft.wgmma())
-    refuse(formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction)));
-  else if ((*s.d.layout == Order::row) == draft.plan.swapped)
+  if ((*s.d.layout == Order::row) == draft.plan.swapped)
     refuse("writes rows: d is column order in the kernel's view");
   else if (promisedAlign(s.d) < 16)
     refuse(formatv("writes 16 bytes at a time: rows of d start at multiples of {0} (align {1}, ld {2})",
                    promisedAlign(s.d), *s.d.align,
                    s.d.ld.value.dynamic() ? "dynamic" : std::to_string(*s.d.ld.value.fixed)));
+}
+
+/// C as fragments of the accumulators' type, in the tile that D leaves through.
+void decideLoadC(Draft &draft) {
+  Spec &s = draft.spec();
+  bool read = s.beta.value != Scale{0.0};
+  s.loadC.decide(StoreKind::direct, read ? "with the lines of D, in one go" : "C is not read");
+  if (*s.loadC == StoreKind::direct)
+    return;
+  std::string why;
+  if (!draft.wmma())
+    why = formatv("loads fragments of wmma: the instruction is {0}", nameOf(*s.instruction));
+  else if (!read)
+    why = "reads C: beta is 0";
+  else if (*s.accumulator == Elem::f16)
+    why = "adds in the type of the sums: f16 would round twice";
+  else if (*s.c.type != *s.accumulator)
+    why = formatv("loads accumulators: c is {0}, the sums are {1}", nameOf(*s.c.type), nameOf(*s.accumulator));
+  else if (*s.c.layout != *s.d.layout)
+    why = formatv("takes C through the tile of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
+                  nameOf(*s.d.layout));
+  if (!why.empty())
+    draft.diags.report(Diag::plan_c_staged, s.loadC.range, why).fix(s.loadC.range, "direct");
 }
 
 Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
@@ -79,6 +102,7 @@ void decideRest(Draft &draft) {
   decideRaster(draft);
   decidePersistence(draft);
   checkStore(draft);
+  decideLoadC(draft);
   Plan &plan = draft.plan;
   const Spec &s = plan.spec;
   plan.m = plan.swapped ? exprOf(s.n, "n") : exprOf(s.m, "m");

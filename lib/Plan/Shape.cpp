@@ -129,8 +129,8 @@ Tiles clusterCandidates(const Draft &draft, const Shape &shape) {
 /// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.
 bool sane(const Shape &shape) {
   auto small = [](int64_t value) { return value >= 1 && value <= 1024; };
-  return small(shape.m) && small(shape.n) && small(shape.k) && small(shape.warpM) && small(shape.warpN) &&
-         shape.warpM <= shape.m && shape.warpN <= shape.n;
+  return small(shape.warpK) && shape.warpK <= shape.k && small(shape.m) && small(shape.n) && small(shape.k) &&
+         small(shape.warpM) && small(shape.warpN) && shape.warpM <= shape.m && shape.warpN <= shape.n;
 }
 
 std::vector<Shape> candidates(const Draft &draft) {
@@ -139,6 +139,7 @@ std::vector<Shape> candidates(const Draft &draft) {
   Shape shape;
   shape.schedule = *s.schedule;
   shape.k = blockDepth(draft);
+  shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
   for (Tile block : blockCandidates(draft))
     for (Tile warp : warpCandidates(draft, shape.schedule, block)) {
       shape.m = block.m, shape.n = block.n;
@@ -229,11 +230,11 @@ void record(Draft &draft, const Choice &choice) {
   Plan &plan = draft.plan;
   const Shape &shape = choice.shape;
   s.block.decide(kernelView(draft, {shape.m, shape.n, shape.k}), blockReason(draft, choice));
-  s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.k}), warpReason(draft, shape));
+  s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}), warpReason(draft, shape));
   s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, 1}), clusterReason(shape));
   s.stages.decide(shape.stages, stagesReason(draft, shape));
   plan.blockM = shape.m, plan.blockN = shape.n, plan.blockK = shape.k;
-  plan.warpM = shape.warpM, plan.warpN = shape.warpN;
+  plan.warpM = shape.warpM, plan.warpN = shape.warpN, plan.warpK = shape.warpK;
   plan.clusterM = shape.clusterM, plan.clusterN = shape.clusterN;
   plan.threads = threadsOf(draft, shape);
   plan.consumerWarpgroups = draft.wgmma() ? consumerWarpgroups(shape) : 0;
@@ -255,7 +256,10 @@ void decideShape(Draft &draft) {
         .fix(s.schedule.range, "pipelined");
   }
   // The epilogue's buffer counts in the shared memory budget.
-  s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
+  if (draft.wmma())
+    s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
+  else
+    s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
   std::vector<Shape> shapes = candidates(draft);
   if (std::optional<Choice> choice = choose(draft, shapes))
     return record(draft, *choice);

@@ -19,12 +19,14 @@ SharedLayout layoutOf(const Draft &draft) {
     return SharedLayout::padded;
   case Swizzle::xor_:
     return SharedLayout::xor_;
+  case Swizzle::blocked:
+    return SharedLayout::blocked;
   }
   llvm_unreachable("unknown swizzle");
 }
 /// Bytes of an operand's tile of mn x k elements.
 int64_t tileBytes(const Draft &draft, int64_t mn, int64_t k, bool kMajor) {
-  return makeSharedTile(mn, k, kMajor, *draft.spec().a.type, layoutOf(draft)).stageBytes();
+  return makeSharedTile(mn, k, kMajor, *draft.spec().a.type, layoutOf(draft), *draft.spec().padding).stageBytes();
 }
 constexpr int64_t alignmentSlack = 1024; ///< The swizzle pattern repeats every 1024 bytes, so stages start there.
 constexpr int64_t barrierBytes = 256;    ///< Full and empty mbarriers of 8 stages, and the schedule's own.
@@ -54,12 +56,27 @@ int64_t stagedBytes(const Draft &draft, const Shape &shape) {
   return consumerWarpgroups(shape) * shape.warpM * 64 * bytesOf(*draft.spec().d.type);
 }
 
+// Slices meet as whole tiles of sums; a staged tile has eight elements of padding a line.
+int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
+  if (draft.wgmma())
+    return 0;
+  int64_t bytes = bytesOf(*draft.spec().accumulator), most = 0;
+  if (shape.slices() > 1)
+    most = shape.m * shape.n * bytes;
+  if (*draft.spec().store == StoreKind::staged) {
+    bool rows = (*draft.spec().d.layout == Order::row) != draft.plan.swapped;
+    int64_t lines = rows ? shape.m : shape.n, length = rows ? shape.n : shape.m;
+    most = std::max(most, lines * (length + 8) * bytes);
+  }
+  return most;
+}
+
 int64_t fixedBytes(const Draft &draft, const Shape &shape) {
   return draft.wgmma() ? alignmentSlack + barrierBytes + stagedBytes(draft, shape) : 0;
 }
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {
-  return shape.stages * stageBytes(draft, shape) + fixedBytes(draft, shape);
+  return std::max(shape.stages * stageBytes(draft, shape), epilogueBytes(draft, shape)) + fixedBytes(draft, shape);
 }
 
 int64_t stagesThatFit(const Draft &draft, const Shape &shape) {

@@ -59,8 +59,14 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("instruction", nameOf(*spec.instruction)).set("copy", nameOf(*spec.copy));
   root.set("copy_bytes", std::vector<Expr>{plan.copyBytesA, plan.copyBytesB});
   root.set("stages", *spec.stages).set("schedule", nameOf(*spec.schedule)).set("swizzle", nameOf(*spec.swizzle));
-  if (*spec.instruction == Instruction::mma)
+  if (*spec.instruction != Instruction::wgmma)
     configureFragments(root, plan);
+  if (plan.warpK < plan.blockK)
+    root.set("slices", plan.blockK / plan.warpK);
+  if (*spec.loadC == StoreKind::staged)
+    root.set("load_c", "staged");
+  if (*spec.swizzle == Swizzle::padded)
+    root.set("padding", *spec.padding);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
@@ -101,8 +107,10 @@ Kernel buildKernel(const Plan &plan) {
   kernel.root.subject.name = *plan.spec.name;
   configure(kernel.root, plan, k);
   std::vector<Op> &body = kernel.body();
-  body.push_back(tensorOf(plan.a, "A", plan.m, k));
-  body.push_back(tensorOf(plan.b, "B", k, plan.n));
+  // The loop runs no step when alpha is 0 at launch; where it runs, the tensors have their known depth.
+  const Expr &depth = plan.spec.alpha.value.dynamic() && plan.k.isConst() ? plan.k : k;
+  body.push_back(tensorOf(plan.a, "A", plan.m, depth));
+  body.push_back(tensorOf(plan.b, "B", depth, plan.n));
   if (readsC)
     body.push_back(tensorOf(plan.c, "C", plan.m, plan.n));
   body.push_back(tensorOf(plan.d, "D", plan.m, plan.n));

@@ -17,27 +17,29 @@ struct WordRule {
 const std::vector<WordRule> &wordRules() {
   static const std::vector<WordRule> rules = {
       {"kernel", "target", {"sm_80", "sm_86", "sm_89", "sm_90a"}},
-      {"kernel", "instruction", {"mma", "wgmma"}},
+      {"kernel", "instruction", {"wmma", "mma", "wgmma"}},
       {"kernel", "copy", {"ld", "cp_async", "tma"}},
       {"kernel", "schedule", {"pipelined", "cooperative", "pingpong"}},
-      {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded"}},
-      {"kernel", "load_a", {"ldmatrix", "lds"}},
-      {"kernel", "load_b", {"ldmatrix", "lds"}},
+      {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
+      {"kernel", "load_a", {"ldmatrix", "lds", "wmma_load"}},
+      {"kernel", "load_b", {"ldmatrix", "lds", "wmma_load"}},
       {"kernel", "order", {"snake", "plain"}},
       {"kernel", "bits", {"xor", "and"}},
       {"kernel", "raster", {"along_m", "along_n"}},
       {"kernel", "persistent", {"on", "off"}},
       {"kernel", "store", {"direct", "staged"}},
+      {"kernel", "load_c", {"direct", "staged"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
       {"tensor", "type", {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32"}},
       {"tensor", "order", {"row", "col"}},
-      {"shared", "type", {"f16", "bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1"}},
+      {"shared", "type", {"f16", "bf16", "f32", "tf32", "f64", "s32", "s8", "u8", "s4", "u4", "b1"}},
       {"shared", "major", {"mn", "k"}},
-      {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded"}},
+      {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
+      {"shared", "over", {"operands"}},
       {"accumulator", "type", {"f16", "f32", "f64", "s32"}},
       {"fragment", "operand", {"a", "b"}},
       {"copy", "via", {"ld", "cp_async", "tma"}},
-      {"load", "via", {"ldmatrix", "lds"}},
+      {"load", "via", {"ldmatrix", "lds", "wmma_load"}},
       {"mma", "order", {"snake", "plain"}},
       {"copy", "multicast", {"m", "n"}},
       {"turn", "action", {"wait", "pass"}},
@@ -64,7 +66,6 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "cluster", 1, 16, 2},
     {"kernel", "copy_bytes", 1, 16, 2},
     {"kernel", "stages", 1, maxStages},
-    {"kernel", "matrix", 1, 256, 3},
     {"kernel", "buffers", 1, 2},
     {"kernel", "group", 1, 65536},
     {"kernel", "consumers", 0, 8},
@@ -72,9 +73,13 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "consumer_regs", 24, 256},
     {"kernel", "resident", 1, 32},
     {"kernel", "shared", 0, maxShared},
+    {"kernel", "matrix", 1, 256, 3},
+    {"kernel", "slices", 1, 16},
+    {"kernel", "padding", 16, 1024},
     {"tensor", "align", 1, 1 << 20},
     {"shared", "extent", 1, maxExtent, 2},
     {"shared", "stages", 1, maxStages},
+    {"shared", "padding", 16, 1024},
     {"shared", "offset", 0, maxShared},
     {"barrier", "stages", 1, maxStages},
     {"barrier", "count", 1, (1 << 20) - 1}, // PTX ISA 9.7.13.15.2: pending arrivals of an mbarrier
@@ -92,6 +97,7 @@ constexpr NumberRule numberRules[] = {
     {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
     {"load", "step", 0, maxExtent / 4 - 1},
     {"wait_wgmma", "pending", 0, 7},
+    {"send", "slice", 1, 15},
 };
 
 class Verifier {
@@ -207,9 +213,28 @@ private:
       use(op, op.ref("a"), OpKind::Fragment, 1);
       use(op, op.ref("b"), OpKind::Fragment, 1);
       break;
+    case OpKind::Send:
+    case OpKind::Stage:
+      use(op, op.subject, OpKind::Shared, 1);
+      use(op, op.ref("from"), OpKind::Accumulator, 0);
+      break;
+    case OpKind::Bring:
+      use(op, op.subject, OpKind::Shared, 1);
+      use(op, op.ref("from"), OpKind::Tensor, 2);
+      break;
+    case OpKind::Combine:
+      use(op, op.subject, OpKind::Accumulator, 0);
+      use(op, op.ref("c"), OpKind::Shared, 1);
+      break;
+    case OpKind::Receive:
+      use(op, op.subject, OpKind::Accumulator, 0);
+      use(op, op.ref("from"), OpKind::Shared, 1);
+      break;
     case OpKind::Store:
       use(op, op.subject, OpKind::Tensor, 2);
-      use(op, op.ref("from"), OpKind::Accumulator, 0);
+      // From registers, or from where `stage` left them.
+      use(op, op.ref("from"), isShared(op.ref("from")) ? OpKind::Shared : OpKind::Accumulator,
+          isShared(op.ref("from")));
       if (op.has("c"))
         use(op, op.ref("c"), OpKind::Tensor, 2);
       break;
@@ -294,6 +319,11 @@ private:
         if (cursor->second->number("stages") != decl.number("stages"))
           diags.report(Diag::tile_stage_count, placeOf(op), cursor->first(), cursor->second->number("stages"), ref.name,
                        decl.number("stages"));
+  }
+
+  bool isShared(const Ref &ref) const {
+    auto found = declared.find(ref.name);
+    return found != declared.end() && found->second->kind == OpKind::Shared;
   }
 
   void roles() {

@@ -24,7 +24,7 @@ struct MatrixInstruction {
   Elem accumulator; ///< Of C and D.
   unsigned sm;      ///< The first target that has it, as in `sm_80`.
 
-  bool isQuad() const { return type == Elem::f16 && m == 8; }
+  bool isQuad() const { return type == Elem::f16 && k == 4; }
   /// Rows and columns of D that a warp computes with one instruction.
   int64_t rows() const { return isQuad() ? 2 * m : m; }
   int64_t columns() const { return isQuad() ? 2 * n : n; }

@@ -10,7 +10,8 @@
 ///     64B      64 bytes    address bits 5..4 ^= bits 8..7
 ///     128B     128 bytes   address bits 6..4 ^= bits 9..7
 ///     rows     a row       chunk                              plain rows
-///     padded   a row       chunk; 16 bytes between rows
+///     padded   a row       chunk; `padding` bytes between rows
+///     blocked  16 elements chunk; blocks of 16 rows x 16 elements lie one behind the other, row by row of blocks
 ///     xor      a row       chunk ^ f(row), see xorOf          ldmatrix without bank conflicts
 ///
 /// For `xor` a row is padded up to a power of two below 128 bytes, to a multiple of 128 bytes above, and
@@ -24,13 +25,13 @@
 
 namespace gemmc {
 
-enum class SharedLayout : uint8_t { none, b32, b64, b128, rows, padded, xor_ };
+enum class SharedLayout : uint8_t { none, b32, b64, b128, rows, padded, xor_, blocked };
 std::optional<SharedLayout> parseSharedLayout(llvm::StringRef name);
 llvm::StringRef nameOf(SharedLayout layout);
 
 struct SharedTile {
-  /// `mn` x `k` elements of `elemBytes`; `kMajor`: elements along k are adjacent.
-  SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, SharedLayout layout);
+  /// `mn` x `k` elements of `elemBytes`; `kMajor`: elements along k are adjacent. `padding`: bytes, a multiple of 16.
+  SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, SharedLayout layout, int64_t padding = 16);
 
   SharedLayout layout;
   bool kMajor;
@@ -40,20 +41,24 @@ struct SharedTile {
   int64_t spans;     ///< Spans that cover the contiguous extent (the last one may reach beyond it).
   int64_t pitch;     ///< Bytes from row to row inside a span.
 
+  static constexpr int64_t blockRows = 16; ///< Of the layout `blocked`, whose spans are as many elements long.
+
   int64_t spanElems() const { return spanBytes / elemBytes; }
   int64_t spanStride() const { return rows * pitch; } ///< Bytes from span to span.
-  int64_t stageBytes() const { return spans * spanStride(); }
+  int64_t stageBytes() const;
   /// Alignment of a stage, bytes, at which the swizzle's pattern starts.
   int64_t alignment() const;
   bool isBoxed() const { return layout <= SharedLayout::b128; } ///< A TMA box layout.
 
   /// What a chunk's number within its 128 bytes (xor, 128B) or span is XORed with in `row`.
   int64_t xorOf(int64_t row) const;
+  /// Bytes from one band of 16 rows of blocks to the next (blocked).
+  int64_t bandStride() const { return spans * blockRows * pitch; }
   /// Byte offset of element (row, col) in a stage; col counts along the contiguous direction.
   int64_t offset(int64_t row, int64_t col) const;
 };
 
 /// The tile of elements of `type`. Packed ones (s4, u4, b1) count as the bytes that hold them, along k.
-SharedTile makeSharedTile(int64_t mn, int64_t k, bool kMajor, Elem type, SharedLayout layout);
+SharedTile makeSharedTile(int64_t mn, int64_t k, bool kMajor, Elem type, SharedLayout layout, int64_t padding = 16);
 
 } // namespace gemmc

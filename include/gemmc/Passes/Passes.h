@@ -37,6 +37,14 @@ void placeBarriers(Kernel &kernel);
 /// After placeBarriers: the read of the next stage's first step must stay behind that stage's wait.
 void bufferFragments(Kernel &kernel);
 
+/// Adds up the sums of warps that multiplied different slices of k, in the order of the slices, through shared memory
+/// that held operand tiles (mma, wmma). After bufferFragments: it ends the tile's loop, which must have its last form.
+void reduceSlices(Kernel &kernel);
+
+/// Sends D through shared memory that held operand tiles (mma, wmma with store `staged`): the sums become a tile there,
+/// from which all threads write whole lines. After reduceSlices, whose sums it takes.
+void stageStore(Kernel &kernel);
+
 /// Lets the first iteration of a wgmma loop write the accumulator instead of adding to it: it is taken out of the loop
 /// where the number of iterations is known, else (`runs=once`) it tells itself by `kt`. After placeBarriers, whose
 /// conditions `0 < kt` it resolves.

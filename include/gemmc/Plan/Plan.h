@@ -30,6 +30,7 @@ struct Plan {
   PlanOperand a, b, c,
       d; ///< a: m x k, b: k x n, c and d: m x n, as the kernel sees them (layouts flipped when swapped).
   int64_t blockM = 0, blockN = 0, blockK = 0;
+  int64_t warpK = 0;            ///< Less than blockK: warps multiply slices of k.
   int64_t warpM = 0, warpN = 0; ///< mma: tile of one warp; wgmma: tile of one consumer warpgroup (M a multiple of 64).
   int64_t clusterM = 1, clusterN = 1;
   RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's.

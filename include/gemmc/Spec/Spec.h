@@ -20,12 +20,12 @@ enum class CopyKind : uint8_t { ld, cp_async, tma };
 /// pipelined: all warps copy and multiply. cooperative: a producer warp, consumer warpgroups share a block tile.
 /// pingpong: a producer warp, two consumer warpgroups take block tiles in turn.
 enum class Schedule : uint8_t { pipelined, cooperative, pingpong };
-enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_ };
+enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_, blocked };
 enum class RasterOrder : uint8_t { along_m, along_n };
 enum class Persistence : uint8_t { off, on };
 enum class StoreKind : uint8_t { direct, staged };
 /// How a fragment gets from shared memory into registers. descriptor: not at all, wgmma reads shared memory itself.
-enum class FragmentLoad : uint8_t { ldmatrix, lds, descriptor };
+enum class FragmentLoad : uint8_t { ldmatrix, lds, descriptor, wmma_load };
 /// snake: each other row of a warp tile is walked backwards, so that neighbouring products share a fragment.
 enum class FragmentOrder : uint8_t { snake, plain };
 /// What takes the place of a product of two bits; none: the elements are no bits.
@@ -83,13 +83,16 @@ struct Spec {
   Field<FragmentOrder> fragmentOrder;
   Field<BitOperation> bitOperation;
   Field<CopyKind> copy;
+  Field<int64_t> copyBytes; ///< At most, of one copy instruction.
   Field<int64_t> stages;
   Field<Schedule> schedule;
   Field<Swizzle> swizzle;
+  Field<int64_t> padding; ///< Bytes behind each row of a padded tile; 0 for the other layouts.
   Field<RasterOrder> rasterOrder;
   Field<int64_t> rasterGroup; ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
   Field<Persistence> persistent;
   Field<StoreKind> store;          ///< How the epilogue writes D.
+  Field<StoreKind> loadC;          ///< How it reads C.
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
 

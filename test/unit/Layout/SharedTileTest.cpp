@@ -7,8 +7,9 @@
 using namespace gemmc;
 
 namespace {
-constexpr SharedLayout allLayouts[] = {SharedLayout::none, SharedLayout::b32,    SharedLayout::b64, SharedLayout::b128,
-                                       SharedLayout::rows, SharedLayout::padded, SharedLayout::xor_};
+constexpr SharedLayout allLayouts[] = {SharedLayout::none, SharedLayout::b32,    SharedLayout::b64,
+                                       SharedLayout::b128, SharedLayout::rows,   SharedLayout::padded,
+                                       SharedLayout::xor_, SharedLayout::blocked};
 
 /// Rows of 16 to 512 bytes, up to 256 of them: mn and k in both roles.
 template <typename Visit> void forEachTile(SharedLayout layout, Visit visit) {
@@ -145,5 +146,30 @@ TEST(SharedTile, NamesReadBack) {
     EXPECT_EQ(parseSharedLayout(nameOf(layout)), layout);
   EXPECT_FALSE(parseSharedLayout("128b"));
   EXPECT_FALSE(parseSharedLayout(""));
+}
+/// Seed 004, section 2: smem[row / 16 * (2 * 16 * 16) + col / 16 * (16 * 16) + row % 16 * 16 + col % 16] for 128 x 32.
+TEST(SharedTile, BlockedIsTheSeedsFormula) {
+  SharedTile tile(128, 32, true, 2, SharedLayout::blocked);
+  EXPECT_EQ(tile.stageBytes(), 128 * 32 * 2);
+  for (int64_t row = 0; row < 128; ++row)
+    for (int64_t col = 0; col < 32; ++col)
+      ASSERT_EQ(tile.offset(row, col), 2 * (row / 16 * 512 + col / 16 * 256 + row % 16 * 16 + col % 16));
+}
+
+/// Seed 004, section 8: two rows of 32 elements are folded into one of 64, whose column is XORed with (row & 3) << 3.
+TEST(SharedTile, XorOfSixtyFourByteRowsIsTheSeedsCrosswise) {
+  SharedTile tile(128, 32, true, 2, SharedLayout::xor_);
+  for (int64_t row = 0; row < 128; ++row)
+    for (int64_t col = 0; col < 32; ++col) {
+      int64_t folded = row / 2, wide = (row % 2 * 32 + col) ^ ((folded & 3) << 3);
+      ASSERT_EQ(tile.offset(row, col), 2 * (folded * 64 + wide)) << describe(tile, row, col);
+    }
+}
+
+/// Seed 001: rows of 64 halves are skewed by 16 halves.
+TEST(SharedTile, PaddingIsAsWideAsAskedFor) {
+  SharedTile tile(128, 64, true, 2, SharedLayout::padded, 32);
+  EXPECT_EQ(tile.pitch, 160);
+  EXPECT_EQ(tile.offset(3, 5), 3 * 160 + 10);
 }
 } // namespace
