@@ -64,6 +64,7 @@ std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &sha
 int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled row (8 without swizzle).
 int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
+unsigned storeBuffers(const Draft &draft); ///< wgmma: of each warp that stores through shared memory; else 0.
 int64_t fixedBytes(const Draft &draft, const Shape &shape); ///< All that does not grow with the stages.
 int64_t sharedBytes(const Draft &draft, const Shape &shape);
 int64_t stagesThatFit(const Draft &draft, const Shape &shape);

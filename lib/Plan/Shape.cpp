@@ -227,6 +227,7 @@ void record(Draft &draft, const Choice &choice) {
   plan.threads = threadsOf(draft, shape);
   plan.consumerWarpgroups = draft.wgmma() ? consumerWarpgroups(shape) : 0;
   std::tie(plan.producerRegs, plan.consumerRegs) = registerSplit(draft, shape);
+  plan.storeBuffers = storeBuffers(draft);
   plan.sharedBytes = sharedBytes(draft, shape);
 }
 } // namespace

@@ -14,7 +14,7 @@ constexpr StringRef schedules[] = {"pipelined", "cooperative", "pingpong"};
 constexpr StringRef swizzles[] = {"none", "32B", "64B", "128B", "padded", "xor"};
 constexpr StringRef rasterOrders[] = {"along_m", "along_n"};
 constexpr StringRef switches[] = {"off", "on"};
-constexpr StringRef stores[] = {"direct", "staged"};
+constexpr StringRef stores[] = {"direct", "staged", "tma"};
 constexpr StringRef orders[] = {"row", "col"};
 /// The words of `Elem` belong to Support; this is only their list.
 struct Elems {

@@ -24,7 +24,7 @@ constexpr RowText kernelText = {
     "kernel", Def,
     "target:word threads:expr m:expr n:expr k:expr block:exprs warp:exprs cluster:exprs "
     "instruction:word copy:word copy_bytes:exprs stages:expr schedule:word swizzle:word raster:word "
-    "group:expr persistent:word store:word consumers:expr producer_regs?:expr consumer_regs?:expr "
+    "group:expr persistent:word store:word store_buffers?:expr consumers:expr producer_regs?:expr consumer_regs?:expr "
     "matrix?:exprs slices?:expr padding?:expr shared?:expr",
     Body};
 

@@ -23,7 +23,7 @@ enum class Schedule : uint8_t { pipelined, cooperative, pingpong };
 enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_ };
 enum class RasterOrder : uint8_t { along_m, along_n };
 enum class Persistence : uint8_t { off, on };
-enum class StoreKind : uint8_t { direct, staged };
+enum class StoreKind : uint8_t { direct, staged, tma };
 
 /// A value with its place and origin.
 template <typename T> struct Field {
