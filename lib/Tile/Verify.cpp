@@ -70,6 +70,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "consumers", 0, 8},
     {"kernel", "producer_regs", 24, 256},
     {"kernel", "consumer_regs", 24, 256},
+    {"kernel", "resident", 1, 32},
     {"kernel", "shared", 0, maxShared},
     {"tensor", "align", 1, 1 << 20},
     {"shared", "extent", 1, maxExtent, 2},
