@@ -39,8 +39,9 @@ Lowering::Lowering(const tile::Kernel &kernel)
   function.name = kernel.name().str();
   unsigned threads = kernel.number("threads");
   function.reqntid = {threads, 1, 1};
-  if (kernel.root.has("consumer_regs"))
-    function.minnctapersm = 1; // setmaxnreg needs a register cap at entry
+  // Says how many registers a thread may have: ptxas else guesses, at times so few that it spills, and setmaxnreg needs
+  // a cap at entry.
+  function.minnctapersm = kernel.root.number("resident", 1);
   result.module.target = kernel.word("target").str();
   result.module.versionMajor = 8;
   result.module.versionMinor = isTma ? 3 : 0;

@@ -41,6 +41,8 @@ struct OperandInfo {
 extern const OperandInfo operandInfos[4]; ///< a, b, c, d.
 /// The extent along the direction in which elements are adjacent: what `ld` must cover.
 const Size &contiguousExtent(const Spec &spec, const OperandInfo &info);
+/// The type that D has for inputs of type `input` when nothing else is asked for.
+Elem resultOf(Elem input);
 /// Bytes that every row start is a multiple of, when a dynamic ld may be required to keep 16-byte pitches.
 unsigned promisedAlign(const OperandSpec &operand);
 

@@ -15,7 +15,7 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   Spec plain = spec;
   // A pointer to an element is a multiple of the element, and no more is sure.
   Elem input = spec.a.type.given ? *spec.a.type : spec.b.type.given ? *spec.b.type : Elem::bf16;
-  Elem result = spec.d.type.given ? *spec.d.type : input;
+  Elem result = spec.d.type.given ? *spec.d.type : plan::resultOf(input);
   auto onlyElements = [](OperandSpec &operand, Elem otherwise) {
     force(operand.align, bytesOf(operand.type.given ? *operand.type : otherwise));
   };

@@ -28,6 +28,12 @@ unsigned promisedAlign(const OperandSpec &operand) {
   return std::gcd(align, rest);
 }
 
+Elem resultOf(Elem input) {
+  if (isInteger(input))
+    return Elem::s32;
+  return input == Elem::tf32 ? Elem::f32 : input;
+}
+
 namespace {
 /// Reports a type that is not `allowed`, then goes on as if it were the first of them: only what it says is wrong with
 /// it.
@@ -95,10 +101,8 @@ void decideTypes(Draft &draft) {
   bool narrow = sum == Elem::f32 || sum == Elem::f16;
   std::vector<Elem> results = narrow ? std::vector<Elem>{Elem::f32, Elem::bf16, Elem::f16} : std::vector<Elem>{sum};
   checkType(draft, s.d.type, "d.type", results);
-  if (llvm::is_contained(results, *s.a.type))
-    s.d.type.decide(*s.a.type, "the type of a and b");
-  else
-    s.d.type.decide(sum, "the type of the sums");
+  bool same = resultOf(*s.a.type) == *s.a.type;
+  s.d.type.decide(resultOf(*s.a.type), same ? "the type of a and b" : "the type of the sums");
   checkType(draft, s.c.type, "c.type", results);
   s.c.type.decide(*s.d.type, "the type of d");
 }
@@ -173,7 +177,7 @@ void decideLd(Draft &draft, const OperandInfo &info) {
   if (extent.dynamic())
     operand.ld.decide(Size{}, formatv("given at launch, as the length of a {0} is", row ? "row" : "column"));
   else
-    operand.ld.decide(Size{std::max<int64_t>(1, *extent.fixed)},
+    operand.ld.decide(Size{std::max<int64_t>(perByte(*operand.type), *extent.fixed)},
                       formatv("{0}s lie end to end", row ? "row" : "column"));
   int64_t least = std::max<int64_t>(1, extent.fixed.value_or(0));
   if (!operand.ld.value.dynamic() && *operand.ld.value.fixed < least)

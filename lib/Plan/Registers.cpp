@@ -18,13 +18,30 @@ unsigned accumulatorRegisters(const Draft &draft, const Shape &shape) {
   return unsigned(shape.warpM * shape.warpN * bitsOf(*draft.spec().accumulator) / (lanes * 32));
 }
 
+namespace {
+/// mma: registers of the fragments of two k steps.
+unsigned fragmentRegisters(const Draft &draft, const Shape &shape) {
+  const MatrixInstruction &matrix = *draft.matrix;
+  auto each = [&](MatrixRole role, int64_t blocks) {
+    return unsigned(fragmentMap(matrix, role).registers.size() * blocks) * (draft.inputBits() == 64 ? 2 : 1);
+  };
+  return 2 * (each(MatrixRole::a, shape.warpM / matrix.rows()) + each(MatrixRole::b, shape.warpN / matrix.columns()));
+}
+} // namespace
+
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
 // reads its operands from shared memory), or for the fragments of two k steps besides (mma).
 unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
   unsigned threads = std::max(32u, threadsOf(draft, shape));
   unsigned even = draft.limits.registersPerSM / threads; // each thread's share of the register file
-  if (!draft.wgmma())
-    return std::min(256u, even) * 5 / 8;
+  if (!draft.wgmma()) {
+    unsigned limit = std::min(256u, even) * 5 / 8;
+    if (draft.inputBits() < 64)
+      return limit;
+    // Fragments of f64 are as large as its accumulators.
+    unsigned taken = fragmentRegisters(draft, shape) + 32, all = std::min(255u, even);
+    return std::min(limit, all > taken ? all - taken : 0);
+  }
   if (shape.schedule == Schedule::pipelined)
     return std::min(255u, even) - 32;
   switch (consumerWarpgroups(shape)) {
@@ -39,7 +56,10 @@ unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
 
 // mma: fragments of two k steps take about as much again as half the accumulators, addresses the rest.
 int64_t ctasByRegisters(const Draft &draft, const Shape &shape) {
-  int64_t each = std::min<int64_t>(255, accumulatorRegisters(draft, shape) * 8 / 5 + 40);
+  int64_t sums = accumulatorRegisters(draft, shape), each = sums * 8 / 5;
+  if (draft.inputBits() == 64)
+    each = std::max(each, sums + fragmentRegisters(draft, shape));
+  each = std::min<int64_t>(255, each + 40);
   return draft.limits.registersPerSM / (threadsOf(draft, shape) * each);
 }
 

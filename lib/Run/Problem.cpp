@@ -159,7 +159,7 @@ struct Shape {
   static int64_t ld(const OperandInfo &operand, std::optional<int64_t> given, int64_t rows, int64_t cols) {
     if (given || operand.ld.isConst())
       return given ? *given : operand.ld.constant();
-    return std::max<int64_t>(1, operand.order == Order::row ? cols : rows);
+    return std::max<int64_t>(perByte(operand.type), operand.order == Order::row ? cols : rows);
   }
   LaunchArgs args() const {
     LaunchArgs args;

@@ -70,6 +70,7 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
+  root.set("resident", int64_t(plan.residentCtas));
   if (plan.consumerRegs)
     root.set("producer_regs", int64_t(plan.producerRegs)).set("consumer_regs", int64_t(plan.consumerRegs));
 }

@@ -71,6 +71,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "consumers", 0, 8},
     {"kernel", "producer_regs", 24, 256},
     {"kernel", "consumer_regs", 24, 256},
+    {"kernel", "resident", 1, 32},
     {"kernel", "shared", 0, maxShared},
     {"kernel", "matrix", 1, 256, 3},
     {"kernel", "slices", 1, 16},

@@ -37,6 +37,7 @@ struct Plan {
   unsigned threads = 0;                           ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.
+  unsigned residentCtas = 1;                      ///< CTAs of an SM that the registers must suffice for.
   int64_t sharedBytes = 0;                        ///< Estimate that was checked against the target's limit.
   /// Bytes one copy instruction moves: 16, 8, 4 (cp.async) or the element size (ld). TMA: 16.
   unsigned copyBytesA = 16, copyBytesB = 16;

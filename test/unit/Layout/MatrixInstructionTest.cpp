@@ -1,7 +1,7 @@
-// The fragment maps of the matrix instructions: each element has one holder, and a product whose fragments are filled by
-// the maps comes out right on the emulator, whose own maps are written from the manual and share nothing with these.
-#include "gemmc/Emu/Mma.h"
+// The fragment maps of the matrix instructions: each element has one holder, and a product whose fragments are filled
+// by the maps comes out right on the emulator, whose own maps are written from the manual and share nothing with these.
 #include "gemmc/Layout/MatrixInstruction.h"
+#include "gemmc/Emu/Mma.h"
 #include <bit>
 #include <gtest/gtest.h>
 #include <map>
@@ -38,9 +38,9 @@ TEST_P(Instructions, EachElementHasOneHolder) {
     int64_t lines, depth, copies; ///< copies: m8n8k4 of f16 gives rows to two quads each.
   };
   int64_t copies = row.isQuad() ? 2 : 1;
-  for (const Extent &extent : {Extent{MatrixRole::a, row.rows(), row.k, copies},
-                               Extent{MatrixRole::b, row.columns(), row.k, copies},
-                               Extent{MatrixRole::accumulator, row.rows(), row.columns(), 1}}) {
+  for (const Extent &extent :
+       {Extent{MatrixRole::a, row.rows(), row.k, copies}, Extent{MatrixRole::b, row.columns(), row.k, copies},
+        Extent{MatrixRole::accumulator, row.rows(), row.columns(), 1}}) {
     FragmentMap map = fragmentMap(row, extent.role);
     std::map<std::pair<int64_t, int64_t>, int64_t> holders;
     for (unsigned lane = 0; lane < lanes; ++lane)
@@ -180,9 +180,8 @@ TEST(MatrixInstructions, ShapesOfTheManual) {
     ++count[(nameOf(row.type) + " " + nameOf(row.accumulator)).str()];
     EXPECT_EQ(findMatrixInstruction(row.m, row.n, row.k, row.type, row.accumulator), &row);
   }
-  std::map<std::string, int> manual = {{"f16 f32", 3}, {"f16 f16", 3}, {"bf16 f32", 2}, {"tf32 f32", 2},
-                                       {"f64 f64", 4}, {"s8 s32", 3},  {"u8 s32", 3},   {"s4 s32", 3},
-                                       {"u4 s32", 3},  {"b1 s32", 3}};
+  std::map<std::string, int> manual = {{"f16 f32", 3}, {"f16 f16", 3}, {"bf16 f32", 2}, {"tf32 f32", 2}, {"f64 f64", 4},
+                                       {"s8 s32", 3},  {"u8 s32", 3},  {"s4 s32", 3},   {"u4 s32", 3},   {"b1 s32", 3}};
   EXPECT_EQ(count, manual);
   EXPECT_EQ(findMatrixInstruction(16, 8, 16, Elem::tf32, Elem::f32), nullptr);
 }
