@@ -17,6 +17,10 @@ SHAPES = {"f16": [(16, 8, 16), (16, 8, 8)], "bf16": [(16, 8, 16), (16, 8, 8)],
           "s8": [(16, 8, 32), (16, 8, 16), (8, 8, 16)], "s4": [(16, 8, 64), (16, 8, 32), (8, 8, 32)],
           "b1": [(16, 8, 256), (16, 8, 128), (8, 8, 128)]}
 SHAPES |= {"u8": SHAPES["s8"], "u4": SHAPES["s4"]}
+# PTX ISA 9.7.14.4: shapes of wmma.
+WIDE = [(16, 16, 16), (32, 8, 16), (8, 32, 16)]
+WMMA = {"f16": WIDE, "bf16": WIDE, "s8": WIDE, "u8": WIDE, "tf32": [(16, 16, 8)], "f64": [(8, 8, 4)],
+        "s4": [(8, 8, 32)], "u4": [(8, 8, 32)], "b1": [(8, 8, 128)]}
 INTEGERS = ("s8", "u8", "s4", "u4", "b1")
 
 
@@ -24,7 +28,7 @@ def shared_line(elements, bits, swizzle):
     """Bytes of a line of an operand tile of the mma kernels in shared memory (docs/design.md, Layout)."""
     line = -(-elements * bits // 8 // 16) * 16
     if swizzle == "padded":
-        return line + 16
+        return line + 32  # 16, or what fragments of wmma ask for
     if swizzle == "xor":
         return max(16, 1 << (line - 1).bit_length()) if line <= 128 else -(-line // 128) * 128
     return line
@@ -124,9 +128,14 @@ class Draw:
                 self.cluster = 1, 1
 
     def mma_tile(self):
-        self.swizzle = self.pick("xor", "xor", "padded", "none")
+        self.wmma = self.chance(0.35)
+        self.swizzle = self.pick(*(("padded", "padded", "none", "blocked") if self.wmma else
+                                   ("xor", "xor", "xor", "padded", "none", "blocked")))
         shapes = [shape for shape in SHAPES[self.input]
                   if self.target == "sm_90a" or self.input != "f64" or shape[0] == 8]
+        if self.wmma:
+            shapes = WMMA[self.input]
+        self.staged = self.wmma or self.chance(0.25)
         self.shape, self.open_shape = shapes[0] if self.chance(0.5) else self.pick(*shapes), shapes[0]
         step_m, step_n = self.shape[:2]
         depths = [bytes * 8 // self.bits for bytes in (32, 64, 64, 128)]
@@ -140,13 +149,22 @@ class Draw:
             most = SHARED[self.target] // stage
             sums = warp[0] * warp[1] * BITS[self.accumulator] // 1024
             limit = min(256, 65536 // (32 * warps[0] * warps[1])) * 5 // 8
-            if max(m, n) <= 256 and most >= 2 and sums <= min(128, limit) and k % self.shape[2] == 0:
+            # What the end of a tile takes: lines of sums with eight more elements, or the sums of a slice.
+            store = max(m * (n + 8), n * (m + 8)) * BITS[self.accumulator] // 8
+            whole = warp[0] % step_m == 0 and warp[1] % step_n == 0 and k % self.shape[2] == 0
+            if self.swizzle == "blocked":
+                whole &= warp[0] % 16 == 0 and warp[1] % 16 == 0 and k // self.per_byte % 16 == 0
+                whole &= not self.wmma or max(step_m, step_n) <= 16
+            if max(m, n) <= 256 and most >= 2 and sums <= min(128, limit) and whole and store <= SHARED[self.target]:
                 break
-        self.block, self.warp = (m, n, k), (*warp, k)
+        # Two warps to a warp tile, each for a slice of k: whole instructions, 16 bytes, 16 elements.
+        slice_step = max(16, self.shape[2], 128 // self.bits)
+        self.sliced = (self.chance(0.25) and k % (2 * slice_step) == 0 and warps[0] * warps[1] <= 4 and sums <= 64)
+        self.block, self.warp = (m, n, k), (*warp, k // 2 if self.sliced else k)
         self.stages = 1 if self.family == "ld" else self.random.randint(2, min(8, most))
         self.fragments = {}
         for name, k_major in ("a", self.k_major_a), ("b", self.k_major_b):
-            if self.chance(0.3):  # loads can always be asked for, ldmatrix where it fits
+            if self.chance(0.3) and not self.wmma:  # loads can always be asked for, ldmatrix where it fits
                 self.fragments["ab"["ba".index(name)] if self.swapped else name] = "lds"
         if self.chance(0.2):
             self.fragments["buffers"] = 1
@@ -263,15 +281,23 @@ class Draw:
             if self.staged:
                 spec["epilogue"] = {"store": "staged"}
         else:
-            if self.chance(0.7):
+            if self.chance(0.7) or self.sliced or self.wmma or self.swizzle == "blocked":
                 spec["tile"]["warp"] = user(self.warp)
             if self.shape != self.open_shape or self.chance(0.5):
                 spec["tile"]["instruction"] = list(self.shape)
-            spec |= {"instruction": "mma"} | ({"fragments": self.fragments} if self.fragments else {})
+            spec |= {"instruction": "wmma" if self.wmma else "mma"} | ({"fragments": self.fragments} if self.fragments else {})
             spec |= {"copy": self.family, "swizzle": self.swizzle}
+            if self.chance(0.2):
+                spec["copy_bytes"] = self.pick(*[count for count in (1, 2, 4, 8, 16) if count >= max(
+                    self.bits // 8, 4 if self.family == "cp_async" else 1)])
+            if self.staged and (self.chance(0.7) or not self.wmma):
+                spec["epilogue"] = {"store": "staged"}
+            wide = self.accumulator == self.d_type == self.c_type() and self.d_type != "f16"
+            if self.wmma and wide and self.beta != 0 and self.chance(0.5):
+                spec["epilogue"] = {"store": "staged", "c": "staged"}
             spec["pipeline"] = {"stages": self.stages}
         if self.chance(0.3):
             spec["raster"] = {"order": self.pick("along_m", "along_n"), "group": self.pick(1, 2, 3, 8)}
-            if self.wgmma and self.family == "cooperative":
+            if self.family not in ("pingpong", "pipelined"):
                 spec["raster"]["persistent"] = self.pick("on", "off")
         return spec

@@ -25,6 +25,7 @@ struct Lowering::FragmentSource {
   Val depth;                ///< Where the warp's slice of k begins.
   Val warpIndex, warpStart; ///< Along the lines: which warp tile, and its first line.
   bool inChunk = false;     ///< The lane's part of a byte and 16 bytes of the register's make no carry.
+  Val sliceByte = 0;        ///< Where its slice begins in a row of shared memory, where k lies along the rows.
   Val stage;                ///< Address of the stage in shared memory; a loader sets it when it needs it.
 };
 
@@ -47,6 +48,7 @@ void Lowering::load(const Op &op) {
                         warpIndex,
                         mul(warpIndex, warpExtent, "warp_start"),
                         false,
+                        0,
                         {}};
   if (op.word("via") != "lds")
     loadByLdmatrix(source);
@@ -123,20 +125,21 @@ void Lowering::loadByLdmatrix(FragmentSource &source) {
 Val Lowering::elementAddress(const FragmentSource &source, const Val &row, int64_t rowConst, const Val &byte,
                              int64_t byteConst) {
   const SharedTile &tile = source.tile;
+  Val inSlices = add(byte, source.sliceByte, "byte");
   if (tile.layout == SharedLayout::blocked) // a lane's place and the constants stay within a block each
-    return at(add(sharedOffset(tile, row, byte, 1), source.stage, "address"),
+    return at(add(sharedOffset(tile, row, inSlices, 1), source.stage, "address"),
               tile.offset(rowConst, byteConst / tile.elemBytes));
   Val offset = mul(row, tile.pitch, "row_bytes");
   if (tile.layout != SharedLayout::xor_) {
-    offset = add(offset, byte, "lane_offset");
+    offset = add(offset, inSlices, "lane_offset");
     return at(add(offset, source.stage, "address"), rowConst * tile.pitch + byteConst);
   }
   Val chunk, rest; // of 16 bytes
   if (source.inChunk) {
-    chunk = byteConst / 16;
+    chunk = add(divide(source.sliceByte, 16, "slice_chunk"), byteConst / 16, "chunk");
     rest = add(byte, byteConst % 16, "rest");
   } else {
-    Val inRow = add(byte, byteConst, "byte");
+    Val inRow = add(inSlices, byteConst, "byte");
     chunk = divide(inRow, 16, "chunk");
     rest = remainder(inRow, 16, "rest");
   }
@@ -155,10 +158,9 @@ void Lowering::loadByWords(FragmentSource &source) {
   Val row = add(source.warpStart, laneSum(map.line, "lane_row"), "row");
   for (LaneTerm &term : map.depth)
     term.times = term.times * bits / 8; // whole bytes: a lane begins with a register of its own
-  Val byte =
-      add(laneSum(map.depth, "lane_byte"), divide(mul(source.depth, bits, "slice_bits"), 8, "slice_byte"), "lane_byte");
-  // Four registers of 32 bits a chunk; of m8n8k4 two, and no lane's part. A slice of k begins with a chunk of its own.
-  source.inChunk = bits < 64 && slices == 1;
+  Val byte = laneSum(map.depth, "lane_byte");
+  source.inChunk = bits < 64; // four registers of 32 bits a chunk; of m8n8k4 two, and no lane's part
+  source.sliceByte = divide(mul(source.depth, bits, "slice_bits"), 8, "slice_byte");
   source.stage = stageAddress(source.shared, source.from, "from_" + source.from.name);
   for (size_t i = 0; i < source.regs.size(); ++i) {
     const FragmentMap::Offset &place = map.registers[i % each];

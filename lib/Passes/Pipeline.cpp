@@ -5,10 +5,10 @@
 namespace gemmc::tile {
 
 llvm::ArrayRef<Pass> passes() {
-  static constexpr llvm::StringLiteral operands = "the accumulator `acc` and the shared buffers `sA` and `sB`",
-                                       copyLoop = "one `tiles` with a `for` that copies in it",
-                                       swizzles = "a `swizzle` of every shared buffer",
-                                       storesOnce = "the accumulator `acc` with its warp tile and one `tiles` that ends with a `store`";
+  static constexpr llvm::StringLiteral
+      operands = "the accumulator `acc` and the shared buffers `sA` and `sB`",
+      copyLoop = "one `tiles` with a `for` that copies in it", swizzles = "a `swizzle` of every shared buffer",
+      storesOnce = "the accumulator `acc` with its warp tile and one `tiles` that ends with a `store`";
   static constexpr Pass list[] = {
       {"swizzle-shared", swizzleShared},
       {"select-copies", selectCopies},

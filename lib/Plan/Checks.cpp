@@ -190,7 +190,7 @@ private:
 
   /// Blocks of 16 x 16 elements are whole, and a wmma fragment has the same distance between all of its rows.
   bool blocked() {
-    if (*spec.swizzle != Swizzle::blocked)
+    if (*spec.swizzle != Swizzle::blocked || draft.wgmma()) // wgmma has none: reported
       return true;
     const MatrixInstruction &matrix = *draft.matrix;
     std::string why;

@@ -46,8 +46,8 @@ public:
     maybe(s.copy, {CopyKind::ld, CopyKind::cp_async, CopyKind::tma});
     maybe(s.stages, {1, 2, 3, 4, 5, 8, 64});
     maybe(s.schedule, {Schedule::pipelined, Schedule::cooperative, Schedule::pingpong});
-    maybe(s.swizzle, {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128, Swizzle::padded, Swizzle::xor_,
-                      Swizzle::blocked});
+    maybe(s.swizzle,
+          {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128, Swizzle::padded, Swizzle::xor_, Swizzle::blocked});
     maybe(s.padding, {0, 8, 16, 32});
     maybe(s.copyBytes, {1, 2, 4, 8, 16});
     maybe(s.rasterOrder, {RasterOrder::along_m, RasterOrder::along_n});
@@ -101,7 +101,7 @@ void expectSound(const Plan &p) {
   EXPECT_GE(p.sharedBytes, *p.spec.stages * (p.blockM + p.blockN) * p.blockK * bitsOf(p.a.type) / 8);
   // No thread holds more accumulators than it has registers, and the CTA fits in an SM's register file.
   EXPECT_LE(p.warpM * p.warpN * bitsOf(*p.spec.accumulator) / 32 / (wgmma ? 128 : 32), 255 - 32);
-  EXPECT_TRUE(*p.spec.fragmentBuffers == 1 || (*p.spec.stages > 2 && p.blockK / shape[2] % 2 == 0));
+  EXPECT_TRUE(*p.spec.fragmentBuffers == 1 || (*p.spec.stages > 2 && p.warpK / shape[2] % 2 == 0));
   if (p.producerRegs) {
     EXPECT_LE(128 * (p.producerRegs + p.consumerWarpgroups * p.consumerRegs), limits.registersPerSM);
     EXPECT_EQ(p.threads, 128 * (p.consumerWarpgroups + 1));
