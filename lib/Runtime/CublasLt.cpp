@@ -12,21 +12,52 @@ std::optional<cuda::LtDataType> dataTypeOf(Elem type) {
   case Elem::bf16:
     return cuda::ltBF16;
   case Elem::f32:
+  case Elem::tf32:
     return cuda::ltF32;
   case Elem::f64:
     return cuda::ltF64;
+  case Elem::s8:
+    return cuda::ltS8;
+  case Elem::s32:
+    return cuda::ltS32;
   default:
     return std::nullopt;
   }
 }
 
-/// The bits of `value` in f16; for alpha and beta, which are numbers one writes by hand.
-uint16_t halfBits(float value) {
-  _Float16 half = static_cast<_Float16>(value);
-  uint16_t bits;
-  std::memcpy(&bits, &half, sizeof(bits));
-  return bits;
+/// What a product is summed in, and the type of alpha and beta.
+struct Arithmetic {
+  cuda::LtCompute compute;
+  cuda::LtDataType scale;
+};
+Arithmetic arithmeticOf(const CublasProblem &problem) {
+  switch (problem.accumulator) {
+  case Elem::f16:
+    return {cuda::ltCompute16F, cuda::ltF16};
+  case Elem::f64:
+    return {cuda::ltCompute64F, cuda::ltF64};
+  case Elem::s32:
+    return {cuda::ltCompute32I, cuda::ltS32};
+  default:
+    return {problem.a.type == Elem::tf32 ? cuda::ltComputeTF32 : cuda::ltCompute32F, cuda::ltF32};
+  }
 }
+
+/// alpha or beta as cuBLASLt reads it.
+struct Factor {
+  alignas(8) std::byte bytes[8] = {};
+  template <typename T> void put(T value) { std::memcpy(bytes, &value, sizeof(value)); }
+  Factor(cuda::LtDataType type, float value) {
+    if (type == cuda::ltF16)
+      put(static_cast<_Float16>(value)); // a number one writes by hand
+    else if (type == cuda::ltF64)
+      put(static_cast<double>(value));
+    else if (type == cuda::ltS32)
+      put(static_cast<int32_t>(value));
+    else
+      put(value);
+  }
+};
 } // namespace
 
 CublasLt::~CublasLt() {
@@ -114,9 +145,8 @@ CublasMatmul::~CublasMatmul() {
 /// Fills the descriptors for D' = first * second, all column-major: (D, A, B), or (D^T, B^T, A^T) when D is row-major.
 MaybeFailure CublasMatmul::describe() {
   const cuda::LtTable &api = lib->api();
-  bool half = problem.accumulator == Elem::f16;
-  cuda::LtStatus status =
-      api.descCreate(&desc, half ? cuda::ltCompute16F : cuda::ltCompute32F, half ? cuda::ltF16 : cuda::ltF32);
+  Arithmetic arithmetic = arithmeticOf(problem);
+  cuda::LtStatus status = api.descCreate(&desc, arithmetic.compute, arithmetic.scale);
   if (status)
     return lib->failure(status, "describing the product");
 
@@ -197,19 +227,14 @@ int CublasMatmul::algorithmId(unsigned index) const {
 MaybeFailure CublasMatmul::run(unsigned index, cuda::Stream stream, uint64_t a, uint64_t b, uint64_t cAddress,
                                uint64_t dAddress, uint64_t workspace) const {
   auto pointer = [](uint64_t address) { return reinterpret_cast<void *>(address); };
-  uint16_t halfScales[] = {halfBits(problem.alpha), halfBits(problem.beta)};
-  const void *alpha = &problem.alpha, *beta = &problem.beta;
-  if (problem.accumulator == Elem::f16) {
-    alpha = &halfScales[0];
-    beta = &halfScales[1];
-  }
+  Factor alpha(arithmeticOf(problem).scale, problem.alpha), beta(arithmeticOf(problem).scale, problem.beta);
   if (problem.beta == 0)
     cAddress = dAddress;
   Device::Scope scope(*lib->device);
   cuda::LtStatus status =
-      lib->api().matmul(lib->handle, desc, alpha, pointer(swapped ? b : a), first, pointer(swapped ? a : b), second,
-                        beta, pointer(cAddress), c, pointer(dAddress), d, &results[index].algo, pointer(workspace),
-                        CublasLt::workspaceLimit, stream);
+      lib->api().matmul(lib->handle, desc, alpha.bytes, pointer(swapped ? b : a), first, pointer(swapped ? a : b),
+                        second, beta.bytes, pointer(cAddress), c, pointer(dAddress), d, &results[index].algo,
+                        pointer(workspace), CublasLt::workspaceLimit, stream);
   if (status)
     return lib->failure(status, llvm::Twine("running cuBLASLt algorithm ") + llvm::Twine(index));
   return std::nullopt;

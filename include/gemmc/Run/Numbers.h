@@ -34,7 +34,7 @@ uint64_t encode(Elem type, double value);
 
 /// Two bytes that fill guard zones and unwritten results: a NaN in f16, bf16, f32 and f64 alike, and one with a payload
 /// that no arithmetic gives. In integers it is a number like any other.
-constexpr uint16_t poison = 0xffa5;
+constexpr uint16_t poison = 0xfff5;
 uint64_t poisonOf(Elem type);
 
 /// xoshiro256++ (Blackman and Vigna), seeded by splitmix64. Same seed, same numbers, on every machine.

@@ -189,6 +189,20 @@ TEST(LaunchInfo, RoundTrips) {
   }
 }
 
+// Bits have an operation, and nothing else has.
+TEST(LaunchInfo, BitProducts) {
+  for (BitProduct bits : {BitProduct::xor_, BitProduct::and_}) {
+    LaunchInfo info = sample();
+    info.a.type = Elem::b1;
+    info.bits = bits;
+    Diags diags;
+    auto read = fromHeader(moduleWith(toHeader(info)), diags);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->bits, bits);
+  }
+  EXPECT_EQ(llvm::join(toHeader(sample()), "\n").find("bits"), std::string::npos);
+}
+
 TEST(LaunchInfo, MayStandBehindOtherComments) {
   auto header = toHeader(sample());
   header.insert(header.begin(), {" Made by hand.", ""});
