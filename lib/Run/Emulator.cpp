@@ -30,8 +30,8 @@ constexpr int64_t manySms = int64_t(1) << 30;
 
 class Emulator final : public Executor {
 public:
-  explicit Emulator(unsigned threads)
-      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())) {}
+  Emulator(unsigned threads, const emu::CheckOptions &check)
+      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())), check(check) {}
 
   std::string where() const override {
     return llvm::formatv("emulator ({0} {1})", threads, threads == 1 ? "thread" : "threads").str();
@@ -71,6 +71,7 @@ private:
                             const LaunchChoice &choice, bool maySample, LaunchOutcome &outcome);
 
   unsigned threads;
+  emu::CheckOptions check;
   emu::Memory memory;
   llvm::StringMap<Buffer> buffers;
 };
@@ -117,6 +118,7 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
 
   emu::Options options;
   options.threads = threads;
+  options.check = check;
   outcome.ctasPerCluster = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
   uint64_t total = uint64_t(prepared.grid[0]) * prepared.grid[1] * prepared.grid[2] / outcome.ctasPerCluster;
   outcome.clustersTotal += total;
@@ -132,7 +134,9 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   outcome.bankConflicts += result.stats.sharedBankConflicts;
   outcome.incomplete |= result.verdict == emu::Verdict::incomplete;
   for (const emu::Finding &finding : result.findings)
-    outcome.findings.push_back(describe(finding));
+    if (finding.verdict != emu::Verdict::review)
+      outcome.findings.push_back(describe(finding));
+  outcome.witnesses.insert(outcome.witnesses.end(), result.findings.begin(), result.findings.end());
   if (result.verdict != emu::Verdict::clean && result.findings.empty())
     outcome.findings.push_back("the emulator's verdict is not clean, without a finding");
   return std::nullopt;
@@ -159,6 +163,8 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
 }
 } // namespace
 
-std::unique_ptr<Executor> makeEmulator(unsigned threads) { return std::make_unique<Emulator>(threads); }
+std::unique_ptr<Executor> makeEmulator(unsigned threads, const emu::CheckOptions &check) {
+  return std::make_unique<Emulator>(threads, check);
+}
 
 } // namespace gemmc::run

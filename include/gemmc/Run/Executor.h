@@ -1,6 +1,7 @@
 /// Where kernels run: the GPU and the emulator behind one interface, so that everything around a launch (inputs,
 /// fallback, verification) is written and tested once.
 #pragma once
+#include "gemmc/Emu/Emulator.h"
 #include "gemmc/Run/Verify.h"
 #include "gemmc/Runtime/Device.h"
 
@@ -26,6 +27,7 @@ struct LaunchOutcome {
   bool sampled = false;
   /// The emulator's findings, printed with their PTX line; empty = clean.
   std::vector<std::string> findings;
+  std::vector<emu::Finding> witnesses; ///< The same as data, reviews included.
   bool incomplete = false;    ///< Something was not modelled: no verdict.
   uint64_t bankConflicts = 0; ///< Extra shared-memory wavefronts (emulator).
 };
@@ -51,7 +53,7 @@ public:
 };
 
 /// Runs PTX text on the CPU. `threads` 0 = all cores.
-std::unique_ptr<Executor> makeEmulator(unsigned threads = 0);
+std::unique_ptr<Executor> makeEmulator(unsigned threads = 0, const emu::CheckOptions &check = {});
 std::unique_ptr<Executor> makeGpu(std::shared_ptr<const Device> device);
 
 } // namespace gemmc::run
