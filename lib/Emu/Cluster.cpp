@@ -83,11 +83,11 @@ bool Cluster::runWarps(bool &alive) {
       while (warp.async.completeOneCopy(false))
         ;
     if (schedule.early()) {
-      warp.async.completeOneCopy(schedule.flip());
+      progress |= warp.async.completeOneCopy(schedule.flip());
       if (schedule.flip())
         async.readOne(i);
       else
-        async.completeOne();
+        progress |= async.completeOne();
     }
     if (steps >= launch.options.maxSteps) {
       reportLimit(warp);
@@ -151,31 +151,54 @@ void Cluster::reportLimit(const Warp &warp) {
   launch.report(std::move(finding));
 }
 
-/// One finding for the whole cluster: at the first waiting group, the others named in the text.
+/// `warps 4 to 7`
+static std::string describeWarps(const std::vector<unsigned> &indices) {
+  std::string text = indices.size() == 1 ? "warp" : "warps";
+  for (size_t i = 0; i < indices.size(); ++i) {
+    size_t last = i;
+    while (last + 1 < indices.size() && indices[last + 1] == indices[last] + 1)
+      ++last;
+    text += i ? ", " : " ";
+    text += last == i ? formatv("{0}", indices[i]).str() : formatv("{0} to {1}", indices[i], indices[last]).str();
+    i = last;
+  }
+  return text;
+}
+
+/// One finding for the whole cluster: at the first waiting group, the others named in the text; warps that wait for the
+/// same at the same place are one line.
 void Cluster::reportDeadlock() {
+  struct Waiting {
+    std::string where, what;
+    std::vector<unsigned> warps;
+  };
   Finding first;
-  std::string text;
-  unsigned waiting = 0, shown = 0;
+  std::vector<Waiting> list;
   for (auto &cta : ctas)
     for (auto &warp : cta->warps)
       for (const Group &group : warp->groups) {
-        if (!waiting++)
+        if (list.empty())
           first = findingAt(*warp, group);
-        if (shown == 32)
-          continue;
-        ++shown;
-        std::string role = program.roleOf(warp->index);
-        text += formatv("\n  CTA ({0}, {1}, {2}) warp {3}{4} lanes {5:x} at line {6}: {7}", cta->id[0], cta->id[1],
-                        cta->id[2], warp->index, role.empty() ? role : " (" + role + ")", group.mask,
-                        program.code[group.pc].line, describeWait(*warp, group));
+        std::string role = program.roleOf(warp->index), what = describeWait(*warp, group);
         if (check && group.wait.what == Wait::Mbarrier)
-          text += check->history(*warp, group.wait);
+          what += check->history(*warp, group.wait);
+        std::string where = formatv("{0} lanes {1:x} at line {2}", role.empty() ? role : " (" + role + ")", group.mask,
+                                    program.code[group.pc].line);
+        what = formatv("CTA ({0}, {1}, {2}) {3}", cta->id[0], cta->id[1], cta->id[2], what);
+        auto same = find_if(list, [&](const Waiting &one) { return one.where == where && one.what == what; });
+        if (same == list.end())
+          same = list.insert(list.end(), {where, what, {}});
+        same->warps.push_back(warp->index);
       }
-  if (waiting > shown)
-    text += formatv("\n  and {0} more", waiting - shown);
   first.verdict = Verdict::error;
   first.code = "deadlock";
-  first.message = "no thread can go on and no asynchronous operation is in flight:" + text;
+  first.message = "no thread can go on and no asynchronous operation is in flight:";
+  for (const Waiting &one : ArrayRef(list).take_front(24)) {
+    auto [cta, what] = StringRef(one.what).split(") ");
+    first.message += formatv("\n  {0}) {1}{2}: {3}", cta, describeWarps(one.warps), one.where, what);
+  }
+  if (list.size() > 24)
+    first.message += formatv("\n  and {0} more", list.size() - 24);
   failed = true;
   launch.report(std::move(first));
 }

@@ -78,8 +78,7 @@ NamedBarrierOutcome stepNamedBarrier(const NamedBarrierState &state, const Named
     out.broken = arrive(out.state, command);
   } else if (state.expected) {
     for (unsigned warp = 0; warp < command.alive.size(); ++warp)
-      if (command.alive[warp])
-        countWarp(out.state, warp, command.alive[warp]);
+      countWarp(out.state, warp, command.alive[warp]); // lanes that arrived and then exited have arrived
   }
   if (out.broken)
     out.state = state;
