@@ -175,7 +175,8 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
              &before);
   };
   agent.access.write = isWrite;
-  if (isRead && cell.write.kind == Access::none && space == Space::shared)
+  // A thread may load what nobody has written, ahead of its loop's end: only what comes of it counts.
+  if (isRead && agent.access.isAsync() && cell.write.kind == Access::none && space == Space::shared)
     report(actor.warp, actor.code, actor.lane, "DR-2",
            formatv("{0} of shared memory that nobody has written (address {1:x})", nameOf(agent.access), address));
   complain(cell.write);

@@ -57,7 +57,7 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
     std::string schedule = nameOf(options.schedule).str();
     if (options.schedule == emu::ScheduleKind::random)
       schedule += formatv(" {0}", options.seed).str();
-    auto executor = makeEmulator(request.run.threads, options);
+    auto executor = makeEmulator(request.run.threads, options, request.sms);
     auto run = runGemm(code, fallback, request.run, *executor);
     if (!run)
       return run.failure();

@@ -30,14 +30,14 @@ constexpr int64_t manySms = int64_t(1) << 30;
 
 class Emulator final : public Executor {
 public:
-  Emulator(unsigned threads, const emu::CheckOptions &check)
-      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())), check(check) {}
+  Emulator(unsigned threads, const emu::CheckOptions &check, int64_t numSms)
+      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())), check(check), numSms(numSms) {}
 
   std::string where() const override {
     return llvm::formatv("emulator ({0} {1})", threads, threads == 1 ? "thread" : "threads").str();
   }
   bool isEmulator() const override { return true; }
-  int64_t sms(const LaunchChoice &choice) const override { return choice.sampleClusters ? manySms : 16; }
+  int64_t sms(const LaunchChoice &choice) const override { return choice.sampleClusters ? manySms : numSms; }
   MaybeFailure supports(llvm::StringRef) const override { return std::nullopt; }
 
   Outcome<uint64_t> upload(llvm::StringRef name, llvm::ArrayRef<std::byte> data, uint64_t misalign) override {
@@ -72,6 +72,7 @@ private:
 
   unsigned threads;
   emu::CheckOptions check;
+  int64_t numSms;
   emu::Memory memory;
   llvm::StringMap<Buffer> buffers;
 };
@@ -163,8 +164,8 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
 }
 } // namespace
 
-std::unique_ptr<Executor> makeEmulator(unsigned threads, const emu::CheckOptions &check) {
-  return std::make_unique<Emulator>(threads, check);
+std::unique_ptr<Executor> makeEmulator(unsigned threads, const emu::CheckOptions &check, int64_t sms) {
+  return std::make_unique<Emulator>(threads, check, sms);
 }
 
 } // namespace gemmc::run

@@ -16,6 +16,8 @@ cl::opt<uint64_t> scheduleSeed("schedule-seed", cl::desc("Of the random schedule
                                cl::sub(checkCommand));
 cl::opt<uint64_t> ctas("ctas", cl::desc("Check a sample of that many clusters (0 = all; default: by size)"),
                        cl::sub(checkCommand));
+cl::opt<int64_t> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTAs take more tiles (default: 16)"),
+                     cl::init(16), cl::sub(checkCommand));
 cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
 cl::opt<bool> stopAtError("stop-at-error", cl::desc("No further schedules after an error"), cl::sub(checkCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(checkCommand));
@@ -43,6 +45,7 @@ int runIt() {
   request.run.threads = threads;
   request.schedules = schedules;
   request.seed = scheduleSeed;
+  request.sms = std::max<int64_t>(1, sms);
   request.stopAtError = stopAtError;
   if (ctas.getNumOccurrences())
     request.run.ctas = ctas;

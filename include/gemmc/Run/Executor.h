@@ -52,8 +52,9 @@ public:
                                 std::optional<GuardViolation> &violation) = 0;
 };
 
-/// Runs PTX text on the CPU. `threads` 0 = all cores.
-std::unique_ptr<Executor> makeEmulator(unsigned threads = 0, const emu::CheckOptions &check = {});
+/// Runs PTX text on the CPU. `threads` 0 = all cores; `sms`: multiprocessors that it claims to have, which says how many
+/// tiles a persistent CTA takes.
+std::unique_ptr<Executor> makeEmulator(unsigned threads = 0, const emu::CheckOptions &check = {}, int64_t sms = 16);
 std::unique_ptr<Executor> makeGpu(std::shared_ptr<const Device> device);
 
 } // namespace gemmc::run
