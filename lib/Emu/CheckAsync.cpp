@@ -48,9 +48,12 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
     checkRemote(actor, cta);
   if (command.op == Command::init || command.op == Command::inval) {
     bool init = command.op == Command::init;
-    shared(agent, cta, offset, 8, true); // ordered behind whatever used these bytes
-    if (init)
+    if (init) {
+      shared(agent, cta, offset, 8, true); // ordered behind whatever used these bytes
       agent.access.kind = Access::mbarrier;
+    } else
+      checkInit(actor, cta, barrier, false);
+    agent.access.write = true;
     barrier.init = init ? agent.access : Access();
     barrier.observed = true;
     of(cta).shadow->forEach(offset, 8, [&](Cell &cell, uint64_t) { cell.write = agent.access; });

@@ -19,6 +19,9 @@ cl::opt<uint64_t> ctas("ctas", cl::desc("Check a sample of that many clusters (0
 cl::opt<int64_t> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTAs take more tiles (default: 16)"),
                      cl::init(16), cl::sub(checkCommand));
 cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
+cl::opt<std::string> launchFile("launch", cl::desc("Launch block of a .ptx file that gemmc did not make (YAML, as at "
+                                                   "the head of the PTX that it makes); D is not verified then"),
+                                cl::value_desc("file"), cl::sub(checkCommand));
 cl::opt<bool> stopAtError("stop-at-error", cl::desc("No further schedules after an error"), cl::sub(checkCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(checkCommand));
 
@@ -35,7 +38,7 @@ int exitCode(emu::Verdict verdict) {
 
 int runIt() {
   Diags diags;
-  auto code = kernel.compile(diags);
+  auto code = kernel.compile(diags, launchFile);
   if (!code)
     return finish(diags);
   run::CheckRequest request;
@@ -47,6 +50,7 @@ int runIt() {
   request.seed = scheduleSeed;
   request.sms = std::max<int64_t>(1, sms);
   request.stopAtError = stopAtError;
+  request.foreign = !launchFile.empty();
   if (ctas.getNumOccurrences())
     request.run.ctas = ctas;
   auto report = [&] {
