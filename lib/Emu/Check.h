@@ -91,15 +91,15 @@ private:
   using PerLane = std::array<uint32_t, numLanes>;
   /// What a lane has waited for and fenced itself: program order is for it alone, others learn it from a release.
   struct OwnLanes {
-    PerLane copies{}, bulkRead{}, bulkDone{};              ///< Waited for.
-    PerLane fenced[2] = {}, copiesFenced[2] = {}, init{};  ///< Fenced; [0] shared, [1] global.
+    PerLane copies{}, bulkRead{}, bulkDone{};             ///< Waited for.
+    PerLane fenced[2] = {}, copiesFenced[2] = {}, init{}; ///< Fenced; [0] shared, [1] global.
   };
   struct WarpState {
     Epoch now = 1;
     OwnLanes own;
     llvm::SmallVector<Part, 2> parts; ///< Lanes that know the same.
     std::unique_ptr<Clocks> atWgmmaFence;
-    Clocks atFence, pendingAcquire; ///< For relaxed accesses around fences.
+    Clocks atFence, pendingAcquire;                       ///< For relaxed accesses around fences.
     std::array<std::vector<uint32_t>, numLanes> copyEnds; ///< By lane and group: serial of the last copy.
     PerLane lastCopy{};
     std::array<SharedClocks, 16> named;
@@ -117,7 +117,7 @@ private:
     uint32_t completed = 0; ///< Phases.
     uint32_t issued = 0;    ///< Highest epoch of a copy that will be counted here.
     uint32_t issuedPc = 0;
-    bool observed = true; ///< Somebody has waited for the last completed phase.
+    bool observed = true;                                        ///< Somebody has waited for the last completed phase.
     Clocks accumulated, accumulatedFar, published, publishedFar; ///< Far: with `.cluster` scope on both sides.
     std::deque<Event> events;
   };

@@ -8,9 +8,9 @@ using llvm::formatv;
 namespace gemmc::emu {
 
 std::string Check::nameOf(const Access &access) const {
-  const char *what = access.kind == Access::copy     ? "cp.async"
-                     : access.kind == Access::wgmma  ? "asynchronous (wgmma)"
-                     : access.kind == Access::bulk   ? "asynchronous (bulk copy)"
+  const char *what = access.kind == Access::copy      ? "cp.async"
+                     : access.kind == Access::wgmma   ? "asynchronous (wgmma)"
+                     : access.kind == Access::bulk    ? "asynchronous (bulk copy)"
                      : access.kind == Access::generic ? "generic"
                                                       : "mbarrier";
   return formatv("{0} {1}", what, access.write ? "write" : "read");
@@ -71,9 +71,9 @@ std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Acce
                            "a scope that does not include both threads",
                            nameOf(agent.access), nameOf(before))};
   bool sameWarp = before.warp == agent.actor.warp.number();
-  return Problem{"DR-1", formatv("data race: {0} after {1} of the same bytes, and no synchronisation between them{2}",
-                                 nameOf(agent.access), nameOf(before),
-                                 sameWarp ? " (lanes of one warp: bar.warp.sync)" : "")};
+  return Problem{"DR-1",
+                 formatv("data race: {0} after {1} of the same bytes, and no synchronisation between them{2}",
+                         nameOf(agent.access), nameOf(before), sameWarp ? " (lanes of one warp: bar.warp.sync)" : "")};
 }
 
 /// Generic before asynchronous.
@@ -99,10 +99,7 @@ std::optional<Check::Problem> Check::judgeProxies(const Agent &agent, const Acce
   if (ordered(agent, other, before))
     return Problem{"PX-8", formatv("the fence.proxy.async between them names another state space than {0}",
                                    isShared ? "shared" : "global")};
-  const char *rule = !before.write                    ? "PX-4"
-                     : before.kind == Access::copy    ? "PX-3"
-                     : isShared                       ? "PX-1"
-                                                      : "PX-7";
+  const char *rule = !before.write ? "PX-4" : before.kind == Access::copy ? "PX-3" : isShared ? "PX-1" : "PX-7";
   return Problem{rule, formatv("no fence.proxy.async between {0} and {1} of the same {2} bytes", nameOf(before),
                                nameOf(agent.access), isShared ? "shared" : "global")};
 }
@@ -121,9 +118,10 @@ std::optional<Check::Problem> Check::judgeAsync(const Agent &agent, const Access
                                    now)};
   if (before.component < 5 * numWarps) { // a bulk group
     if (!before.write)
-      return Problem{"BG-1", formatv("{0} of bytes that a bulk store may still read: no cp.async.bulk.wait_group(.read) "
-                                     "by the thread that issued it, then a barrier, between them",
-                                     now)};
+      return Problem{"BG-1",
+                     formatv("{0} of bytes that a bulk store may still read: no cp.async.bulk.wait_group(.read) "
+                             "by the thread that issued it, then a barrier, between them",
+                             now)};
     return Problem{agent.access.write ? "BG-5" : "BG-2",
                    formatv("{0} of global bytes that a bulk store may still write: no full cp.async.bulk.wait_group "
                            "between them",
@@ -191,15 +189,13 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
 
 void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes) {
   checkRemote(agent.actor, cta);
-  of(cta).shadow->forEach(offset, bytes, [&](Cell &cell, uint64_t at) {
-    touch(agent, Space::shared, cell, at, !writes, writes);
-  });
+  of(cta).shadow->forEach(offset, bytes,
+                          [&](Cell &cell, uint64_t at) { touch(agent, Space::shared, cell, at, !writes, writes); });
 }
 /// Reads of global memory are remembered only where the cluster has written.
 void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
-  globals.forEach(address, bytes, writes, [&](Cell &cell, uint64_t at) {
-    touch(agent, Space::global, cell, at, !writes, writes);
-  });
+  globals.forEach(address, bytes, writes,
+                  [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
 }
 
 void Check::checkRemote(const Actor &actor, Cta &cta) {
@@ -254,9 +250,8 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       return;
     Agent agent = genericAgent(warp, code, l, use);
     if (!isShared) {
-      globals.forEach(address, bytes, use & write, [&](Cell &cell, uint64_t at) {
-        touch(agent, Space::global, cell, at, use & read, use & write);
-      });
+      globals.forEach(address, bytes, use & write,
+                      [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
     } else {
       Cta &cta = *cluster.ctas[address % window::size >> window::rankShift];
       checkRemote(agent.actor, cta);

@@ -11,8 +11,8 @@ namespace gemmc::emu {
 
 namespace {
 const char *opName(sem::MbarrierCommand::Op op) {
-  static constexpr const char *names[] = {"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx",
-                                          "pending + 1", "test", "test"};
+  static constexpr const char *names[] = {"init",        "inval",       "arrive", "arrive_drop", "expect_tx",
+                                          "complete_tx", "pending + 1", "test",   "test"};
   return names[op];
 }
 } // namespace

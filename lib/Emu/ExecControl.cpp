@@ -186,8 +186,8 @@ Step setMaxRegisters(Warp &warp, const Code &code, Mask mask) {
     return *step;
   using Command = sem::RegisterPoolCommand;
   auto wanted = static_cast<uint32_t>(code.imm[0]);
-  auto outcome = sem::stepRegisterPool(warp.cta.registers,
-                                       {code.flags ? Command::inc : Command::dec, warp.index, wanted, 0});
+  auto outcome =
+      sem::stepRegisterPool(warp.cta.registers, {code.flags ? Command::inc : Command::dec, warp.index, wanted, 0});
   if (outcome.broken)
     return warp.fail(code, firstLane(mask), outcome.broken.rule, outcome.broken.text);
   if (outcome.blocked) {

@@ -156,9 +156,7 @@ Step waitFor(Warp &warp, Mask mask, sem::GroupsCommand command) {
 Step cpWait(Warp &warp, const Code &code, Mask mask) {
   return waitFor(warp, mask, {sem::GroupsCommand::wait, static_cast<uint32_t>(code.imm[0])});
 }
-Step cpWaitAll(Warp &warp, const Code &, Mask mask) {
-  return waitFor(warp, mask, {sem::GroupsCommand::waitAll, 0});
-}
+Step cpWaitAll(Warp &warp, const Code &, Mask mask) { return waitFor(warp, mask, {sem::GroupsCommand::waitAll, 0}); }
 
 /// The arrival comes when the copies that the thread has issued so far are complete; without `.noinc` (`flags`) it is
 /// one that the barrier did not expect, so it is made to.

@@ -55,8 +55,8 @@ template <bool isLoad> Step matrices(Warp &warp, const Code &code, Mask mask) {
   for (unsigned m = 0; m < count; ++m)
     warp.cluster.stats.sharedBankConflicts += extraWavefronts(addresses.data() + 8 * m, 8, 16);
   if (warp.cluster.check)
-    warp.cluster.check->generic(warp, code, count == 4 ? allLanes : (Mask(1) << 8 * count) - 1, whole.data(), code.where,
-                                16, (isLoad ? Check::read : Check::write) | Check::collective);
+    warp.cluster.check->generic(warp, code, count == 4 ? allLanes : (Mask(1) << 8 * count) - 1, whole.data(),
+                                code.where, 16, (isLoad ? Check::read : Check::write) | Check::collective);
   const Arg &vector = code.args[code.imm[2]];
   if constexpr (isLoad)
     sem::ldmatrix(count, code.flags, rows.data(), destinations(warp, vector).data());

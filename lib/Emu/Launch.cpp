@@ -100,7 +100,9 @@ StringRef nameOf(Verdict verdict) {
   return names[static_cast<unsigned>(verdict)];
 }
 Verdict worse(Verdict a, Verdict b) {
-  auto rank = [](Verdict v) { return v == Verdict::clean ? 0 : v == Verdict::review ? 1 : v == Verdict::error ? 3 : 2; };
+  auto rank = [](Verdict v) {
+    return v == Verdict::clean ? 0 : v == Verdict::review ? 1 : v == Verdict::error ? 3 : 2;
+  };
   return rank(a) >= rank(b) ? a : b;
 }
 StringRef nameOf(ScheduleKind kind) {

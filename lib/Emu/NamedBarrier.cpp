@@ -57,8 +57,7 @@ Broken arrive(NamedBarrierState &state, const NamedBarrierCommand &command) {
     return broken("NB-3", "barrier {0} is used with {1} threads here and with {2} threads at line {3}", command.id,
                   expected, state.expected, state.line);
   if (state.isRed != command.isRed)
-    return broken("NB-5", "barrier {0} is in use at line {1}, and only one of the two reduces", command.id,
-                  state.line);
+    return broken("NB-5", "barrier {0} is in use at line {1}, and only one of the two reduces", command.id, state.line);
   uint32_t &lanes = state.lanes[command.warp];
   if (state.counted >> command.warp & 1 || lanes & command.lanes)
     return broken("NB-4", "warp {0} arrives twice at barrier {1} before it opens (first arrival at line {2})",

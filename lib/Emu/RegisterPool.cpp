@@ -55,8 +55,8 @@ RegisterPoolOutcome stepRegisterPool(const RegisterPoolState &state, const Regis
     return out;
   out.ignored = !had;
   if (had && (inc ? wanted < had : wanted > had)) {
-    out.broken = {"SR-3", formatv("`setmaxnreg.{0}` to {1} registers, but the warp has {2}", inc ? "inc" : "dec",
-                                  wanted, had)};
+    out.broken = {"SR-3",
+                  formatv("`setmaxnreg.{0}` to {1} registers, but the warp has {2}", inc ? "inc" : "dec", wanted, had)};
     return out;
   }
   int64_t more = had ? (int64_t(wanted) - had) * warpThreads : 0;

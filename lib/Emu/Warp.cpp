@@ -282,12 +282,13 @@ Step Warp::exit(Mask mask) {
     groups.erase(groups.begin() + current);
   ++cluster.version;
   cta.exited();
-  if (sem::stepClusterBarrier(cluster.barrier, {sem::ClusterBarrierCommand::exit, number(), mask}).opened && cluster.check)
+  if (sem::stepClusterBarrier(cluster.barrier, {sem::ClusterBarrierCommand::exit, number(), mask}).opened &&
+      cluster.check)
     cluster.check->clusterOpened();
   if (!alive)
-    if (sem::Broken broken = sem::stepRegisterPool(cta.registers, {sem::RegisterPoolCommand::exit, index, 0,
-                                                                    unsigned(cta.warps.size())})
-                                 .broken)
+    if (sem::Broken broken =
+            sem::stepRegisterPool(cta.registers, {sem::RegisterPoolCommand::exit, index, 0, unsigned(cta.warps.size())})
+                .broken)
       return fail(program.code[pc], firstLane(mask), broken.rule, broken.text);
   return Step::Regroup;
 }

@@ -107,12 +107,9 @@ void CheckReport::printJson(llvm::raw_ostream &os) const {
       one["other"] = toJson(found.finding.other);
     list.push_back(std::move(one));
   }
-  llvm::json::Object all{{"verdict", nameOf(verdict)},
-                         {"findings", std::move(list)},
-                         {"schedules", llvm::json::Array(schedules)},
-                         {"clusters_run", clustersRun},
-                         {"clusters_total", clustersTotal},
-                         {"seconds", seconds}};
+  llvm::json::Object all{
+      {"verdict", nameOf(verdict)},  {"findings", std::move(list)},     {"schedules", llvm::json::Array(schedules)},
+      {"clusters_run", clustersRun}, {"clusters_total", clustersTotal}, {"seconds", seconds}};
   os << formatv("{0:2}", llvm::json::Value(std::move(all))) << "\n";
 }
 

@@ -1,6 +1,6 @@
 // gemmc check: a kernel on the emulator under adversarial schedules, searched for races, misuse and deadlocks.
-#include "Problem.h"
 #include "gemmc/Run/Check.h"
+#include "Problem.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -19,8 +19,9 @@ cl::opt<uint64_t> ctas("ctas", cl::desc("Check a sample of that many clusters (0
 cl::opt<int64_t> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTAs take more tiles (default: 16)"),
                      cl::init(16), cl::sub(checkCommand));
 cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
-cl::opt<std::string> launchFile("launch", cl::desc("Launch block of a .ptx file that gemmc did not make (YAML, as at "
-                                                   "the head of the PTX that it makes); D is not verified then"),
+cl::opt<std::string> launchFile("launch",
+                                cl::desc("Launch block of a .ptx file that gemmc did not make (YAML, as at "
+                                         "the head of the PTX that it makes); D is not verified then"),
                                 cl::value_desc("file"), cl::sub(checkCommand));
 cl::opt<bool> stopAtError("stop-at-error", cl::desc("No further schedules after an error"), cl::sub(checkCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(checkCommand));

@@ -20,7 +20,8 @@ cl::opt<Where>
                      clEnumValN(Where::emulator, "emulator", "on the emulator")));
 cl::opt<uint64_t> ctas("ctas", cl::desc("Emulator: run a sample of that many clusters (0 = all)"), cl::sub(runCommand));
 cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(runCommand));
-cl::opt<bool> check("check", cl::desc("Emulator: search for races and misuse, too (`gemmc check` tries more schedules)"),
+cl::opt<bool> check("check",
+                    cl::desc("Emulator: search for races and misuse, too (`gemmc check` tries more schedules)"),
                     cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 

@@ -1,5 +1,5 @@
-/// A named barrier of a CTA (PTX ISA 9.7.13.1) as a pure state machine. Its unit is the warp: a warp counts, with all 32
-/// threads, when all of its lanes that live have arrived. Nothing changes when a rule is broken.
+/// A named barrier of a CTA (PTX ISA 9.7.13.1) as a pure state machine. Its unit is the warp: a warp counts, with all
+/// 32 threads, when all of its lanes that live have arrived. Nothing changes when a rule is broken.
 #pragma once
 #include "gemmc/Emu/Broken.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -15,9 +15,9 @@ struct NamedBarrierState {
   uint32_t counted = 0;    ///< Warps that have arrived completely, one bit each.
   uint32_t line = 0;       ///< `mark` of the first arrival.
   bool isRed = false;
-  std::array<uint32_t, 32> lanes{};           ///< By warp: lanes that have arrived.
-  uint32_t yes = 0, threads = 0;              ///< Red: threads whose predicate is true, and all, so far.
-  uint32_t result = 0, resultThreads = 0;     ///< Red: of the last generation.
+  std::array<uint32_t, 32> lanes{};       ///< By warp: lanes that have arrived.
+  uint32_t yes = 0, threads = 0;          ///< Red: threads whose predicate is true, and all, so far.
+  uint32_t result = 0, resultThreads = 0; ///< Red: of the last generation.
 };
 
 struct NamedBarrierCommand {

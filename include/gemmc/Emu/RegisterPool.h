@@ -8,10 +8,10 @@
 namespace gemmc::emu::sem {
 
 struct RegisterPoolState {
-  int64_t free = 0;                       ///< Given back, in registers.
-  std::array<uint32_t, 32> held{};        ///< By warp: registers a thread; 0 = nobody capped them at entry.
-  std::array<uint32_t, 32> executed{};    ///< By warp: setmaxnreg so far,
-  std::array<uint32_t, 32> lastWanted{};  ///< and the last one's operand.
+  int64_t free = 0;                      ///< Given back, in registers.
+  std::array<uint32_t, 32> held{};       ///< By warp: registers a thread; 0 = nobody capped them at entry.
+  std::array<uint32_t, 32> executed{};   ///< By warp: setmaxnreg so far,
+  std::array<uint32_t, 32> lastWanted{}; ///< and the last one's operand.
 };
 
 struct RegisterPoolCommand {

@@ -28,8 +28,8 @@ struct LaunchOutcome {
   /// The emulator's findings, printed with their PTX line; empty = clean.
   std::vector<std::string> findings;
   std::vector<emu::Finding> witnesses; ///< The same as data, reviews included.
-  bool incomplete = false;    ///< Something was not modelled: no verdict.
-  uint64_t bankConflicts = 0; ///< Extra shared-memory wavefronts (emulator).
+  bool incomplete = false;             ///< Something was not modelled: no verdict.
+  uint64_t bankConflicts = 0;          ///< Extra shared-memory wavefronts (emulator).
 };
 
 class Executor {
@@ -52,8 +52,8 @@ public:
                                 std::optional<GuardViolation> &violation) = 0;
 };
 
-/// Runs PTX text on the CPU. `threads` 0 = all cores; `sms`: multiprocessors that it claims to have, which says how many
-/// tiles a persistent CTA takes.
+/// Runs PTX text on the CPU. `threads` 0 = all cores; `sms`: multiprocessors that it claims to have, which says how
+/// many tiles a persistent CTA takes.
 std::unique_ptr<Executor> makeEmulator(unsigned threads = 0, const emu::CheckOptions &check = {}, int64_t sms = 16);
 std::unique_ptr<Executor> makeGpu(std::shared_ptr<const Device> device);
 

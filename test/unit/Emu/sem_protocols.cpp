@@ -313,8 +313,8 @@ TEST(SemProtocols, RegistersAreConserved) {
           used += one;
         bool wrong = inc ? wanted < held[warp] : wanted > held[warp];
         bool fits = used - held[warp] + wanted <= total;
-        auto outcome = stepRegisterPool(
-            state, {inc ? RegisterPoolCommand::inc : RegisterPoolCommand::dec, warp, wanted, 12});
+        auto outcome =
+            stepRegisterPool(state, {inc ? RegisterPoolCommand::inc : RegisterPoolCommand::dec, warp, wanted, 12});
         if (outcome.broken) {
           ASSERT_TRUE(wrong || std::string(outcome.broken.rule) != "SR-3") << outcome.broken.text;
           break;
