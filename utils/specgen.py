@@ -9,7 +9,24 @@ MAX_PRODUCTS = 5_000_000  # multiplications of all padded tiles: what the emulat
 SHARED = {"sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90a": 232448}
 WGMMA_SHARED = SHARED["sm_90a"] - 2048  # barriers and the alignment of the first stage
 SPAN = {"none": 16, "32B": 16, "64B": 32, "128B": 64}  # elements of a swizzled row (no swizzle: wgmma's depth)
-BYTES = {"f16": 2, "bf16": 2, "f32": 4}
+BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32}
+# PTX ISA 9.7.14.5.14: shapes of mma.sync, the compiler's own choice first; those of f64 with 16 rows came with sm_90.
+SHAPES = {"f16": [(16, 8, 16), (16, 8, 8), (8, 8, 4)], "bf16": [(16, 8, 16), (16, 8, 8)],
+          "tf32": [(16, 8, 8), (16, 8, 4)], "f64": [(16, 8, 8), (16, 8, 16), (16, 8, 4), (8, 8, 4)],
+          "s8": [(16, 8, 32), (16, 8, 16), (8, 8, 16)], "s4": [(16, 8, 64), (16, 8, 32), (8, 8, 32)],
+          "b1": [(16, 8, 256), (16, 8, 128), (8, 8, 128)]}
+SHAPES |= {"u8": SHAPES["s8"], "u4": SHAPES["s4"]}
+INTEGERS = ("s8", "u8", "s4", "u4", "b1")
+
+
+def shared_line(elements, bits, swizzle):
+    """Bytes of a line of an operand tile of the mma kernels in shared memory (docs/design.md, Layout)."""
+    line = -(-elements * bits // 8 // 16) * 16
+    if swizzle == "padded":
+        return line + 16
+    if swizzle == "xor":
+        return max(16, 1 << (line - 1).bit_length()) if line <= 128 else -(-line // 128) * 128
+    return line
 FAMILIES = {"cooperative": 3, "pingpong": 3, "pipelined": 2, "cp_async": 4, "ld": 1, "auto": 2}
 
 
@@ -58,10 +75,15 @@ class Draw:
     # ---- what is computed
 
     def types(self):
-        self.input = self.pick("f16", "bf16")
+        self.input = self.pick("f16", "bf16") if self.wgmma or self.chance(0.5) else self.pick(*SHAPES)
+        self.bits, self.per_byte = BITS[self.input], max(1, 8 // BITS[self.input])
         self.accumulator = "f16" if self.input == "f16" and self.chance(0.25) else "f32"
         self.d_type = self.pick("f16", "bf16", "f32")
+        if self.input in INTEGERS + ("f64",):
+            self.accumulator = self.d_type = "f64" if self.input == "f64" else "s32"
         self.layouts = {name: self.pick("row", "col") for name in "abd"}
+        if self.per_byte > 1:  # packed along k
+            self.layouts |= {"a": "row", "b": "col"}
         self.target = "sm_90a" if self.wgmma else self.pick("sm_80", "sm_80", "sm_86", "sm_89", "sm_90a")
         # D in column order is computed as D^T = B^T A^T: the kernel's A is b, and an operand's order turns around.
         self.swapped = self.layouts["d"] == "col"
@@ -87,7 +109,7 @@ class Draw:
             if self.family == "cooperative" and m == 192:
                 limit = 64 * 192  # three consumers start with 128 registers a thread
             stage = 2 * k * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))
-            store = m * 64 * BYTES[self.d_type] * (2 if self.family == "pingpong" else 1) if self.staged else 0
+            store = m * 64 * BITS[self.d_type] // 8 * (2 if self.family == "pingpong" else 1) if self.staged else 0
             most = (WGMMA_SHARED - store) // stage
             if m * n // groups <= limit and most >= 2:
                 break
@@ -102,16 +124,34 @@ class Draw:
 
     def mma_tile(self):
         self.swizzle = self.pick("xor", "xor", "padded", "none")
+        shapes = [shape for shape in SHAPES[self.input]
+                  if self.target == "sm_90a" or self.input != "f64" or shape[0] == 8]
+        self.shape, self.open_shape = shapes[0] if self.chance(0.5) else self.pick(*shapes), shapes[0]
+        # m8n8k4 of f16 computes four products at once, together 16x16.
+        step_m, step_n = (16, 16) if self.shape == (8, 8, 4) and self.input == "f16" else self.shape[:2]
+        depths = [bytes * 8 // self.bits for bytes in (32, 64, 64, 128)]
         while True:
-            warp = self.pick((16, 16), (16, 32), (32, 16), (32, 32), (64, 32), (32, 64), (64, 64))
+            warp = self.pick((16, 16), (16, 32), (32, 16), (32, 32), (64, 32), (32, 64), (64, 64),
+                             (step_m, step_n), (3 * step_m, step_n), (step_m, 5 * step_n))
             warps = self.pick((1, 1), (1, 2), (2, 1), (2, 2), (2, 2), (4, 2), (2, 4), (1, 4))
-            m, n, k = warp[0] * warps[0], warp[1] * warps[1], self.pick(16, 32, 32, 64)
-            stage = 2 * (m * (k + 8) + n * (k + 8) + 8 * k)
+            m, n, k = warp[0] * warps[0], warp[1] * warps[1], self.pick(*depths)
+            line = lambda elements, lines: shared_line(elements, self.bits, self.swizzle) * lines
+            stage = line(*((k, m) if self.k_major_a else (m, k))) + line(*((k, n) if self.k_major_b else (n, k)))
             most = SHARED[self.target] // stage
-            if max(m, n) <= 256 and most >= 2 and warp[0] * warp[1] // 32 <= 128:
+            sums = warp[0] * warp[1] * BITS[self.accumulator] // 1024
+            limit = min(256, 65536 // (32 * warps[0] * warps[1])) * 5 // 8
+            if max(m, n) <= 256 and most >= 2 and sums <= min(128, limit) and k % self.shape[2] == 0:
                 break
         self.block, self.warp = (m, n, k), (*warp, k)
         self.stages = 1 if self.family == "ld" else self.random.randint(2, min(8, most))
+        self.fragments = {}
+        for name, k_major in ("a", self.k_major_a), ("b", self.k_major_b):
+            if self.chance(0.3):  # loads can always be asked for, ldmatrix where it fits
+                self.fragments["ab"["ba".index(name)] if self.swapped else name] = "lds"
+        if self.chance(0.2):
+            self.fragments["buffers"] = 1
+        if self.chance(0.2):
+            self.fragments["order"] = self.pick("snake", "plain")
 
     # ---- sizes: a few tiles, often cut
 
@@ -124,6 +164,7 @@ class Draw:
         extents = [self.extent(count, size) for count, size in zip(tiles, self.block)]
         if self.swapped:
             extents[0], extents[1] = extents[1], extents[0]
+        extents[2] = -(-extents[2] // self.per_byte) * self.per_byte
         self.size = dict(zip("mnk", extents))
         if not self.wgmma and self.chance(0.06):
             self.size[self.pick("m", "n", "k", "k")] = 0
@@ -153,29 +194,35 @@ class Draw:
             least = max(1, self.size[along])
             if self.wgmma and name in "ab":
                 ld = -(-least // 8) * 8 + self.pick(0, 0, 0, 8, 24)
-            elif self.family == "cp_async" and name in "ab":
-                ld = -(-least // 2) * 2 + self.pick(0, 0, 0, 2, 6, 8)
+            elif self.family == "cp_async" and name in "ab":  # rows of whole 4 bytes
+                unit = max(1, 32 // self.bits)
+                ld = -(-least // unit) * unit + self.pick(0, 0, 0, unit, 3 * unit, 8 * unit)
+            elif name in "ab":
+                ld = -(-least // self.per_byte) * self.per_byte + self.pick(0, 0, 0, 1, 7, 8) * self.per_byte
             else:
                 ld = least + self.pick(0, 0, 0, 1, 7, 8)
             if name == "d" and self.wgmma and self.staged:
                 ld = -(-ld // 8) * 8
             if ld != least:
                 self.ld[name] = ld
-        element = 4 if "f32" in (self.d_type, self.c_type()) else 2
+        element = max(BITS[kind] // 8 for kind in (self.input, self.d_type, self.c_type()))
         if self.chance(0.15):
             least = element if not self.wgmma and self.family != "cp_async" else 4
-            misalign = self.pick(*[bytes for bytes in (2, 4, 8) if bytes >= least])
+            misalign = self.pick(*[bytes for bytes in (1, 2, 4, 8) if bytes >= least])
             self.arguments += ["--misalign", str(misalign)]
             if not self.wgmma and self.chance(0.5):
                 self.align = {name: misalign for name in "abcd"}
 
     def c_type(self):
         if not hasattr(self, "c"):
-            self.c = self.pick(self.d_type, self.d_type, "f32", self.input)
+            narrow = self.accumulator in ("f32", "f16")
+            self.c = self.pick(self.d_type, self.d_type, "f32", "bf16") if narrow else self.d_type
         return self.c
 
     def scales(self):
         self.alpha, self.beta = self.pick(1, 1, 1, 2, -1, 0.5, "dynamic"), self.pick(0, 0, 0, 1, -1, 2, 0.5, "dynamic")
+        if self.input in INTEGERS:  # whole numbers that the spec fixes
+            self.alpha, self.beta = self.pick(1, 1, 1, 2, -3), self.pick(0, 0, 0, 1, -1, 5)
         if not self.wgmma and self.chance(0.05):
             self.alpha = 0
         for name, value in ("alpha", self.alpha), ("beta", self.beta):
@@ -198,6 +245,8 @@ class Draw:
                 operand["align"] = self.align[name]
             spec[name] = operand
         spec["accumulator"] = self.accumulator
+        if self.input == "b1" and self.chance(0.7):
+            spec["bit_operation"] = self.pick("and", "xor")
         if self.alpha != 1:
             spec["alpha"] = self.alpha
         if self.beta != 0:
@@ -216,7 +265,10 @@ class Draw:
         else:
             if self.chance(0.7):
                 spec["tile"]["warp"] = user(self.warp)
-            spec |= {"instruction": "mma", "copy": self.family, "swizzle": self.swizzle}
+            if self.shape != self.open_shape or self.chance(0.5):
+                spec["tile"]["instruction"] = list(self.shape)
+            spec |= {"instruction": "mma"} | ({"fragments": self.fragments} if self.fragments else {})
+            spec |= {"copy": self.family, "swizzle": self.swizzle}
             spec["pipeline"] = {"stages": self.stages}
         if self.chance(0.3):
             spec["raster"] = {"order": self.pick("along_m", "along_n"), "group": self.pick(1, 2, 3, 8)}

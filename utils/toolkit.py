@@ -17,6 +17,11 @@ def find_sanitizer():
     return _find("compute-sanitizer")
 
 
+def find_ncu():
+    """Path of Nsight Compute's command line tool, or None."""
+    return _find("ncu")
+
+
 def _find(tool):
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     places = [os.environ.get("PATH", "")] + [os.path.join(home, "bin") for home in homes if home]

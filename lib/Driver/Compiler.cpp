@@ -32,6 +32,7 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo kernel) {
   info.c = operandInfo(spec.c, plan.c);
   info.d = operandInfo(spec.d, plan.d);
   info.accumulator = *spec.accumulator;
+  info.bits = static_cast<ptx::BitProduct>(*spec.bitOperation); // the same words in the same order
   info.alpha = spec.alpha.value.fixed;
   info.beta = spec.beta.value.fixed;
   info.blockM = plan.swapped ? plan.blockN : plan.blockM;

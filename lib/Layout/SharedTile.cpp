@@ -54,6 +54,10 @@ SharedTile::SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, Sh
   pitch = spanBytes + (layout == SharedLayout::padded ? chunkBytes : 0);
 }
 
+SharedTile makeSharedTile(int64_t mn, int64_t k, bool kMajor, Elem type, SharedLayout layout) {
+  return SharedTile(mn, k / perByte(type), kMajor, bytesOf(type), layout);
+}
+
 int64_t SharedTile::alignment() const {
   switch (layout) {
   case SharedLayout::b32:

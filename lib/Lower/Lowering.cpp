@@ -26,13 +26,21 @@ Lowering::Lowering(const tile::Kernel &kernel)
     : kernel(kernel), function(result.module.functions.emplace_back()), b(function) {
   isWgmma = kernel.word("instruction") == "wgmma";
   isTma = kernel.word("copy") == "tma";
+  if (!isWgmma) {
+    Elem type = *parseElem(kernel.declaration("sA")->word("type")),
+         sum = *parseElem(kernel.declaration("acc")->word("type"));
+    matrix = findMatrixInstruction(kernel.root.item("matrix", 0), kernel.root.item("matrix", 1),
+                                   kernel.root.item("matrix", 2), type, sum);
+    assert(matrix && "the plan takes instructions from the same table");
+  }
   clusterM = kernel.root.item("cluster", 0);
   clusterN = kernel.root.item("cluster", 1);
   function.name = kernel.name().str();
   unsigned threads = kernel.number("threads");
   function.reqntid = {threads, 1, 1};
-  if (kernel.root.has("consumer_regs"))
-    function.minnctapersm = 1; // setmaxnreg needs a register cap at entry
+  // Says how many registers a thread may have: ptxas else guesses, at times so few that it spills, and setmaxnreg needs
+  // a cap at entry.
+  function.minnctapersm = kernel.root.number("resident", 1);
   result.module.target = kernel.word("target").str();
   result.module.versionMajor = 8;
   result.module.versionMinor = isTma ? 3 : 0;
@@ -170,25 +178,43 @@ void Lowering::declareViews() {
       }
       tensors.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Shared) {
-      SharedTile tile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", bytesOf(elemOf(op)),
-                      *parseSharedLayout(op.word("swizzle")));
+      SharedTile tile = makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", elemOf(op),
+                                       *parseSharedLayout(op.word("swizzle")));
       buffers.try_emplace(name, SharedView{tile, op.number("offset"), op.number("stages", 1), name.back()});
     } else if (op.kind == OpKind::Accumulator) {
-      AccumulatorView view{op.word("type") == "f16", op.item("warp", 0), op.item("warp", 1), isWgmma ? 64 : 16, {}};
-      int64_t perBlock = view.blockRows * view.warpN / (isWgmma ? 128 : 32) / (view.half ? 2 : 1);
-      for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
-        view.regs.push_back(b.regs(view.half ? Type::b32 : Type::f32, ("acc" + llvm::Twine(i) + "_").str(), perBlock));
-      accumulators.try_emplace(name, std::move(view));
+      accumulators.try_emplace(name, accumulatorView(op));
     } else if (op.kind == OpKind::Fragment) {
-      // A: four registers for 16 rows; B: four for 16 columns, two n8 tiles.
-      const Op &acc = *kernel.declaration(op.ref("of").name);
-      int64_t tiles = acc.item("warp", op.word("operand") == "a" ? 0 : 1) / 16;
-      FragmentView view;
-      for (int64_t i = 0; i < op.number("buffers"); ++i)
-        view.regs.push_back(b.regs(Type::b32, (op.word("operand") + "frag" + llvm::Twine(i) + "_").str(), 4 * tiles));
-      fragments.try_emplace(name, std::move(view));
+      fragments.try_emplace(name, fragmentView(op));
     }
   }
+}
+
+AccumulatorView Lowering::accumulatorView(const Op &op) {
+  AccumulatorView view{elemOf(op), op.item("warp", 0), op.item("warp", 1), 64, 8, {}, {}};
+  if (matrix) {
+    view.blockRows = matrix->rows();
+    view.blockColumns = matrix->columns();
+  }
+  // wgmma (PTX ISA 9.7.15.5.1.1): each warp's 16 rows lie as those of an m16n8 instruction.
+  view.map =
+      fragmentMap(matrix ? *matrix : *findMatrixInstruction(16, 8, 16, Elem::f16, view.type), MatrixRole::accumulator);
+  int64_t perBlock = view.warpN / view.blockColumns * int64_t(view.map.registers.size());
+  Type type = view.type == Elem::f32 ? Type::f32 : view.type == Elem::f64 ? Type::f64 : Type::b32;
+  for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
+    view.regs.push_back(b.regs(type, ("acc" + llvm::Twine(i) + "_").str(), perBlock));
+  return view;
+}
+
+FragmentView Lowering::fragmentView(const Op &op) {
+  bool isA = op.word("operand") == "a";
+  const Op &acc = *kernel.declaration(op.ref("of").name);
+  int64_t blocks = acc.item("warp", isA ? 0 : 1) / (isA ? matrix->rows() : matrix->columns());
+  int64_t each = fragmentMap(*matrix, isA ? MatrixRole::a : MatrixRole::b).registers.size();
+  Type type = matrix->type == Elem::f64 ? Type::f64 : Type::b32;
+  FragmentView view;
+  for (int64_t i = 0; i < op.number("buffers"); ++i)
+    view.regs.push_back(b.regs(type, (op.word("operand") + "frag" + llvm::Twine(i) + "_").str(), each * blocks));
+  return view;
 }
 
 void Lowering::ops(const std::vector<Op> &body) {

@@ -1,5 +1,6 @@
 /// The state of one lowering, and its parts by theme, a file each.
 #pragma once
+#include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Layout/SharedTile.h"
 #include "gemmc/Lower/Lower.h"
 #include "gemmc/PTX/Builder.h"
@@ -23,7 +24,7 @@ struct TensorView {
   Val map;  ///< b64 address of the tensor map, or None.
   int64_t align = 1;
   std::string buffer;
-  int64_t elemBytes() const { return bytesOf(type); }
+  int64_t elemBytes() const { return bytesOf(type); } ///< Of D and C, which are never packed, and of other operands.
 };
 
 struct SharedView {
@@ -32,13 +33,15 @@ struct SharedView {
   char operand; ///< 'A' or 'B'.
 };
 
-/// Accumulator registers of one thread: [row block][index]. A row block is 16 rows (mma) or 64 (wgmma) of the warp
-/// tile.
+/// Accumulator registers of one thread: [row block][index]. A block is what one instruction computes (wgmma: 64 rows by
+/// 8 columns of what a warpgroup's does); `map` says where in it each register's elements are.
 struct AccumulatorView {
-  bool half; ///< f16: two values a register.
+  Elem type;
   int64_t warpM, warpN;
-  int64_t blockRows; ///< 16 or 64.
+  int64_t blockRows, blockColumns;
+  FragmentMap map;
   std::vector<std::vector<Val>> regs;
+  bool half() const { return type == Elem::f16; } ///< Two values a register.
 };
 
 struct FragmentView {
@@ -59,6 +62,8 @@ private:
   // Lowering.cpp: parameters, declarations, the order of things.
   void declareParams();
   void declareViews();
+  AccumulatorView accumulatorView(const Op &op);
+  FragmentView fragmentView(const Op &op);
   void identify();
   void ops(const std::vector<Op> &body);
   void op(const Op &op);
@@ -76,6 +81,8 @@ private:
   Val wide(const Val &a, const Val &b, llvm::StringRef name); ///< a (32) * b (imm or 64) as 64 bits.
   Val add64(const Val &a, const Val &b, llvm::StringRef name);
   Val inRegister(const Val &value, llvm::StringRef name);
+  /// The lane's part of a place in a fragment.
+  Val laneSum(llvm::ArrayRef<LaneTerm> terms, llvm::StringRef name);
   Val floatInRegister(const Val &value);
   /// Whether `extent` is known to be a multiple of `step`: then no tile reaches beyond it.
   static bool covers(const Expr &extent, int64_t step);
@@ -106,7 +113,14 @@ private:
 
   // Mma.cpp, Wgmma.cpp
   void zero(const Op &op);
+  struct FragmentSource; ///< The warp's part of an operand's tile, for one k step.
   void load(const Op &op);
+  void loadByLdmatrix(FragmentSource &source);
+  void loadByWords(FragmentSource &source);
+  void loadByElements(FragmentSource &source);
+  Val keyOf(const SharedTile &tile, const Val &row);
+  Val elementAddress(const FragmentSource &source, const Val &row, int64_t rowConst, const Val &byte,
+                     int64_t byteConst);
   void mma(const Op &op);
   void wgmma(const Op &op);
   uint64_t descriptorBits(const SharedView &shared) const;
@@ -119,6 +133,7 @@ private:
   ptx::Function &function;
   ptx::Builder b;
   bool isWgmma, isTma;
+  const MatrixInstruction *matrix = nullptr; ///< mma.sync.
   int64_t clusterM, clusterN;
   llvm::StringMap<Val> variables; ///< By name: launch variables, loop variables, tm, tn, wg.
   llvm::StringMap<TensorView> tensors;

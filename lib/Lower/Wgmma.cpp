@@ -68,7 +68,7 @@ void Lowering::wgmma(const Op &op) {
   const TensorView &tensor = tensors.find("A")->second;
   std::string type = nameOf(tensor.type).str();
   std::string mnemonic = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(acc.warpN) + "k16." +
-                         (acc.half ? "f16." : "f32.") + type + "." + type;
+                         (acc.half() ? "f16." : "f32.") + type + "." + type;
   Val accumulate = b.reg(Type::pred, "accumulate");
   bool adds = op.word("accumulate") == "yes";
   if (op.word("accumulate") == "later")

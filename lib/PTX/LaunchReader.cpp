@@ -45,9 +45,12 @@ public:
     if (scalar(key, node, "a name") && oneOf(key, node, known))
       value = node.text;
   }
-  void read(llvm::StringRef key, const YamlNode &node, Elem &value) { named(key, node, value, Elem::f16, Elem::s32); }
+  void read(llvm::StringRef key, const YamlNode &node, Elem &value) { named(key, node, value, Elem::f16, lastElem); }
   void read(llvm::StringRef key, const YamlNode &node, Order &value) {
     named(key, node, value, Order::row, Order::col);
+  }
+  void read(llvm::StringRef key, const YamlNode &node, BitProduct &value) {
+    named(key, node, value, BitProduct::xor_, BitProduct::and_);
   }
   void read(llvm::StringRef key, const YamlNode &node, TmaSwizzle &value) {
     named(key, node, value, TmaSwizzle::none, TmaSwizzle::b128);

@@ -18,6 +18,7 @@ std::string text(const Expr &e) { return e.isConst() ? e.str() : text(llvm::Stri
 std::string text(Elem type) { return nameOf(type).str(); }
 std::string text(Type type) { return nameOf(type).str(); }
 std::string text(Order order) { return nameOf(order).str(); }
+std::string text(BitProduct bits) { return nameOf(bits).str(); }
 std::string text(TmaSwizzle swizzle) { return nameOf(swizzle).str(); }
 std::string text(uint32_t value) { return std::to_string(value); }
 
@@ -92,6 +93,11 @@ private:
   }
 };
 } // namespace
+
+llvm::StringRef nameOf(BitProduct bits) {
+  constexpr llvm::StringLiteral names[] = {"none", "xor", "and"};
+  return names[static_cast<unsigned>(bits)];
+}
 
 llvm::StringRef nameOf(TmaSwizzle swizzle) {
   constexpr llvm::StringLiteral names[] = {"none", "32B", "64B", "128B"};

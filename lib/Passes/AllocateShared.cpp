@@ -10,8 +10,8 @@ void allocateShared(Kernel &kernel) {
   for (Op &op : kernel.body()) {
     if (op.kind != OpKind::Shared)
       continue;
-    SharedTile tile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k",
-                    bytesOf(*parseElem(op.word("type"))), *parseSharedLayout(op.word("swizzle")));
+    SharedTile tile = makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k",
+                                     *parseElem(op.word("type")), *parseSharedLayout(op.word("swizzle")));
     offset = llvm::alignTo(offset, tile.alignment());
     op.set("offset", offset);
     offset += tile.stageBytes() * op.number("stages", 1);

@@ -2,7 +2,8 @@
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t stepK = 16; ///< Of every 16-bit tensor-core instruction.
+/// The k of one matrix instruction.
+int64_t stepOf(const Kernel &kernel) { return kernel.root.has("matrix") ? kernel.root.item("matrix", 2) : 16; }
 
 std::vector<Op> wgmmaOf(const Op &multiply) {
   Op op(OpKind::Wgmma, multiply.subject);
@@ -11,13 +12,24 @@ std::vector<Op> wgmmaOf(const Op &multiply) {
   return {op};
 }
 
+/// Gives `op` the kernel's word `from` as its attribute `key`, where there is one.
+Op with(Op op, llvm::StringRef key, const Kernel &kernel, llvm::StringRef from) {
+  if (kernel.root.has(from))
+    op.set(key, kernel.word(from));
+  return op;
+}
+
 /// load fA; load fB; mma, for each k-step of the block tile.
-std::vector<Op> mmaStepsOf(const Op &multiply, int64_t steps) {
+std::vector<Op> mmaStepsOf(const Op &multiply, const Kernel &kernel) {
   std::vector<Op> ops;
+  int64_t steps = kernel.root.item("block", 2) / stepOf(kernel);
   for (int64_t step = 0; step < steps; ++step) {
-    ops.push_back(Op(OpKind::Load, Ref{"fA", {0}}).set("from", multiply.ref("a")).set("step", step));
-    ops.push_back(Op(OpKind::Load, Ref{"fB", {0}}).set("from", multiply.ref("b")).set("step", step));
-    ops.push_back(Op(OpKind::Mma, multiply.subject).set("a", Ref{"fA", {0}}).set("b", Ref{"fB", {0}}));
+    Op a = Op(OpKind::Load, Ref{"fA", {0}}).set("from", multiply.ref("a")).set("step", step);
+    Op b = Op(OpKind::Load, Ref{"fB", {0}}).set("from", multiply.ref("b")).set("step", step);
+    Op mma = Op(OpKind::Mma, multiply.subject).set("a", Ref{"fA", {0}}).set("b", Ref{"fB", {0}});
+    ops.push_back(with(std::move(a), "via", kernel, "load_a"));
+    ops.push_back(with(std::move(b), "via", kernel, "load_b"));
+    ops.push_back(with(std::move(mma), "order", kernel, "order"));
   }
   for (Op &op : ops)
     op.range = multiply.range;
@@ -37,15 +49,15 @@ void declareFragments(Kernel &kernel) {
   kernel.body().insert(std::next(after), fragment("fB", "b", "sB"));
 }
 
-void split(std::vector<Op> &body, bool wgmma, int64_t steps) {
+void split(std::vector<Op> &body, const Kernel &kernel) {
   std::vector<Op> result;
   for (Op &op : body) {
-    split(op.body, wgmma, steps);
+    split(op.body, kernel);
     if (op.kind != OpKind::Multiply) {
       result.push_back(std::move(op));
       continue;
     }
-    for (Op &part : wgmma ? wgmmaOf(op) : mmaStepsOf(op, steps))
+    for (Op &part : kernel.word("instruction") == "wgmma" ? wgmmaOf(op) : mmaStepsOf(op, kernel))
       result.push_back(std::move(part));
   }
   body = std::move(result);
@@ -54,7 +66,7 @@ void split(std::vector<Op> &body, bool wgmma, int64_t steps) {
 
 void splitMultiply(Kernel &kernel) {
   bool wgmma = kernel.word("instruction") == "wgmma";
-  split(kernel.body(), wgmma, kernel.root.item("block", 2) / stepK);
+  split(kernel.body(), kernel);
   kernel.declaration("acc")->set("warp", kernel.root.list("warp"));
   if (!wgmma)
     declareFragments(kernel);

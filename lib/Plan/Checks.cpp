@@ -78,6 +78,17 @@ private:
     return problem;
   }
 
+  /// Of D, that one instruction computes.
+  int64_t rows() const { return draft.wgmma() ? 64 : draft.matrix->rows(); }
+  int64_t columns() const { return draft.wgmma() ? 8 : draft.matrix->columns(); }
+  std::string rowsRule() const {
+    return draft.wgmma() ? "wgmma multiplies 64 rows" : formatv("mma multiplies {0} rows", rows()).str();
+  }
+  std::string columnsRule() const {
+    return draft.wgmma() ? "wgmma multiplies 8 to 256 columns in steps of 8"
+                         : formatv("mma multiplies {0} columns", columns()).str();
+  }
+
   bool blockRange(char dimension, int64_t value, int64_t least, int64_t most) {
     if (value >= least && value <= most)
       return true;
@@ -89,9 +100,10 @@ private:
   bool blockRanges() {
     // A TMA box has at most 256 lines; mma blocks are bounded by their 16 warps.
     bool wgmma = draft.wgmma();
-    bool m = blockRange('m', shape.m, wgmma ? 64 : 16, wgmma ? 256 : 512);
-    bool n = blockRange('n', shape.n, wgmma ? 8 : 16, wgmma ? 256 : 512);
-    bool k = blockRange('k', shape.k, 16, wgmma ? 256 : 64);
+    bool m = blockRange('m', shape.m, rows(), wgmma ? 256 : 512);
+    bool n = blockRange('n', shape.n, columns(), wgmma ? 256 : 512);
+    bool k = blockRange('k', shape.k, wgmma ? 16 : draft.elementsIn(leastDepthBytes),
+                        wgmma ? 256 : draft.elementsIn(mostDepthBytes));
     return m && n && k;
   }
 
@@ -108,15 +120,12 @@ private:
       return multiple(Diag::plan_block_multiple, spec.block, dimension, value, of, why);
     };
     if (!draft.wgmma()) {
-      bool m = block('m', shape.m, 16, "mma multiplies 16 rows");
-      bool n = block('n', shape.n, 16, "warps take 16 columns at a time, two of mma's 8");
-      bool k = shape.k == 16 || shape.k == 32 || shape.k == 64;
-      if (!k)
-        report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k).fix(placeIn(spec.block, 'k'), "32");
-      return m && n && k;
+      bool m = block('m', shape.m, rows(), rowsRule());
+      bool n = block('n', shape.n, columns(), columnsRule());
+      return m && n && mmaDepth();
     }
-    bool m = block('m', shape.m, 64, "wgmma multiplies 64 rows");
-    bool n = block('n', shape.n, 8, "wgmma multiplies 8 to 256 columns in steps of 8");
+    bool m = block('m', shape.m, rows(), rowsRule());
+    bool n = block('n', shape.n, columns(), columnsRule());
     int64_t span = swizzleSpan(draft);
     bool kMajor = draft.kMajorA() || draft.kMajorB();
     bool k = span > 16 && kMajor
@@ -126,7 +135,21 @@ private:
     return m && n && k;
   }
 
-  bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, const char *why) {
+  bool mmaDepth() {
+    std::vector<std::string> allowed;
+    for (int64_t bytes = leastDepthBytes; bytes <= mostDepthBytes; bytes *= 2)
+      if (int64_t depth = draft.elementsIn(bytes); depth % draft.matrix->k == 0) {
+        if (shape.k == depth)
+          return true;
+        allowed.push_back(std::to_string(depth));
+      }
+    report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k, nameOf(*spec.a.type), llvm::join(allowed, ", "),
+           draft.matrix->k)
+        .fix(placeIn(spec.block, 'k'), allowed[allowed.size() / 2]);
+    return false;
+  }
+
+  bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, const std::string &why) {
     if (value < step || value > most) {
       report(Diag::plan_warp_range, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, step, most)
           .fix(placeIn(spec.warp, dimension), llvm::Twine(std::clamp(value, step, most)));
@@ -140,12 +163,8 @@ private:
     return false;
   }
   bool warps() {
-    bool wgmma = draft.wgmma();
-    bool m = warpDirection('m', shape.warpM, shape.m, wgmma ? 64 : 16, 256,
-                           wgmma ? "wgmma multiplies 64 rows" : "mma multiplies 16 rows");
-    bool n = warpDirection('n', shape.warpN, shape.n, wgmma ? 8 : 16, 256,
-                           wgmma ? "wgmma multiplies 8 to 256 columns in steps of 8"
-                                 : "warps take 16 columns at a time, two of mma's 8");
+    bool m = warpDirection('m', shape.warpM, shape.m, rows(), 256, rowsRule());
+    bool n = warpDirection('n', shape.warpN, shape.n, columns(), 256, columnsRule());
     if (spec.warp.given && (*spec.warp)[2] != shape.k) {
       report(Diag::plan_warp_k, placeIn(spec.warp, 'k'), (*spec.warp)[2], shape.k)
           .fix(placeIn(spec.warp, 'k'), llvm::Twine(shape.k));
@@ -231,7 +250,7 @@ private:
     unsigned each = registerSplit(draft, shape).second;
     if (!each)
       each = std::min(255u, draft.limits.registersPerSM / threads);
-    int64_t elements = int64_t(limit) * (draft.wgmma() ? 128 : 32) * (*spec.accumulator == Elem::f16 ? 2 : 1);
+    int64_t elements = int64_t(limit) * (draft.wgmma() ? 128 : 32) * 32 / bitsOf(*spec.accumulator);
     report(Diag::plan_registers, splitPlace(), shape.warpM, shape.warpN, need, threads, limit, each)
         .note(Diag::plan_note_registers, splitPlace(), elements, draft.wgmma() ? "warpgroup" : "warp");
   }

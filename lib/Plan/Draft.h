@@ -1,6 +1,7 @@
 /// A plan in the making: what the steps of this room hand along. Each step decides some fields of `spec`, reports what
 /// is wrong with the given ones and goes on, so that a user sees all problems at once.
 #pragma once
+#include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Plan/Plan.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -10,6 +11,7 @@ struct Draft {
   Plan plan; ///< `plan.spec` is the spec that gets completed.
   Diags &diags;
   TargetLimits limits;
+  const MatrixInstruction *matrix = nullptr; ///< mma: the instruction; nullptr for wgmma.
 
   Spec &spec() { return plan.spec; }
   const Spec &spec() const { return plan.spec; }
@@ -24,7 +26,9 @@ struct Draft {
   /// Whether the kernel's A (B) has its k index contiguous in memory. A transposed matrix has the other order.
   bool kMajorA() const { return (*kernelA().layout == Order::row) != plan.swapped; }
   bool kMajorB() const { return (*kernelB().layout == Order::col) != plan.swapped; }
-  unsigned inputBytes() const { return bytesOf(*spec().a.type); }
+  unsigned inputBits() const { return bitsOf(*spec().a.type); }
+  /// Elements of A or B that `bytes` hold.
+  int64_t elementsIn(int64_t bytes) const { return bytes * 8 / inputBits(); }
 };
 
 /// One of the user's four operands: its name and where its parts stand in a spec.
@@ -36,6 +40,8 @@ struct OperandInfo {
 extern const OperandInfo operandInfos[4]; ///< a, b, c, d.
 /// The extent along the direction in which elements are adjacent: what `ld` must cover.
 const Size &contiguousExtent(const Spec &spec, const OperandInfo &info);
+/// The type that D has for inputs of type `input` when nothing else is asked for.
+Elem resultOf(Elem input);
 /// Bytes that every row start is a multiple of, when a dynamic ld may be required to keep 16-byte pitches.
 unsigned promisedAlign(const OperandSpec &operand);
 
@@ -62,6 +68,7 @@ std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &sha
 
 // Shared memory (Shared.cpp); all bytes.
 int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled row (8 without swizzle).
+constexpr int64_t leastDepthBytes = 32, mostDepthBytes = 128; ///< mma: of a line of a block tile along k.
 int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
 int64_t fixedBytes(const Draft &draft, const Shape &shape); ///< All that does not grow with the stages.
@@ -81,10 +88,14 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
 // The steps, in the order of makePlan.
 void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
-/// Instruction, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in doubt.
+/// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
+/// doubt.
 bool decideFamily(Draft &draft);
-void decideShape(Draft &draft); ///< Schedule, tiles, cluster, stages: the best legal candidate.
-void decideRest(Draft &draft);  ///< Raster, persistence, store.
+void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.
+void decideRest(Draft &draft);      ///< Raster, persistence, store.
+void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.
+/// The shape of the matrix instruction (mma).
+void decideMatrix(Draft &draft);
 void addRequirements(Draft &draft);
 
 /// The name a shape's direction has for the user: with swapped operands the kernel's m is the problem's n.

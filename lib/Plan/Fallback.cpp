@@ -15,7 +15,7 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   Spec plain = spec;
   // A pointer to an element is a multiple of the element, and no more is sure.
   Elem input = spec.a.type.given ? *spec.a.type : spec.b.type.given ? *spec.b.type : Elem::bf16;
-  Elem result = spec.d.type.given ? *spec.d.type : input;
+  Elem result = spec.d.type.given ? *spec.d.type : plan::resultOf(input);
   auto onlyElements = [](OperandSpec &operand, Elem otherwise) {
     force(operand.align, bytesOf(operand.type.given ? *operand.type : otherwise));
   };
@@ -26,8 +26,14 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   force(plain.instruction, Instruction::mma);
   force(plain.copy, CopyKind::ld);
   // A small tile: quick to compile, and edges of small problems waste little.
-  force(plain.block, {64, 64, 32});
-  force(plain.warp, {32, 32, 32});
+  int64_t depth = 64 * 8 / bitsOf(input);
+  force(plain.block, {64, 64, depth});
+  force(plain.warp, {32, 32, depth});
+  leaveOpen(plain.matrixShape);
+  leaveOpen(plain.fragmentsA);
+  leaveOpen(plain.fragmentsB);
+  leaveOpen(plain.fragmentBuffers);
+  leaveOpen(plain.fragmentOrder);
   leaveOpen(plain.cluster);
   leaveOpen(plain.stages);
   leaveOpen(plain.schedule);

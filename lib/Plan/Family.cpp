@@ -47,7 +47,7 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
       report(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
     if (operand.ld.value.dynamic())
       continue;
-    int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type);
+    int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type); // 16 bits, or wgmma is refused
     // A derived ld is wrong because the extent is.
     llvm::SMRange pitch =
         operand.ld.given ? operand.ld.range : at(*operand.layout == Order::row ? s.*info.cols : s.*info.rows);
@@ -99,6 +99,15 @@ std::string mmaWish(const Draft &draft) {
     return "warp tiles that cut the block tile both ways were asked for, warpgroups share it along one direction";
   if (s.warp.given && (*s.warp)[m] % 64 != 0)
     return formatv("a warp tile of {0} rows was asked for, wgmma multiplies 64", (*s.warp)[m]);
+  if (s.matrixShape.given && (*s.matrixShape)[0] < 64)
+    return formatv("an instruction of {0} rows was asked for, wgmma multiplies 64", (*s.matrixShape)[0]);
+  for (const auto &[load, path] : {std::pair{&s.fragmentsA, "fragments.a"}, {&s.fragmentsB, "fragments.b"}})
+    if (load->given && **load != FragmentLoad::descriptor)
+      return formatv("{0} {1} was asked for", path, nameOf(**load));
+  if (s.fragmentBuffers.given && *s.fragmentBuffers == 2)
+    return "two fragment buffers were asked for";
+  if (s.fragmentOrder.given && *s.fragmentOrder == FragmentOrder::snake)
+    return "fragments in snake order were asked for";
   return "";
 }
 
@@ -111,6 +120,16 @@ void chooseInstruction(Draft &draft) {
       draft.diags.report(Diag::plan_needs_sm90a, wish.range, wish.text, nameOf(*s.target));
     s.instruction.decide(wishes.empty() ? Instruction::mma : Instruction::wgmma,
                          formatv("the matrix instruction of {0}; wgmma came with sm_90a", nameOf(*s.target)));
+    return;
+  }
+  bool half = *s.a.type == Elem::f16 || *s.a.type == Elem::bf16;
+  if (!half) {
+    for (const Wish &wish : wishes)
+      draft.diags.report(Diag::plan_wgmma_type, wish.range, wish.text, nameOf(*s.a.type));
+    s.instruction.decide(Instruction::mma,
+                         formatv("wgmma kernels multiply f16 and bf16, a and b are {0}", nameOf(*s.a.type)));
+    if (!wishes.empty())
+      s.instruction.value = Instruction::mma;
     return;
   }
   std::string obstacle = whyNotTma(draft), wish = mmaWish(draft);
@@ -195,6 +214,8 @@ bool decideFamily(Draft &draft) {
     draft.diags.report(Diag::plan_wmma, s.instruction.range).fix(s.instruction.range, "mma");
   // TMA that cannot read the operands leaves the family in no doubt; a wrong instruction or copy does.
   bool clear = draft.diags.numErrors() == before || (*s.target == Target::sm_90a && draft.wgmma());
+  if (!draft.wgmma())
+    decideMatrix(draft);
   unsigned beforeCopy = draft.diags.numErrors();
   chooseCopy(draft);
   clear &= draft.diags.numErrors() == beforeCopy;

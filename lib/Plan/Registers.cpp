@@ -15,8 +15,7 @@ unsigned threadsOf(const Draft &draft, const Shape &shape) {
 
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape) {
   int64_t lanes = draft.wgmma() ? 128 : 32;
-  int64_t perRegister = *draft.spec().accumulator == Elem::f16 ? 2 : 1;
-  return unsigned(shape.warpM * shape.warpN / (lanes * perRegister));
+  return unsigned(shape.warpM * shape.warpN * bitsOf(*draft.spec().accumulator) / (lanes * 32));
 }
 
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma

@@ -71,6 +71,13 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
         if (block.m / m * (block.n / n) >= 4)
           break;
       }
+    if (tiles.empty()) // whole instructions of an unusual block
+      for (int64_t m : {4, 2, 1})
+        for (int64_t n : {4, 2, 1})
+          if (Tile tile{m * draft.matrix->rows(), n * draft.matrix->columns()};
+              block.m % tile.m == 0 && block.n % tile.n == 0 &&
+              (tiles.empty() || tiles[0].m * tiles[0].n * 4 > block.m * block.n))
+            tiles = {tile};
   }
   return tiles.empty() ? Tiles{block} : tiles;
 }
@@ -81,7 +88,11 @@ int64_t blockDepth(const Draft &draft) {
     return (*s.block)[2];
   if (s.warp.given)
     return (*s.warp)[2];
-  return draft.wgmma() ? 64 : 32;
+  if (draft.wgmma())
+    return 64;
+  // Two steps of the instruction, so that one is read while the other is multiplied.
+  int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
+  return std::min(depth, draft.elementsIn(mostDepthBytes));
 }
 
 /// Most stages that pay: wgmma hides the latency of TMA with up to 8, mma runs well with 4.
@@ -227,6 +238,8 @@ void record(Draft &draft, const Choice &choice) {
   plan.threads = threadsOf(draft, shape);
   plan.consumerWarpgroups = draft.wgmma() ? consumerWarpgroups(shape) : 0;
   std::tie(plan.producerRegs, plan.consumerRegs) = registerSplit(draft, shape);
+  // More than two would press the registers of each thread for little.
+  plan.residentCtas = unsigned(std::min<int64_t>(2, choice.estimate.ctasPerSM));
   plan.sharedBytes = sharedBytes(draft, shape);
 }
 } // namespace

@@ -38,6 +38,17 @@ Expr effectiveK(const Plan &plan) {
   return *alpha.fixed == 0 ? Expr(0) : plan.k;
 }
 
+/// The matrix instruction and how its operands get into registers.
+void configureFragments(Op &root, const Plan &plan) {
+  const Spec &spec = plan.spec;
+  const auto &shape = *spec.matrixShape;
+  root.set("matrix", std::vector<Expr>{shape[0], shape[1], shape[2]});
+  root.set("load_a", nameOf(plan.loadA)).set("load_b", nameOf(plan.loadB));
+  root.set("buffers", *spec.fragmentBuffers).set("order", nameOf(*spec.fragmentOrder));
+  if (*spec.bitOperation != BitOperation::none)
+    root.set("bits", nameOf(*spec.bitOperation));
+}
+
 void configure(Op &root, const Plan &plan, const Expr &k) {
   const Spec &spec = plan.spec;
   root.set("target", nameOf(*spec.target)).set("threads", int64_t(plan.threads));
@@ -48,9 +59,12 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("instruction", nameOf(*spec.instruction)).set("copy", nameOf(*spec.copy));
   root.set("copy_bytes", std::vector<Expr>{plan.copyBytesA, plan.copyBytesB});
   root.set("stages", *spec.stages).set("schedule", nameOf(*spec.schedule)).set("swizzle", nameOf(*spec.swizzle));
+  if (*spec.instruction == Instruction::mma)
+    configureFragments(root, plan);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
+  root.set("resident", int64_t(plan.residentCtas));
   if (plan.consumerRegs)
     root.set("producer_regs", int64_t(plan.producerRegs)).set("consumer_regs", int64_t(plan.consumerRegs));
 }

@@ -13,7 +13,7 @@ bool foldConstants(
     Function &function); ///< Constants and copies forward, x+0, x*1, shifts for powers of two, known guards.
 bool foldAddresses(Function &function);          ///< `add r, a, 16; ld [r]` -> `ld [a+16]`.
 bool shareCommonExpressions(Function &function); ///< With what dominates; predicates only inside a block.
-bool hoistLoopInvariants(Function &function); ///< To in front of the loop: at most 32 results and 4 predicates a loop.
+bool hoistLoopInvariants(Function &function); ///< To in front of the loop: at most 16 results and 4 predicates a loop.
 bool removeDeadCode(Function &function);      ///< Unused Pure results and loads, unreachable code, unused labels.
 /// All of them until nothing changes (bounded), then unused registers are dropped.
 void cleanUp(Function &function);

@@ -36,9 +36,11 @@ struct Plan {
   unsigned threads = 0;                           ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.
+  unsigned residentCtas = 1;                      ///< CTAs of an SM that the registers must suffice for.
   int64_t sharedBytes = 0;                        ///< Estimate that was checked against the target's limit.
   /// Bytes one copy instruction moves: 16, 8, 4 (cp.async) or the element size (ld). TMA: 16.
   unsigned copyBytesA = 16, copyBytesB = 16;
+  FragmentLoad loadA = FragmentLoad::descriptor, loadB = FragmentLoad::descriptor;
   /// Conditions on the launch variables under which this plan is right (alignment of dynamic leading dimensions and
   /// pointers for TMA and 16-byte copies, k > 0...). When one fails at launch, the caller plans again with
   /// `align`/`ld` lowered or `instruction: mma`, `copy: ld`.

@@ -24,6 +24,12 @@ enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_ };
 enum class RasterOrder : uint8_t { along_m, along_n };
 enum class Persistence : uint8_t { off, on };
 enum class StoreKind : uint8_t { direct, staged };
+/// How a fragment gets from shared memory into registers. descriptor: not at all, wgmma reads shared memory itself.
+enum class FragmentLoad : uint8_t { ldmatrix, lds, descriptor };
+/// snake: each other row of a warp tile is walked backwards, so that neighbouring products share a fragment.
+enum class FragmentOrder : uint8_t { snake, plain };
+/// What takes the place of a product of two bits; none: the elements are no bits.
+enum class BitOperation : uint8_t { none, xor_, and_ };
 
 /// A value with its place and origin.
 template <typename T> struct Field {
@@ -67,10 +73,15 @@ struct Spec {
   OperandSpec a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n.
   Field<Elem> accumulator;
   Field<Scale> alpha, beta;
-  Field<std::array<int64_t, 3>> block;   ///< Block tile [m, n, k] of one CTA.
-  Field<std::array<int64_t, 3>> warp;    ///< Warp tile [m, n, k] (mma, wmma) or warpgroup tile (wgmma).
-  Field<std::array<int64_t, 3>> cluster; ///< CTAs of a cluster along [m, n, 1].
+  Field<std::array<int64_t, 3>> block;       ///< Block tile [m, n, k] of one CTA.
+  Field<std::array<int64_t, 3>> warp;        ///< Warp tile [m, n, k] (mma, wmma) or warpgroup tile (wgmma).
+  Field<std::array<int64_t, 3>> cluster;     ///< CTAs of a cluster along [m, n, 1].
+  Field<std::array<int64_t, 3>> matrixShape; ///< [m, n, k] of one matrix instruction, as PTX names it.
   Field<Instruction> instruction;
+  Field<FragmentLoad> fragmentsA, fragmentsB;
+  Field<int64_t> fragmentBuffers;
+  Field<FragmentOrder> fragmentOrder;
+  Field<BitOperation> bitOperation;
   Field<CopyKind> copy;
   Field<int64_t> stages;
   Field<Schedule> schedule;
@@ -116,5 +127,8 @@ llvm::StringRef nameOf(Swizzle);
 llvm::StringRef nameOf(RasterOrder);
 llvm::StringRef nameOf(Persistence);
 llvm::StringRef nameOf(StoreKind);
+llvm::StringRef nameOf(FragmentLoad);
+llvm::StringRef nameOf(FragmentOrder);
+llvm::StringRef nameOf(BitOperation);
 
 } // namespace gemmc

@@ -12,7 +12,8 @@ template <typename S, typename F> void forEachField(S &s, F visit) {
   for (auto *operand : {&s.a, &s.b, &s.c, &s.d})
     each(operand->type, operand->layout, operand->ld, operand->align);
   each(s.accumulator, s.alpha, s.beta, s.block, s.warp, s.cluster, s.instruction, s.copy, s.stages, s.schedule,
-       s.swizzle, s.rasterOrder, s.rasterGroup, s.persistent, s.store, s.swapOperands);
+       s.swizzle, s.rasterOrder, s.rasterGroup, s.persistent, s.store, s.swapOperands, s.matrixShape, s.fragmentsA,
+       s.fragmentsB, s.fragmentBuffers, s.fragmentOrder, s.bitOperation);
 }
 
 inline void put(llvm::raw_ostream &os, const std::string &value) { os << value; }
@@ -31,10 +32,10 @@ inline std::string describe(const Plan &plan) {
     os << '\n'
        << o->buffer << ' ' << nameOf(o->type) << ' ' << nameOf(o->order) << ' ' << o->ld.str() << ' ' << o->align;
   os << '\n' << plan.swapped << ' ' << plan.m.str() << ' ' << plan.n.str() << ' ' << plan.k.str();
-  for (int64_t value :
-       {plan.blockM, plan.blockN, plan.blockK, plan.warpM, plan.warpN, plan.clusterM, plan.clusterN,
-        int64_t(plan.rasterOrder), int64_t(plan.threads), int64_t(plan.consumerWarpgroups), int64_t(plan.producerRegs),
-        int64_t(plan.consumerRegs), plan.sharedBytes, int64_t(plan.copyBytesA), int64_t(plan.copyBytesB)})
+  for (int64_t value : {plan.blockM, plan.blockN, plan.blockK, plan.warpM, plan.warpN, plan.clusterM, plan.clusterN,
+                        int64_t(plan.rasterOrder), int64_t(plan.threads), int64_t(plan.consumerWarpgroups),
+                        int64_t(plan.producerRegs), int64_t(plan.consumerRegs), plan.sharedBytes,
+                        int64_t(plan.copyBytesA), int64_t(plan.copyBytesB), int64_t(plan.loadA), int64_t(plan.loadB)})
     os << ' ' << value;
   for (const Expr &requirement : plan.requirements)
     os << '\n' << requirement.str();

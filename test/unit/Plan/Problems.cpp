@@ -20,6 +20,32 @@ const Case cases[] = {
     {"d: {type: s32}", "plan_type_unsupported 2:11"},
     {"a: {ld: 255}", "plan_ld_small 2:9"},
     {"d: {type: f32, align: 2}", "plan_align_small 2:23"},
+    // Integers, bits, packed elements.
+    {"a: {type: s8}\nalpha: 0.5", "plan_scale_integer 3:8"},
+    {"a: {type: u4}\nbeta: dynamic", "plan_scale_integer 3:7"},
+    {"bit_operation: xor", "plan_bit_operation 2:16"},
+    {"a: {type: b1}\nbit_operation: none", "plan_bit_operation 3:16"},
+    {"a: {type: s4, layout: col}", "plan_packed_layout 2:23"},
+    {"b: {type: b1, layout: row}", "plan_packed_layout 2:23"},
+    {"a: {type: b1, ld: 260}", "plan_packed_size 2:19"},
+    {"a: {type: s8}\nd: {type: f32}", "plan_type_unsupported 3:11"},
+    {"a: {type: f64}\naccumulator: f32", "plan_accumulator_type 3:14"},
+    // The matrix instruction and its fragments.
+    {"a: {type: s8}\ninstruction: wgmma", "plan_wgmma_type 3:14"},
+    {"instruction: mma\ntile: {instruction: [16, 8, 4]}", "plan_matrix_shape 3:21"},
+    {"target: sm_80\na: {type: f64}\ntile: {instruction: [16, 8, 8]}", "plan_matrix_shape 4:21"},
+    {"instruction: wgmma\ntile: {block: [128, 128, 64], instruction: [64, 64, 16]}", "plan_matrix_shape 3:44"},
+    {"instruction: mma\nfragments: {a: descriptor}", "plan_fragment_family 3:16"},
+    {"instruction: wgmma\nfragments: {b: lds}", "plan_fragment_family 3:16"},
+    {"instruction: wgmma\nfragments: {order: snake}", "plan_fragment_family 3:20"},
+    {"instruction: wgmma\nfragments: {buffers: 2}", "plan_fragment_family 3:22"},
+    {"a: {type: f64}\nfragments: {a: ldmatrix}", "plan_fragment_ldmatrix 3:16"},
+    {"b: {type: s8, layout: row}\nfragments: {b: ldmatrix}", "plan_fragment_ldmatrix 3:16"},
+    {"a: {type: f16}\ntile: {instruction: [8, 8, 4]}\nfragments: {a: ldmatrix}", "plan_fragment_ldmatrix 4:16"},
+    {"instruction: mma\npipeline: {stages: 2}\nfragments: {buffers: 2}", "plan_fragment_buffers 4:22"},
+    {"instruction: mma\ntile: {block: [64, 64, 16]}\nfragments: {buffers: 2}", "plan_fragment_buffers 4:22"},
+    {"a: {type: s8}\ntile: {block: [64, 64, 16]}", "plan_block_range 3:24"},
+    {"a: {type: f64}\ntile: {block: [64, 64, 12]}", "plan_block_k 3:24"},
     // One family, one target.
     {"target: sm_80\ninstruction: wgmma", "plan_needs_sm90a 3:14"},
     {"target: sm_89\npipeline: {schedule: pingpong}", "plan_needs_sm90a 3:22"},
@@ -77,6 +103,7 @@ const Case cases[] = {
 };
 /// Cases whose problem line matters.
 const Case problemCases[] = {
+    {"problem: {m: 256, n: 256, k: 101}\na: {type: s4}", "plan_packed_size 1:30"},
     {"problem: {m: 256, n: 256, k: 0}\ncopy: tma", "plan_tma_empty 1:30"},
     {"problem: {m: 4294967296, n: 256, k: 256}\ncopy: tma", "plan_tma_extent 1:14"},
     {"problem: {m: 4, n: 256, k: 256}\ncopy: tma\na: {ld: 1099511627776}", "plan_tma_stride 3:9"},

@@ -16,8 +16,10 @@ c: {type: f32, layout: row, ld: 1073741824, align: 128}
 d: {type: f16, layout: col, ld: 1, align: 2}
 accumulator: f32
 alpha: -2.5e-3
+bit_operation: xor
 beta: dynamic
-tile: {block: [128, 256, 64], warp: [64, 256, 64], cluster: [2, 1, 1]}
+tile: {block: [128, 256, 64], warp: [64, 256, 64], cluster: [2, 1, 1], instruction: [64, 256, 16]}
+fragments: {a: lds, b: ldmatrix, buffers: 2, order: snake}
 instruction: wgmma
 copy: tma
 pipeline: {stages: 4, schedule: pingpong}
@@ -56,6 +58,12 @@ TEST(Spec, ReadsEveryField) {
   EXPECT_EQ(*spec.a.type, Elem::bf16);
   EXPECT_EQ(*spec.b.type, Elem::e4m3);
   EXPECT_EQ(*spec.d.layout, Order::col);
+  EXPECT_EQ(*spec.bitOperation, BitOperation::xor_);
+  EXPECT_EQ((*spec.matrixShape)[1], 256);
+  EXPECT_EQ(*spec.fragmentsA, FragmentLoad::lds);
+  EXPECT_EQ(*spec.fragmentsB, FragmentLoad::ldmatrix);
+  EXPECT_EQ(*spec.fragmentBuffers, 2);
+  EXPECT_EQ(*spec.fragmentOrder, FragmentOrder::snake);
   EXPECT_EQ(spec.a.ld.value.fixed, 8192);
   EXPECT_TRUE(spec.b.ld.value.dynamic());
   EXPECT_EQ(spec.c.ld.value.fixed, int64_t(1) << 30);
@@ -77,7 +85,7 @@ TEST(Spec, ReadsEveryField) {
   EXPECT_EQ(*spec.store, StoreKind::staged);
   EXPECT_EQ(*spec.swapOperands, Persistence::off);
   EXPECT_TRUE(spec.swapOperands.given);
-  EXPECT_EQ(reading.diags.place(spec.block.range.Start), "t:12:15");
+  EXPECT_EQ(reading.diags.place(spec.block.range.Start), "t:13:15");
 }
 
 TEST(Spec, OnlyTheProblemIsRequired) {
@@ -97,7 +105,9 @@ TEST(Spec, PrintRoundTrip) {
   Reading second(text);
   ASSERT_TRUE(second.spec);
   EXPECT_EQ(printSpec(*second.spec, false), text);
-  EXPECT_NE(text.find("tile: {block: [128, 256, 64], warp: [64, 256, 64], cluster: [2, 1, 1]}\n"), std::string::npos);
+  EXPECT_NE(text.find("tile: {block: [128, 256, 64], warp: [64, 256, 64], cluster: [2, 1, 1], instruction: [64, "
+                      "256, 16]}\n"),
+            std::string::npos);
   EXPECT_NE(text.find("alpha: -0.0025\n"), std::string::npos);
 
   Reading open(smallest);

@@ -1,0 +1,127 @@
+"""The seeds' ladder: examples/ladder/NN_name.yaml, measured on the card, as the table of docs/ladder.md.
+
+A spec's comment names its rung, its seed and section, and what the rung adds:
+
+    # Rung 4: seed 004_cc28db999e81b189.txt, section 5 (...).
+    # ldmatrix.x4 fills a fragment with one instruction.
+    # claims: 15.9 ms at 16384^3, RTX A6000        (optional: what the seed says it reached)
+
+Figures go to docs/ladder.json, from which `table` is made; docs/ladder.md holds the table between two marks."""
+import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "examples" / "ladder"
+PAGE, FIGURES = ROOT / "docs" / "ladder.md", ROOT / "docs" / "ladder.json"
+BEGIN, END = "<!-- table: utils/gpu-check ladder -->", "<!-- end of table -->"
+LARGE = 2048  # problems of at least this size are timed
+# Wavefronts beyond the first of shared loads (ldmatrix too) and stores. cp.async and TMA do not count here.
+COUNTERS = ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum")
+TELLING = re.compile(r"^(wgmma\.mma|mma\.|wmma\.|ldmatrix|stmatrix|cp\.async|ld\.shared|st\.shared|setmaxnreg|mbarrier\.try)")
+
+
+def specs():
+    return sorted(FOLDER.glob("*.yaml"))
+
+
+def words(path):
+    """(rung, seed and section, what it adds, claim) of a spec's comment."""
+    lines = [line[1:].strip() for line in path.read_text().splitlines() if line.startswith("#")]
+    head = re.match(r"Rung (\d+): (.*)", lines[0] if lines else "")
+    if not head:
+        raise ValueError(f"{path.name}: the first line is not `# Rung N: seed, section`")
+    claim = next((line.removeprefix("claims:").strip() for line in lines if line.startswith("claims:")), "")
+    adds = " ".join(line for line in lines[1:] if not re.match(r"(claims|args|floor):", line))
+    return int(head[1]), head[2], adds, claim
+
+
+def instructions(ptx):
+    """The telling instructions of a kernel, each once, without what all of them have in common."""
+    seen = {}
+    for line in ptx.splitlines():
+        text = re.sub(r"^\s*(@!?%?\w+\s+)?", "", line)
+        if TELLING.match(text):
+            name = text.split()[0]
+            for noise in (".sync", ".aligned", ".mbarrier::complete_tx::bytes", ".tile", ".global", ".commit_group",
+                          ".row.col"):
+                name = name.replace(noise, "")
+            seen[name.rstrip(";")] = None
+    return [name for name in seen if not name.startswith(("cp.async.wait", "mbarrier")) and name != "cp.async"]
+
+
+def compiled(path, gemmc, folder):
+    """What the compiler and ptxas say: instructions, shared bytes, registers; `problem` when something is wrong."""
+    ptx = pathlib.Path(folder) / f"{path.stem}.ptx"
+    run = subprocess.run([gemmc, "compile", path, "-o", ptx], capture_output=True, text=True)
+    if run.returncode:
+        return {"problem": run.stderr.strip()[:300]}
+    text = ptx.read_text()
+    check = subprocess.run(["python3", ROOT / "utils" / "ptxas-check", "-v", ptx], capture_output=True, text=True)
+    shared = re.search(r"shared: (\d+)", text)
+    registers = [int(count) for count in re.findall(r"Used (\d+) registers", check.stdout)]
+    result = {"instructions": instructions(text), "shared": int(shared[1]) if shared else 0,
+              "registers": max(registers, default=None)}
+    if check.returncode:
+        result["problem"] = check.stderr.strip()[:300]
+    return result
+
+
+def conflicts(path, gemmc, ncu, arguments):
+    """Bank conflicts (counted by ncu, predicted by the emulator) of one small launch; None where ncu counts nothing."""
+    small = [gemmc, "run", path, "--input", "integer", *arguments]
+    predicted = subprocess.run([*small, "--device", "emulator", "--json"], capture_output=True, text=True, timeout=300)
+    counted = subprocess.run([ncu, "--clock-control", "none", "--csv", "--metrics", ",".join(COUNTERS), *small, "--device",
+                              "gpu"], capture_output=True, text=True, timeout=300)
+    rows = [row for row in csv.reader(counted.stdout.splitlines()) if row and any(row[-3:][0].startswith(c) for c in COUNTERS)]
+    if not rows or predicted.returncode:
+        return None
+    launches = {row[0] for row in rows}
+    total = sum(float(row[-1].replace(",", "")) for row in rows)
+    return {"ncu": round(total / len(launches)), "emulator": json.loads(predicted.stdout)["bank_conflicts"],
+            "arguments": " ".join(arguments)}
+
+
+def timed(path, gemmc):
+    run = subprocess.run([gemmc, "bench", path, "--vs", "cublaslt", "--json"], capture_output=True, text=True, timeout=300)
+    try:
+        found = json.loads(run.stdout)
+    except ValueError:
+        return {"problem": (run.stderr or run.stdout).strip()[:300]}
+    return {"us": found["gemmc"]["median_us"], "tflops": found["gemmc"]["tflops"], "ratio": found.get("ratio"),
+            "device": found.get("device")}
+
+
+def row(path, figures):
+    rung, seed, adds, claim = words(path)
+    found = figures.get(path.stem, {})
+    banks = found.get("conflicts")
+    number = lambda value, form: form.format(value) if value is not None else "-"
+    cells = [str(rung), f"[{path.stem}](../examples/ladder/{path.name})", seed, adds,
+             "<br>".join(f"`{name}`" for name in found.get("instructions", [])), number(found.get("shared"), "{:,}"),
+             number(found.get("registers"), "{}"),
+             "-" if not banks else f"{banks['ncu']:,} / {banks['emulator']:,}",
+             number(found.get("tflops"), "{:.0f}"), number(found.get("ratio"), "{:.3f}"), claim or "-"]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def table(figures):
+    head = ("rung", "spec", "seed", "what it adds", "instructions", "shared bytes", "registers",
+            "bank conflicts, ncu / emulator", "TFLOP/s", "of cuBLASLt's best", "the seed's figure")
+    order = sorted(specs(), key=lambda path: (words(path)[0], path.stem))
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(row(path, figures) for path in order)])
+
+
+def rewrite(figures, note):
+    """Puts figures and table into docs/; also into $OUT, from where they come back."""
+    page = PAGE.read_text()
+    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    PAGE.write_text(f"{page[:begin]}\n{note}\n\n{table(figures)}\n{page[end:]}")
+    FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n")
+    if out := os.environ.get("OUT"):
+        for file in (PAGE, FIGURES):
+            (pathlib.Path(out) / file.name).write_text(file.read_text())
