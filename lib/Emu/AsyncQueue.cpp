@@ -31,8 +31,24 @@ bool AsyncQueue::completeOne() {
   return true;
 }
 
-void AsyncQueue::waitGroups(const Warp &warp, unsigned lane, uint32_t committed, uint32_t keep, bool readOnly) {
-  uint32_t due = committed > keep ? committed - keep : 0;
+void AsyncQueue::readOne(size_t from) {
+  for (size_t i = 0; i < pending.size(); ++i)
+    if (AsyncOp &op = pending[(from + i) % pending.size()]; !op.sourceRead) {
+      if (op.readSource)
+        op.readSource();
+      op.sourceRead = true;
+      return;
+    }
+}
+
+const AsyncOp *AsyncQueue::find(llvm::function_ref<bool(const AsyncOp &)> match) const {
+  for (const AsyncOp &op : pending)
+    if (match(op))
+      return &op;
+  return nullptr;
+}
+
+void AsyncQueue::waitGroups(const Warp &warp, unsigned lane, uint32_t due, bool readOnly) {
   for (size_t i = 0; i < pending.size();) {
     AsyncOp &op = pending[i];
     if (!op.inGroup || op.issuer != &warp || op.lane != lane || op.group >= due) {
@@ -51,11 +67,11 @@ void AsyncQueue::waitGroups(const Warp &warp, unsigned lane, uint32_t committed,
   }
 }
 
-void AsyncQueue::finish(const Warp &warp, unsigned lane) { waitGroups(warp, lane, ~0u, 0, false); }
+void AsyncQueue::finish(const Warp &warp, unsigned lane) { waitGroups(warp, lane, ~0u, false); }
 
 void WarpAsync::commitCopies(Mask mask) {
   for (Mask rest = mask; rest; rest &= rest - 1)
-    ++copyGroups[llvm::countr_zero(rest)];
+    step(copyGroups[llvm::countr_zero(rest)], {sem::GroupsCommand::commit, 0});
 }
 
 static void copyLane(const CpAsync &copy, unsigned lane) {
@@ -74,11 +90,23 @@ void WarpAsync::finish(Mask mask, std::function<bool(const CpAsync &, unsigned)>
   llvm::erase_if(copies, [](const CpAsync &copy) { return !copy.pending; });
 }
 
-void WarpAsync::waitCopies(Mask mask, uint32_t keep) {
-  finish(mask, [&](const CpAsync &copy, unsigned lane) { return copy.group[lane] + keep < copyGroups[lane]; });
+void WarpAsync::waitCopies(Mask mask, sem::GroupsCommand command) {
+  std::array<uint32_t, numLanes> due{};
+  for (Mask rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = llvm::countr_zero(rest);
+    due[lane] = step(copyGroups[lane], command).due;
+  }
+  finish(mask, [&](const CpAsync &copy, unsigned lane) { return copy.group[lane] < due[lane]; });
 }
 void WarpAsync::finishCopies(Mask mask, uint64_t serial) {
   finish(mask, [=](const CpAsync &copy, unsigned) { return copy.serial <= serial; });
+}
+bool WarpAsync::completeOneCopy(bool newest) {
+  if (copies.empty())
+    return false;
+  uint64_t serial = newest ? copies.back().serial : copies.front().serial;
+  finish(~Mask(0), [=](const CpAsync &copy, unsigned) { return copy.serial == serial; });
+  return true;
 }
 
 } // namespace gemmc::emu

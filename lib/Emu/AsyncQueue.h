@@ -6,6 +6,8 @@
 /// stale data. Other orders are other policies.
 #pragma once
 #include "Program.h"
+#include "gemmc/Emu/Groups.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <array>
 #include <deque>
 #include <functional>
@@ -43,12 +45,17 @@ public:
   void issue(AsyncOp op);
   /// Completes the operation that the policy picks; false when there is none.
   bool completeOne();
-  /// Completes the bulk groups of a thread but the `keep` most recent of `committed`; with `readOnly`, their sources
-  /// are read and the results stay in flight.
-  void waitGroups(const Warp &warp, unsigned lane, uint32_t committed, uint32_t keep, bool readOnly);
+  /// Reads the sources of one operation, if there is one whose sources have not been read.
+  void readOne(size_t from);
+  /// Completes the bulk groups of a thread below `due`; with `readOnly`, their sources are read and the results stay in
+  /// flight.
+  void waitGroups(const Warp &warp, unsigned lane, uint32_t due, bool readOnly);
   /// Completes what a thread has in its bulk groups, committed or not.
   void finish(const Warp &warp, unsigned lane);
   bool empty() const { return pending.empty(); }
+  size_t size() const { return pending.size(); }
+  /// The first operation that `match` accepts; nullptr when there is none.
+  const AsyncOp *find(llvm::function_ref<bool(const AsyncOp &)> match) const;
   void setPolicy(AsyncPolicy &other) { policy = &other; }
 
 private:
@@ -70,28 +77,25 @@ struct CpAsync {
   std::array<uint32_t, numLanes> group;
 };
 
-/// A warp's share of a wgmma: its 16 rows of D. Registers are read and written when it executes.
-struct PendingWgmma {
-  const Code *code = nullptr;
-  uint64_t descA = 0, descB = 0;
-  bool accumulate = true;
-  uint32_t group = 0;
-};
-
 /// Asynchronous work that only the issuing thread or warp can wait for.
 struct WarpAsync {
   std::vector<CpAsync> copies;
-  std::array<uint32_t, numLanes> copyGroups{}; ///< Groups committed so far.
-  std::array<uint32_t, numLanes> bulkGroups{};
+  std::array<sem::GroupsState, numLanes> copyGroups{}, bulkGroups{};
   uint64_t lastSerial = 0;
-  std::vector<PendingWgmma> wgmmas;
-  uint32_t wgmmaGroups = 0;
 
+  /// Gives a lane's state machine a command.
+  static sem::GroupsOutcome step(sem::GroupsState &state, sem::GroupsCommand command) {
+    sem::GroupsOutcome outcome = sem::stepGroups(state, command);
+    state = outcome.state;
+    return outcome;
+  }
   void commitCopies(Mask mask);
-  /// Completes the copies of these lanes but those of the `keep` most recent groups.
-  void waitCopies(Mask mask, uint32_t keep);
+  /// Completes the copies of these lanes that a wait makes due.
+  void waitCopies(Mask mask, sem::GroupsCommand command);
   /// Completes all copies of these lanes up to `serial`, committed or not.
   void finishCopies(Mask mask, uint64_t serial = ~uint64_t(0));
+  /// One copy, any, that nobody waits for yet; false when there is none.
+  bool completeOneCopy(bool newest);
 
 private:
   void finish(Mask mask, std::function<bool(const CpAsync &, unsigned)> due);

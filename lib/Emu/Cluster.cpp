@@ -1,4 +1,4 @@
-#include "Machine.h"
+#include "Check.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <bit>
@@ -7,20 +7,24 @@ using namespace llvm;
 
 namespace gemmc::emu {
 
-/// Warp instructions that one warp may run before the next one has its turn.
-static constexpr uint64_t turn = 4096;
-
 Cta::Cta(Cluster &cluster, uint32_t rank, std::array<uint32_t, 3> id) : cluster(cluster), rank(rank), id(id) {
   const LaunchParams &params = cluster.launch.params;
   const Program &program = cluster.program;
   uint32_t bytes = std::max(program.staticShared, program.dynamicOffset + params.dynamicShared);
   shared.assign(window::sharedBase + bytes, std::byte(0xff)); // NaNs: whoever reads before writing shall see it
   numThreads = params.block[0] * params.block[1] * params.block[2];
+  warpgroups.resize(numThreads / (4 * numLanes));
   for (unsigned first = 0; first < numThreads; first += numLanes) {
     unsigned lanes = std::min(numThreads - first, numLanes);
     warps.push_back(
         std::make_unique<Warp>(*this, first / numLanes, lanes == numLanes ? allLanes : (Mask(1) << lanes) - 1));
   }
+}
+SmallVector<Mask, 32> Cta::alive() const {
+  SmallVector<Mask, 32> lanes;
+  for (const auto &warp : warps)
+    lanes.push_back(warp->alive);
+  return lanes;
 }
 bool Cta::done() const {
   return all_of(warps, [](const auto &warp) { return warp->done(); });
@@ -28,18 +32,30 @@ bool Cta::done() const {
 
 /// Clusters are numbered like CTAs: x first.
 Cluster::Cluster(Launch &launch, std::array<uint32_t, 3> id)
-    : launch(launch), program(launch.program), id(id), params(launch.params.params) {
+    : launch(launch), program(launch.program), id(id), params(launch.params.params),
+      schedule(launch.options, (uint64_t(id[2]) * launch.numClusters[1] + id[1]) * launch.numClusters[0] + id[0]) {
   auto [cx, cy, cz] = launch.params.cluster;
-  unsigned numWarps =
-      (launch.params.block[0] * launch.params.block[1] * launch.params.block[2] + numLanes - 1) / numLanes;
-  for (uint32_t rank = 0; rank < cx * cy * cz; ++rank) {
-    arrived.emplace_back(numWarps, 0);
-    ctas.push_back(nullptr);
-  }
+  warpsPerCta = (launch.params.block[0] * launch.params.block[1] * launch.params.block[2] + numLanes - 1) / numLanes;
+  ctas.resize(cx * cy * cz);
   for (uint32_t rank = 0; rank < ctas.size(); ++rank) {
     std::array<uint32_t, 3> cta{id[0] * cx + rank % cx, id[1] * cy + rank / cx % cy, id[2] * cz + rank / cx / cy};
     ctas[rank] = std::make_unique<Cta>(*this, rank, cta);
+    for (auto &warp : ctas[rank]->warps)
+      barrier.warps.push_back({warp->alive, 0, 0, 0});
   }
+  async.setPolicy(schedule);
+  if (launch.options.check.enabled)
+    check = std::make_unique<Check>(*this);
+}
+Cluster::~Cluster() = default;
+
+Cta *Cluster::ctaOf(const std::byte *at, uint32_t &offset) {
+  for (auto &cta : ctas)
+    if (at >= cta->shared.data() && at < cta->shared.data() + cta->shared.size()) {
+      offset = at - cta->shared.data();
+      return cta.get();
+    }
+  return nullptr;
 }
 
 std::byte *Cluster::findGlobal(uint64_t address, uint64_t bytes) {
@@ -50,20 +66,42 @@ std::byte *Cluster::findGlobal(uint64_t address, uint64_t bytes) {
   return found->data + (address - found->begin);
 }
 
+/// One turn for each warp; whether any got on.
+bool Cluster::runWarps(bool &alive) {
+  bool progress = false;
+  size_t count = ctas.size() * warpsPerCta, first = schedule.firstWarp(count);
+  for (size_t i = 0; i < count; ++i) {
+    size_t at = (first + (schedule.reversed() ? count - 1 - i : i)) % count;
+    Warp &warp = *ctas[at / warpsPerCta]->warps[at % warpsPerCta];
+    if (warp.done())
+      continue;
+    progress |= warp.run(schedule.turn());
+    alive |= !warp.done();
+    if (failed || launch.stop.load(std::memory_order_relaxed))
+      return progress;
+    if (schedule.eager())
+      while (warp.async.completeOneCopy(false))
+        ;
+    if (schedule.early()) {
+      progress |= warp.async.completeOneCopy(schedule.flip());
+      if (schedule.flip())
+        async.readOne(i);
+      else
+        progress |= async.completeOne();
+    }
+    if (steps >= launch.options.maxSteps) {
+      reportLimit(warp);
+      return progress;
+    }
+  }
+  return progress;
+}
+
 void Cluster::run() {
   for (;;) {
-    bool progress = false, alive = false;
-    for (auto &cta : ctas)
-      for (auto &warp : cta->warps) {
-        if (warp->done())
-          continue;
-        progress |= warp->run(turn);
-        alive |= !warp->done();
-        if (failed || launch.stop.load(std::memory_order_relaxed))
-          return;
-        if (steps >= launch.options.maxSteps)
-          return reportLimit(*warp);
-      }
+    bool alive = false, progress = runWarps(alive);
+    if (failed || launch.stop.load(std::memory_order_relaxed))
+      return;
     if (!alive)
       break;
     if (!progress && !async.completeOne())
@@ -75,11 +113,28 @@ void Cluster::run() {
     ;
 }
 
+void Cluster::note(Verdict verdict, StringRef rule, const Twine &message, const Warp &warp, const Code &code,
+                   unsigned lane) {
+  Finding finding;
+  finding.verdict = verdict;
+  finding.code = rule.str();
+  finding.message = message.str();
+  finding.line = code.line;
+  finding.mnemonic = code.inst ? code.inst->mnemonic() : "exit";
+  finding.cta = warp.cta.id;
+  finding.thread = warp.thread(lane);
+  finding.role = program.roleOf(warp.index);
+  launch.report(std::move(finding));
+}
+
 // --- Reports
 
 static Finding findingAt(const Warp &warp, const Group &group) {
   Finding finding;
-  finding.line = warp.program.code[group.pc].line;
+  const Code &code = warp.program.code[group.pc];
+  finding.line = code.line;
+  finding.mnemonic = code.inst ? code.inst->mnemonic() : "";
+  finding.role = warp.program.roleOf(warp.index);
   finding.cta = warp.cta.id;
   finding.thread = warp.thread(std::countr_zero(group.mask));
   return finding;
@@ -96,48 +151,74 @@ void Cluster::reportLimit(const Warp &warp) {
   launch.report(std::move(finding));
 }
 
-/// One finding for the whole cluster: at the first waiting group, the others named in the text.
+/// `warps 4 to 7`
+static std::string describeWarps(const std::vector<unsigned> &indices) {
+  std::string text = indices.size() == 1 ? "warp" : "warps";
+  for (size_t i = 0; i < indices.size(); ++i) {
+    size_t last = i;
+    while (last + 1 < indices.size() && indices[last + 1] == indices[last] + 1)
+      ++last;
+    text += i ? ", " : " ";
+    text += last == i ? formatv("{0}", indices[i]).str() : formatv("{0} to {1}", indices[i], indices[last]).str();
+    i = last;
+  }
+  return text;
+}
+
+/// One finding for the whole cluster: at the first waiting group, the others named in the text; warps that wait for the
+/// same at the same place are one line.
 void Cluster::reportDeadlock() {
+  struct Waiting {
+    std::string where, what;
+    std::vector<unsigned> warps;
+  };
   Finding first;
-  std::string text;
-  unsigned waiting = 0, shown = 0;
+  std::vector<Waiting> list;
   for (auto &cta : ctas)
     for (auto &warp : cta->warps)
       for (const Group &group : warp->groups) {
-        if (!waiting++)
+        if (list.empty())
           first = findingAt(*warp, group);
-        if (shown == 32)
-          continue;
-        ++shown;
-        text += formatv("\n  CTA ({0}, {1}, {2}) warp {3} lanes {4:x} at line {5}: {6}", cta->id[0], cta->id[1],
-                        cta->id[2], warp->index, group.mask, program.code[group.pc].line, describeWait(*warp, group));
+        std::string role = program.roleOf(warp->index), what = describeWait(*warp, group);
+        if (check && group.wait.what == Wait::Mbarrier)
+          what += check->history(*warp, group.wait);
+        std::string where = formatv("{0} lanes {1:x} at line {2}", role.empty() ? role : " (" + role + ")", group.mask,
+                                    program.code[group.pc].line);
+        what = formatv("CTA ({0}, {1}, {2}) {3}", cta->id[0], cta->id[1], cta->id[2], what);
+        auto same = find_if(list, [&](const Waiting &one) { return one.where == where && one.what == what; });
+        if (same == list.end())
+          same = list.insert(list.end(), {where, what, {}});
+        same->warps.push_back(warp->index);
       }
-  if (waiting > shown)
-    text += formatv("\n  and {0} more", waiting - shown);
   first.verdict = Verdict::error;
   first.code = "deadlock";
-  first.message = "no thread can go on and no asynchronous operation is in flight:" + text;
+  first.message = "no thread can go on and no asynchronous operation is in flight:";
+  for (const Waiting &one : ArrayRef(list).take_front(24)) {
+    auto [cta, what] = StringRef(one.what).split(") ");
+    first.message += formatv("\n  {0}) {1}{2}: {3}", cta, describeWarps(one.warps), one.where, what);
+  }
+  if (list.size() > 24)
+    first.message += formatv("\n  and {0} more", list.size() - 24);
   failed = true;
   launch.report(std::move(first));
 }
 
 static std::string describeNamed(const Warp &warp, const Wait &wait) {
-  const NamedBarrier &barrier = warp.cta.named[wait.id];
+  const sem::NamedBarrierState &barrier = warp.cta.named[wait.id];
   std::string missing;
   for (auto [index, other] : enumerate(warp.cta.warps))
-    if (index < barrier.counted.size() && !barrier.counted[index] && other->alive)
+    if (!(barrier.counted >> index & 1) && other->alive)
       missing += formatv(" {0}", index);
-  return formatv("waits at barrier {0}: {1} of {2} threads have arrived; warps that have not:{3}", wait.id,
-                 barrier.arrived, barrier.expected, missing.empty() ? " none" : missing);
+  return formatv("waits at barrier {0}: {1} of {2} threads have arrived (first at line {3}); warps that have not:{4}",
+                 wait.id, barrier.arrived, barrier.expected, barrier.line, missing.empty() ? " none" : missing);
 }
 
 static std::string describeCluster(const Warp &warp) {
   unsigned threads = 0, here = 0;
-  for (auto &cta : warp.cluster.ctas)
-    for (auto &other : cta->warps) {
-      threads += std::popcount(other->alive);
-      here += std::popcount(other->alive & warp.cluster.arrived[cta->rank][other->index]);
-    }
+  for (const sem::ClusterBarrierState::Warp &other : warp.cluster.barrier.warps) {
+    threads += std::popcount(other.alive);
+    here += std::popcount(other.alive & other.arrived);
+  }
   return formatv("waits at the cluster barrier: {0} of {1} threads have arrived", here, threads);
 }
 
@@ -158,7 +239,9 @@ std::string describeWait(const Warp &warp, const Group &group) {
     return describeCluster(warp);
   case Wait::Registers:
     return formatv("waits for registers: {0} a thread wanted, {1} a thread held, {2} free in the CTA", wait.id,
-                   warp.registers, warp.cta.freeRegisters);
+                   warp.cta.registers.held[warp.index], warp.cta.registers.free);
+  case Wait::Warpgroup:
+    return "waits for the other warps of its warpgroup to issue the `wgmma` that it waits for";
   }
   return "";
 }

@@ -5,9 +5,10 @@
 
 namespace gemmc::emu {
 
-/// Applies a command to the object at `at` and stores its new state; nullopt after a finding.
+/// Applies a command to the object at `at` and stores its new state; nullopt after a finding. `byThread`: the thread
+/// executes it; else it is the late effect of an operation that the thread issued.
 std::optional<sem::MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, unsigned lane, std::byte *at,
-                                                    const sem::MbarrierCommand &command);
+                                                    const sem::MbarrierCommand &command, bool byThread = true);
 
 /// A range in the shared memory of one CTA of the cluster.
 struct SharedRange {
@@ -30,6 +31,7 @@ struct BulkPlace {
 struct BulkTarget {
   Cta *cta = nullptr;
   uint32_t offset = 0, mbarrier = 0;
+  uint32_t phase = 0; ///< Of the mbarrier when the copy was issued; kept by the check.
 };
 /// The receivers; nullopt after a finding (TM-3, TM-4, mem).
 std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code, const BulkPlace &place, unsigned lane);

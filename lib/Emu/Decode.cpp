@@ -19,12 +19,31 @@ const Place *Program::place(StringRef name) const {
   return found == places.end() ? nullptr : &found->second;
 }
 
+std::string Program::roleOf(unsigned warp) const {
+  auto found = find_if(roles, [&](const Role &role) { return warp >= role.first && warp <= role.last; });
+  return found == roles.end() ? "" : found->name;
+}
+
+/// `producer: warps 0 to 3`
+static std::optional<Program::Role> readRole(StringRef comment) {
+  auto [name, rest] = comment.trim().split(": warps ");
+  auto [first, last] = rest.split(" to ");
+  Program::Role role{name.str(), 0, 0};
+  if (name.empty() || first.getAsInteger(10, role.first) || last.trim().getAsInteger(10, role.last))
+    return std::nullopt;
+  return role;
+}
+
 std::unique_ptr<Program> decode(const ptx::Module &module, StringRef entry) {
   const ptx::Function *function = module.find(entry);
   if (!function)
     return nullptr;
   auto program = std::make_unique<Program>();
   program->function = *function;
+  for (const ptx::Stmt &stmt : function->body)
+    if (stmt.kind == ptx::Stmt::Comment)
+      if (auto role = readRole(stmt.text))
+        program->roles.push_back(*role);
   StringRef digits = StringRef(module.target).drop_until(isDigit);
   digits.consumeInteger(10, program->sm);
   Decoder(*program, module).run();

@@ -1,4 +1,5 @@
 // Control flow, barriers of threads, fences (PTX ISA 9.7.12, 9.7.13.1 to 9.7.13.4, 9.7.19).
+#include "Check.h"
 #include "Lanes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -9,11 +10,13 @@ namespace {
 
 Step bra(Warp &warp, const Code &code, Mask mask) { return warp.branch(mask, code.target); }
 Step exit(Warp &warp, const Code &code, Mask mask) {
-  if (!warp.async.wgmmas.empty())
-    return warp.fail(code, firstLane(mask), "WG-8",
-                     formatv("the warp exits while the `wgmma` of line {0} is in flight: nobody waited for it",
-                             warp.async.wgmmas.front().code->line)
-                         .str());
+  unsigned group = warp.index / 4;
+  if (group < warp.cta.warpgroups.size()) {
+    sem::WarpgroupState &state = warp.cta.warpgroups[group].state;
+    sem::Broken broken = sem::stepWarpgroup(state, {sem::WarpgroupCommand::exit, warp.index % 4, 0, 0}).broken;
+    if (broken)
+      return warp.fail(code, firstLane(mask), broken.rule, broken.text);
+  }
   return warp.exit(mask);
 }
 Step trap(Warp &warp, const Code &code, Mask mask) {
@@ -21,7 +24,24 @@ Step trap(Warp &warp, const Code &code, Mask mask) {
 }
 Step nothing(Warp &, const Code &, Mask) { return Step::Next; }
 /// Fences order what one host thread does anyway; other clusters run on other host threads.
-Step fence(Warp &, const Code &, Mask) {
+Step fence(Warp &warp, const Code &, Mask mask) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (warp.cluster.check)
+    warp.cluster.check->fence(warp, mask);
+  return Step::Next;
+}
+/// `flags`: spaces, see `Check::proxyFence`.
+Step proxyFence(Warp &warp, const Code &code, Mask mask) {
+  if (warp.cluster.check)
+    warp.cluster.check->proxyFence(warp, mask, code.flags);
+  return Step::Next;
+}
+Step initFence(Warp &warp, const Code &, Mask mask) {
+  if (warp.cluster.check)
+    warp.cluster.check->initFence(warp, mask);
+  return Step::Next;
+}
+Step plainFence(Warp &, const Code &, Mask) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return Step::Next;
 }
@@ -29,78 +49,39 @@ Step yield(Warp &, const Code &, Mask) { return Step::Yield; }
 
 // --- Named barriers
 
-enum Flag : uint32_t { Aligned = 1, Arrive = 2, Popc = 4, And = 8, Or = 16 };
+enum Flag : uint32_t { Aligned = 1, Arrive = 2, Popc = 4, And = 8, Or = 16, Relaxed = 32 };
 
-/// All that must come before a barrier opens has come, or the rest would have to come from warps that have exited and
-/// nobody else is left who could.
-void tryOpen(Cta &cta, NamedBarrier &barrier) {
-  uint32_t exited = 0;
-  bool othersLeft = false;
-  for (auto [warp, arrived] : llvm::zip(cta.warps, barrier.counted)) {
-    exited += !arrived && !warp->alive ? numLanes : 0;
-    othersLeft |= !arrived && warp->alive;
-  }
-  uint32_t most = barrier.arrived + (othersLeft ? 0 : exited);
-  if (!barrier.expected || most < barrier.expected)
-    return;
-  uint64_t generation = barrier.generation + 1;
-  uint32_t result = barrier.count, threads = barrier.redThreads;
-  barrier = NamedBarrier();
-  barrier.generation = generation;
-  barrier.result = result;
-  barrier.resultThreads = threads;
-  ++cta.cluster.version;
-}
-
-/// Lanes of a warp arrive; the warp counts when all of its lanes that live have.
-Step arrive(Warp &warp, const Code &code, Mask mask, NamedBarrier &barrier, uint32_t id, uint32_t expected) {
-  Cta &cta = warp.cta;
-  if (!barrier.expected) {
-    barrier.expected = expected;
-    barrier.line = code.line;
-    barrier.lanes.assign(cta.warps.size(), 0);
-    barrier.counted.assign(cta.warps.size(), false);
-    barrier.isRed = code.flags & (Popc | And | Or);
-  }
-  if (barrier.expected != expected)
-    return warp.fail(code, firstLane(mask), "NB-3",
-                     formatv("barrier {0} is used with {1} threads here and with {2} threads at line {3}", id, expected,
-                             barrier.expected, barrier.line)
-                         .str());
-  if (barrier.isRed != ((code.flags & (Popc | And | Or)) != 0))
-    return warp.fail(
-        code, firstLane(mask), "NB-5",
-        formatv("barrier {0} is in use at line {1}, and only one of the two reduces", id, barrier.line).str());
-  if (barrier.counted[warp.index] || barrier.lanes[warp.index] & mask)
-    return warp.fail(code, firstLane(mask), "NB-4",
-                     formatv("warp {0} arrives twice at barrier {1} before it opens (first arrival at line {2})",
-                             warp.index, id, barrier.line)
-                         .str());
-  barrier.lanes[warp.index] |= mask;
-  if (!(warp.alive & ~barrier.lanes[warp.index])) {
-    barrier.counted[warp.index] = true;
-    barrier.arrived += numLanes;
-  }
-  return Step::Next;
-}
-
-/// Operands of `imm`: [0] index of the barrier's number, [1] of the count, [2] of the reduced predicate.
+/// The barrier's number and count, the same in all lanes.
 std::optional<Step> checkNumbers(Warp &warp, const Code &code, Mask mask, uint32_t id, uint32_t count, bool hasCount) {
   unsigned lane = firstLane(mask);
   for (unsigned l = lane; l < numLanes; ++l)
     if (mask >> l & 1 && warp.value(code.args[code.imm[0]], l) != id)
       return warp.fail(code, l, "NB-1", "the lanes of a warp name different barriers");
-  if (id >= 16)
-    return warp.fail(code, lane, "NB-1", formatv("there is no barrier {0}: they are 0 to 15", id).str());
-  if (hasCount && (count % numLanes || (count == 0 && code.flags & Arrive)))
+  if (hasCount && count == 0 && code.flags & Arrive)
+    return warp.fail(code, lane, "NB-1", formatv("barrier {0} is used with 0 threads", id).str());
+  if (warp.cluster.check && count > warp.cta.warps.size() * numLanes)
     return warp.fail(code, lane, "NB-1",
-                     formatv("barrier {0} is used with {1} threads: the count is a multiple of 32{2}", id, count,
-                             count ? "" : " and not 0")
+                     formatv("barrier {0} is used with {1} threads and can never open: the CTA has {2}", id, count,
+                             warp.cta.warps.size() * numLanes)
                          .str());
   return std::nullopt;
 }
 
-void giveResult(Warp &warp, const Code &code, Mask mask, const NamedBarrier &barrier) {
+sem::NamedBarrierOutcome arriveAt(Warp &warp, const Code &code, Mask mask, uint32_t id, uint32_t count) {
+  sem::NamedBarrierCommand command;
+  command.id = id;
+  command.warp = warp.index;
+  command.lanes = mask;
+  command.count = count;
+  command.isRed = code.flags & (Popc | And | Or);
+  command.yes = command.isRed ? std::popcount(warp.pred(code.args[code.imm[2]]) & mask) : 0;
+  command.mark = code.line;
+  llvm::SmallVector<Mask, 32> alive = warp.cta.alive();
+  command.alive = alive;
+  return sem::stepNamedBarrier(id < warp.cta.named.size() ? warp.cta.named[id] : sem::NamedBarrierState(), command);
+}
+
+void giveResult(Warp &warp, const Code &code, Mask mask, const sem::NamedBarrierState &barrier) {
   if (code.flags & Popc)
     forLanes(mask, [&](unsigned l) { warp.set(code.args[0], l, barrier.result); });
   else if (code.flags & (And | Or)) {
@@ -109,15 +90,17 @@ void giveResult(Warp &warp, const Code &code, Mask mask, const NamedBarrier &bar
   }
 }
 
+Step opened(Warp &warp, const Code &code, Mask mask, uint32_t id) {
+  giveResult(warp, code, mask, warp.cta.named[id]);
+  if (warp.cluster.check)
+    warp.cluster.check->namedPassed(warp, mask, id);
+  return Step::Next;
+}
+
 Step bar(Warp &warp, const Code &code, Mask mask) {
   Wait &wait = warp.group().wait;
-  if (wait.what == Wait::Named && wait.arrived) {
-    NamedBarrier &barrier = warp.cta.named[wait.id];
-    if (barrier.generation == wait.generation)
-      return Step::Block;
-    giveResult(warp, code, mask, barrier);
-    return Step::Next;
-  }
+  if (wait.what == Wait::Named && wait.arrived)
+    return warp.cta.named[wait.id].generation == wait.generation ? Step::Block : opened(warp, code, mask, wait.id);
   if (code.flags & Aligned)
     if (auto step = warp.aligned(code, mask))
       return *step;
@@ -127,19 +110,17 @@ Step bar(Warp &warp, const Code &code, Mask mask) {
   auto count = hasCount ? static_cast<uint32_t>(warp.value(countArg, firstLane(mask))) : 0;
   if (auto step = checkNumbers(warp, code, mask, id, count, hasCount))
     return *step;
-  // Without a count: all threads of the CTA, rounded up to whole warps.
-  if (!hasCount || !count)
-    count = warp.cta.warps.size() * numLanes;
-  NamedBarrier &barrier = warp.cta.named[id];
-  uint64_t generation = barrier.generation;
-  if (Step step = arrive(warp, code, mask, barrier, id, count); step != Step::Next)
-    return step;
-  if (barrier.isRed) {
-    barrier.count += std::popcount(warp.pred(code.args[code.imm[2]]) & mask);
-    barrier.redThreads += std::popcount(mask);
-  }
-  tryOpen(warp.cta, barrier);
+  sem::NamedBarrierOutcome outcome = arriveAt(warp, code, mask, id, count);
+  if (outcome.broken)
+    return warp.fail(code, firstLane(mask), outcome.broken.rule, outcome.broken.text);
+  uint64_t generation = warp.cta.named[id].generation;
+  warp.cta.named[id] = outcome.state;
   ++warp.cluster.version;
+  if (Check *check = warp.cluster.check.get()) {
+    check->namedArrived(warp, mask, id, !(code.flags & Arrive));
+    if (outcome.opened)
+      check->namedOpened(warp.cta, id);
+  }
   if (code.flags & Arrive)
     return Step::Next;
   wait = Wait();
@@ -147,10 +128,7 @@ Step bar(Warp &warp, const Code &code, Mask mask) {
   wait.arrived = true;
   wait.id = id;
   wait.generation = generation;
-  if (barrier.generation == generation)
-    return Step::Block;
-  giveResult(warp, code, mask, barrier);
-  return Step::Next;
+  return outcome.opened ? opened(warp, code, mask, id) : Step::Block;
 }
 
 Exec barrierExec(Decoder &d, uint32_t flags, unsigned firstOperand) {
@@ -162,19 +140,21 @@ Exec barrierExec(Decoder &d, uint32_t flags, unsigned firstOperand) {
 
 // --- The barrier of a cluster
 
+/// `flags & Relaxed`: arrives without ordering memory.
 Step clusterArrive(Warp &warp, const Code &code, Mask mask) {
   if (code.flags & Aligned)
     if (auto step = warp.aligned(code, mask))
       return *step;
-  Mask &here = warp.cluster.arrived[warp.cta.rank][warp.index];
-  if (Mask twice = here & mask)
-    return warp.fail(code, firstLane(twice), "CL-1", "a thread arrives twice at the cluster barrier before it opens");
-  here |= mask;
-  Mask &waiting = warp.clusterPhase;
-  waiting = (waiting & ~mask) | (warp.cluster.generation & 1 ? mask : 0);
-  warp.clusterArrived |= mask;
-  ++warp.cluster.version;
-  warp.cluster.tryRelease();
+  Cluster &cluster = warp.cluster;
+  auto outcome = sem::stepClusterBarrier(cluster.barrier, {sem::ClusterBarrierCommand::arrive, warp.number(), mask});
+  if (outcome.broken)
+    return warp.fail(code, outcome.lane, outcome.broken.rule, outcome.broken.text);
+  ++cluster.version;
+  if (cluster.check) {
+    cluster.check->clusterArrived(warp, mask, code.flags & Relaxed);
+    if (outcome.opened)
+      cluster.check->clusterOpened();
+  }
   return Step::Next;
 }
 /// A thread waits for the phase in which it arrived.
@@ -182,17 +162,19 @@ Step clusterWait(Warp &warp, const Code &code, Mask mask) {
   if (code.flags & Aligned)
     if (auto step = warp.aligned(code, mask))
       return *step;
-  if (Mask never = mask & ~warp.clusterArrived)
-    return warp.fail(code, firstLane(never), "CL-2", "a thread waits at the cluster barrier without having arrived");
-  Mask now = warp.cluster.generation & 1 ? allLanes : 0;
-  if (mask & ~(now ^ warp.clusterPhase)) {
+  Cluster &cluster = warp.cluster;
+  auto outcome = sem::stepClusterBarrier(cluster.barrier, {sem::ClusterBarrierCommand::wait, warp.number(), mask});
+  if (outcome.broken)
+    return warp.fail(code, outcome.lane, outcome.broken.rule, outcome.broken.text);
+  if (outcome.blocked) {
     Wait &wait = warp.group().wait;
     wait = Wait();
     wait.what = Wait::ClusterBarrier;
-    wait.generation = warp.cluster.generation;
+    wait.generation = cluster.barrier.generation;
     return Step::Block;
   }
-  warp.clusterArrived &= ~mask;
+  if (cluster.check)
+    cluster.check->clusterPassed(warp, mask);
   return Step::Next;
 }
 
@@ -202,30 +184,24 @@ Step clusterWait(Warp &warp, const Code &code, Mask mask) {
 Step setMaxRegisters(Warp &warp, const Code &code, Mask mask) {
   if (auto step = warp.aligned(code, mask))
     return *step;
+  using Command = sem::RegisterPoolCommand;
   auto wanted = static_cast<uint32_t>(code.imm[0]);
-  unsigned lane = firstLane(mask);
-  if (wanted < 24 || wanted > 256 || wanted % 8)
-    return warp.fail(code, lane, "SR-1",
-                     formatv("`setmaxnreg` to {0}: a multiple of 8 from 24 to 256 is wanted", wanted).str());
-  uint32_t had = warp.registers;
-  if (!had) { // unknown at entry: no cap was set, and the instruction has no effect
-    return Step::Next;
-  }
-  if (code.flags ? wanted < had : wanted > had)
-    return warp.fail(
-        code, lane, "SR-3",
-        formatv("`setmaxnreg.{0}` to {1} registers, but the warp has {2}", code.flags ? "inc" : "dec", wanted, had)
-            .str());
-  int64_t more = (int64_t(wanted) - had) * numLanes;
-  if (more > warp.cta.freeRegisters) {
+  auto outcome =
+      sem::stepRegisterPool(warp.cta.registers, {code.flags ? Command::inc : Command::dec, warp.index, wanted, 0});
+  if (outcome.broken)
+    return warp.fail(code, firstLane(mask), outcome.broken.rule, outcome.broken.text);
+  if (outcome.blocked) {
     Wait &wait = warp.group().wait;
     wait = Wait();
     wait.what = Wait::Registers;
     wait.id = wanted;
     return Step::Block;
   }
-  warp.cta.freeRegisters -= more;
-  warp.registers = wanted;
+  if (outcome.ignored && warp.cluster.check)
+    warp.cluster.check->report(warp, code, firstLane(mask), "SR-6",
+                               "the kernel has no register cap at entry (.maxnreg, or .reqntid with .minnctapersm): "
+                               "`setmaxnreg` is ignored");
+  warp.cta.registers = outcome.state;
   ++warp.cluster.version;
   return Step::Next;
 }
@@ -234,34 +210,21 @@ Step setMaxRegisters(Warp &warp, const Code &code, Mask mask) {
 // --- What lives longer than an instruction
 
 void Cta::exited() {
-  for (NamedBarrier &barrier : named) {
-    if (!barrier.expected)
+  llvm::SmallVector<Mask, 32> lanes = alive();
+  for (auto [id, state] : llvm::enumerate(named)) {
+    if (!state.expected)
       continue;
-    for (auto [i, warp] : llvm::enumerate(warps))
-      if (!barrier.counted[i] && barrier.lanes[i] && warp->alive && !(warp->alive & ~barrier.lanes[i])) {
-        barrier.counted[i] = true;
-        barrier.arrived += numLanes;
-      }
-    tryOpen(*this, barrier);
+    sem::NamedBarrierCommand command;
+    command.op = sem::NamedBarrierCommand::exit;
+    command.alive = lanes;
+    auto outcome = sem::stepNamedBarrier(state, command);
+    state = outcome.state;
+    if (!outcome.opened)
+      continue;
+    ++cluster.version;
+    if (cluster.check)
+      cluster.check->namedOpened(*this, id);
   }
-}
-
-void Cluster::tryRelease() {
-  bool any = false;
-  for (auto &cta : ctas)
-    for (auto &warp : cta->warps) {
-      Mask here = arrived[cta->rank][warp->index];
-      if (warp->alive & ~here)
-        return;
-      any |= here != 0;
-    }
-  if (!any)
-    return;
-  for (auto &list : arrived)
-    for (Mask &mask : list)
-      mask = 0;
-  ++generation;
-  ++version;
 }
 
 Exec execBra(Decoder &) { return bra; }
@@ -284,6 +247,7 @@ Exec execBarrierArrive(Decoder &d) {
 }
 Exec execClusterArrive(Decoder &d) {
   d.flag("aligned", Aligned);
+  d.flag("relaxed", Relaxed);
   return clusterArrive;
 }
 Exec execClusterWait(Decoder &d) {
@@ -292,11 +256,16 @@ Exec execClusterWait(Decoder &d) {
 }
 Exec execMembar(Decoder &) { return fence; }
 Exec execFence(Decoder &) { return fence; }
-Exec execFenceProxyAlias(Decoder &) { return fence; }
-Exec execFenceProxyAsync(Decoder &) { return fence; }
-Exec execFenceTensormapRelease(Decoder &) { return fence; }
-Exec execFenceTensormapAcquire(Decoder &) { return fence; }
-Exec execFenceMbarrierInit(Decoder &) { return fence; }
+Exec execFenceProxyAlias(Decoder &) { return plainFence; }
+Exec execFenceProxyAsync(Decoder &d) {
+  bool shared = d.has("shared::cta") || d.has("shared::cluster"), global = d.has("global");
+  d.code->flags = (shared || !global ? Check::fenceShared : 0) | (global || !shared ? Check::fenceGlobal : 0) |
+                  (d.has("shared::cta") ? Check::fenceOwn : 0);
+  return proxyFence;
+}
+Exec execFenceTensormapRelease(Decoder &) { return plainFence; }
+Exec execFenceTensormapAcquire(Decoder &) { return plainFence; }
+Exec execFenceMbarrierInit(Decoder &) { return initFence; }
 Exec execGridDep(Decoder &) { return nothing; }
 Exec execSetMaxNReg(Decoder &d) {
   d.code->imm[0] = d.immediate(0);

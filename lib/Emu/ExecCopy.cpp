@@ -1,5 +1,6 @@
 // cp.async (PTX ISA 9.7.9.25.3) and bulk copies without tensor maps (9.7.9.25.4), st.async (9.7.9.12).
 #include "Banks.h"
+#include "Check.h"
 #include "Copies.h"
 #include "Lanes.h"
 #include "gemmc/Emu/TensorMap.h"
@@ -60,7 +61,9 @@ bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &
   sem::MbarrierCommand command;
   command.op = sem::MbarrierCommand::completeTx;
   command.tx = bytes;
-  return commandMbarrier(warp, code, lane, target.cta->shared.data() + target.mbarrier, command).has_value();
+  if (warp.cluster.check)
+    warp.cluster.check->delivered({warp, code, lane}, target);
+  return commandMbarrier(warp, code, lane, target.cta->shared.data() + target.mbarrier, command, false).has_value();
 }
 
 void issueBulk(Warp &warp, const Code &code, unsigned lane, bool inGroup, std::function<void()> read,
@@ -70,7 +73,8 @@ void issueBulk(Warp &warp, const Code &code, unsigned lane, bool inGroup, std::f
   op.issuer = &warp;
   op.lane = lane;
   op.inGroup = inGroup;
-  op.group = warp.async.bulkGroups[lane];
+  if (inGroup)
+    op.group = WarpAsync::step(warp.async.bulkGroups[lane], {sem::GroupsCommand::issue, 0}).group;
   op.readSource = std::move(read);
   op.land = std::move(land);
   warp.cluster.async.issue(std::move(op));
@@ -114,14 +118,20 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
           formatv("`cp.async` of {0} bytes from address {1:x}, which is not aligned to them", copy.bytes, address)
               .str());
     copy.srcBytes[l] = from;
-    copy.group[l] = warp.async.copyGroups[l];
+    copy.group[l] = WarpAsync::step(warp.async.copyGroups[l], {sem::GroupsCommand::issue, 0}).group;
     if (!copy.dst[l] || (from && !copy.src[l]))
       step = Step::Stop;
   });
   if (step == Step::Stop)
     return step;
   countConflicts(warp, Where::Shared, addresses, copy.bytes, mask);
+  if (warp.cluster.check) {
+    warp.cluster.check->copyIssued(warp, code, copy);
+    forLanes(mask, [&](unsigned l) { std::memset(copy.dst[l], 0xff, copy.bytes); }); // poison until it completes
+  }
   warp.async.copies.push_back(copy);
+  if (warp.cluster.schedule.eager())
+    warp.async.completeOneCopy(true);
   return Step::Next;
 }
 Exec cpAsyncExec(Decoder &d) {
@@ -133,16 +143,20 @@ Exec cpAsyncExec(Decoder &d) {
 
 Step cpCommit(Warp &warp, const Code &, Mask mask) {
   warp.async.commitCopies(mask);
+  if (warp.cluster.check)
+    warp.cluster.check->copiesCommitted(warp, mask);
+  return Step::Next;
+}
+Step waitFor(Warp &warp, Mask mask, sem::GroupsCommand command) {
+  warp.async.waitCopies(mask, command);
+  if (warp.cluster.check)
+    warp.cluster.check->copiesWaited(warp, mask);
   return Step::Next;
 }
 Step cpWait(Warp &warp, const Code &code, Mask mask) {
-  warp.async.waitCopies(mask, code.imm[0]);
-  return Step::Next;
+  return waitFor(warp, mask, {sem::GroupsCommand::wait, static_cast<uint32_t>(code.imm[0])});
 }
-Step cpWaitAll(Warp &warp, const Code &, Mask mask) {
-  warp.async.finishCopies(mask);
-  return Step::Next;
-}
+Step cpWaitAll(Warp &warp, const Code &, Mask mask) { return waitFor(warp, mask, {sem::GroupsCommand::waitAll, 0}); }
 
 /// The arrival comes when the copies that the thread has issued so far are complete; without `.noinc` (`flags`) it is
 /// one that the barrier did not expect, so it is made to.
@@ -166,8 +180,11 @@ Step cpArrive(Warp &warp, const Code &code, Mask mask) {
     sem::MbarrierCommand arrive;
     arrive.op = sem::MbarrierCommand::arrive;
     forLanes(mask, [&](unsigned l) {
-      if (!warp.cluster.failed)
-        commandMbarrier(warp, code, l, objects[l], arrive);
+      if (warp.cluster.failed)
+        return;
+      if (warp.cluster.check)
+        warp.cluster.check->copiesArrived(warp, l, serial, objects[l]);
+      commandMbarrier(warp, code, l, objects[l], arrive, false);
     });
   });
   return Step::Next;
@@ -194,6 +211,16 @@ std::function<void()> readInto(Buffer buffer, const std::byte *from) {
   return [buffer, from] { std::copy_n(from, buffer->size(), buffer->data()); };
 }
 
+/// Tells the check of a copy into shared memory; until it completes there is poison.
+void checkLoad(Warp &warp, const Code &code, unsigned lane, std::vector<BulkTarget> &targets, uint32_t bytes) {
+  for (BulkTarget &target : targets) {
+    Check::Agent agent = warp.cluster.check->loadAgent({warp, code, lane}, target);
+    warp.cluster.check->shared(agent, *target.cta, target.offset, bytes, true);
+    if (!code.imm[1])
+      std::memset(target.cta->shared.data() + target.offset, 0xff, bytes);
+  }
+}
+
 /// Operands: [dst], [src], size, [mbar], mask. `imm[0]`: the source is global (else shared::cta); `imm[1]`: a reduction
 /// plus 1.
 Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
@@ -210,6 +237,15 @@ Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
     if (!targets)
       return false;
     Buffer buffer = newBuffer(bytes);
+    if (Check *check = warp.cluster.check.get()) {
+      checkLoad(warp, code, l, *targets, bytes);
+      uint32_t offset = 0;
+      Check::Agent agent = check->loadAgent({warp, code, l}, targets->front());
+      if (Cta *cta = warp.cluster.ctaOf(from, offset))
+        check->shared(agent, *cta, offset, bytes, false);
+      else
+        check->global(agent, warp.address(code.args[1], l), bytes, false);
+    }
     issueBulk(warp, code, l, false, readInto(buffer, from), [&warp, &code, l, buffer, targets = *targets] {
       for (const BulkTarget &target : targets) {
         std::byte *to = target.cta->shared.data() + target.offset;
@@ -236,6 +272,14 @@ Step bulkStore(Warp &warp, const Code &code, Mask mask) {
     if (!from)
       return false;
     Buffer buffer = newBuffer(bytes);
+    if (Check *check = warp.cluster.check.get()) {
+      uint32_t offset = 0;
+      Check::Agent reads = check->storeAgent({warp, code, l}, true), writes = check->storeAgent({warp, code, l}, false);
+      if (Cta *cta = warp.cluster.ctaOf(from, offset))
+        check->shared(reads, *cta, offset, bytes, false);
+      writes.access.strong = code.imm[1] != 0; // reductions are atomic
+      check->global(writes, warp.address(code.args[0], l), bytes, true);
+    }
     issueBulk(warp, code, l, true, readInto(buffer, from), [&warp, &code, to, buffer] {
       if (!code.imm[1]) {
         std::copy(buffer->begin(), buffer->end(), to);
@@ -273,6 +317,8 @@ Step stAsync(Warp &warp, const Code &code, Mask mask) {
       uint64_t value = warp.value(from.kind == Arg::Vector ? warp.element(from, i) : from, l);
       std::memcpy(buffer->data() + i * code.bytes, &value, code.bytes);
     }
+    if (warp.cluster.check)
+      checkLoad(warp, code, l, *targets, bytes);
     issueBulk(warp, code, l, false, nullptr, [&warp, &code, l, buffer, target = targets->front()] {
       std::copy(buffer->begin(), buffer->end(), target.cta->shared.data() + target.offset);
       arriveBytes(warp, code, l, target, buffer->size());
@@ -282,13 +328,18 @@ Step stAsync(Warp &warp, const Code &code, Mask mask) {
 }
 
 Step bulkCommit(Warp &warp, const Code &, Mask mask) {
-  forLanes(mask, [&](unsigned l) { ++warp.async.bulkGroups[l]; });
+  forLanes(mask, [&](unsigned l) { WarpAsync::step(warp.async.bulkGroups[l], {sem::GroupsCommand::commit, 0}); });
   return Step::Next;
 }
 /// `imm[0]`: groups that may stay; `flags`: only their sources must have been read.
 Step bulkWait(Warp &warp, const Code &code, Mask mask) {
+  using Command = sem::GroupsCommand;
   forLanes(mask, [&](unsigned l) {
-    warp.cluster.async.waitGroups(warp, l, warp.async.bulkGroups[l], code.imm[0], code.flags);
+    Command command{code.flags ? Command::waitRead : Command::wait, static_cast<uint32_t>(code.imm[0])};
+    uint32_t due = WarpAsync::step(warp.async.bulkGroups[l], command).due;
+    warp.cluster.async.waitGroups(warp, l, due, code.flags);
+    if (warp.cluster.check)
+      warp.cluster.check->bulkWaited(warp, l, code.flags);
   });
   ++warp.cluster.version;
   return warp.cluster.failed ? Step::Stop : Step::Next;

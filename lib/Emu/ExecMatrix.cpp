@@ -1,5 +1,6 @@
 // ldmatrix, stmatrix, mma.sync, wmma (PTX ISA 9.7.14). Lane maps and arithmetic: `gemmc/Emu/MatrixMemory.h`, `Mma.h`.
 #include "Banks.h"
+#include "Check.h"
 #include "Lanes.h"
 #include "gemmc/Emu/MatrixMemory.h"
 #include "gemmc/Emu/Mma.h"
@@ -43,8 +44,9 @@ template <bool isLoad> Step matrices(Warp &warp, const Code &code, Mask mask) {
   unsigned count = code.imm[0];
   std::array<std::byte *, numLanes> rows{};
   std::array<uint32_t, numLanes> addresses{};
+  std::array<uint64_t, numLanes> whole{};
   for (unsigned l = 0; l < 8 * count; ++l) {
-    uint64_t address = warp.address(code.args[code.imm[1]], l);
+    uint64_t address = whole[l] = warp.address(code.args[code.imm[1]], l);
     addresses[l] = static_cast<uint32_t>(address);
     rows[l] = warp.memory(code.where, address, 16, 16, l, code);
     if (!rows[l])
@@ -52,6 +54,9 @@ template <bool isLoad> Step matrices(Warp &warp, const Code &code, Mask mask) {
   }
   for (unsigned m = 0; m < count; ++m)
     warp.cluster.stats.sharedBankConflicts += extraWavefronts(addresses.data() + 8 * m, 8, 16);
+  if (warp.cluster.check)
+    warp.cluster.check->generic(warp, code, count == 4 ? allLanes : (Mask(1) << 8 * count) - 1, whole.data(),
+                                code.where, 16, (isLoad ? Check::read : Check::write) | Check::collective);
   const Arg &vector = code.args[code.imm[2]];
   if constexpr (isLoad)
     sem::ldmatrix(count, code.flags, rows.data(), destinations(warp, vector).data());

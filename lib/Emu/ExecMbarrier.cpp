@@ -1,4 +1,5 @@
 // mbarriers (PTX ISA 9.7.13.15): addresses and lanes; what a command does to an object is `sem::stepMbarrier`.
+#include "Check.h"
 #include "Copies.h"
 #include "Lanes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -18,8 +19,9 @@ static uint64_t loadWord(const std::byte *at) {
 }
 
 std::optional<MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, unsigned lane, std::byte *at,
-                                               const MbarrierCommand &command) {
-  MbarrierOutcome outcome = sem::stepMbarrier(loadWord(at), command);
+                                               const MbarrierCommand &command, bool byThread) {
+  uint64_t before = loadWord(at);
+  MbarrierOutcome outcome = sem::stepMbarrier(before, command);
   if (outcome.broken) {
     warp.fail(code, lane, outcome.broken.rule, outcome.broken.text);
     return std::nullopt;
@@ -27,6 +29,11 @@ std::optional<MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, uns
   if (command.op != MbarrierCommand::testToken && command.op != MbarrierCommand::testParity) {
     std::memcpy(at, &outcome.word, 8);
     ++warp.cluster.version;
+  }
+  if (Check *check = warp.cluster.check.get()) {
+    uint32_t offset = 0;
+    if (Cta *cta = warp.cluster.ctaOf(at, offset))
+      check->mbarrier({warp, code, lane}, *cta, offset, command, before, outcome, byThread);
   }
   return outcome;
 }
@@ -125,6 +132,30 @@ void noteWait(Warp &warp, const Code &code, Mask mask) {
   wait.phase = static_cast<uint32_t>(warp.value(code.args[2], lane));
 }
 
+/// Calls `visit(lanes, object)` for lanes that name the same mbarrier.
+template <typename Visit> void forEachObject(Warp &warp, const Code &code, Mask mask, Visit visit) {
+  while (mask) {
+    uint64_t address = warp.address(code.args[1], firstLane(mask));
+    Mask lanes = 0;
+    forLanes(mask, [&](unsigned l) { lanes |= warp.address(code.args[1], l) == address ? laneBits[l] : 0; });
+    if (std::byte *at = objectAt(warp, code, code.args[1], firstLane(mask)))
+      visit(lanes, at);
+    mask &= ~lanes;
+  }
+}
+
+/// What a check adds: the first try_wait that finds its phase incomplete says False at once, as the hardware may after
+/// a time, and one that finds it complete may say False too.
+bool saysFalse(Warp &warp, const Code &code, Mask passed) {
+  Group &group = warp.group();
+  if (!warp.cluster.check || !(code.flags & Try) || group.triedPc == group.pc)
+    return false;
+  if (passed && !warp.cluster.schedule.spuriousFailure())
+    return false;
+  group.triedPc = group.pc;
+  return true;
+}
+
 /// try_wait blocks while no lane can pass. test_wait does not, so a loop around it spins: when nothing has happened in
 /// the cluster since the same test failed before, it waits as well, or a deadlock would never be seen.
 Step test(Warp &warp, const Code &code, Mask mask) {
@@ -132,12 +163,24 @@ Step test(Warp &warp, const Code &code, Mask mask) {
   if (!passed)
     return Step::Stop;
   Group &group = warp.group();
+  if (saysFalse(warp, code, *passed)) {
+    warp.setPred(code.args[0], 0, mask);
+    return Step::Yield;
+  }
   bool spinning = group.spinPc == group.pc && group.spinVersion == warp.cluster.version;
   if (!*passed && (code.flags & Try || spinning)) {
     noteWait(warp, code, mask);
     return Step::Block;
   }
   warp.setPred(code.args[0], *passed, mask);
+  if (*passed && warp.cluster.check) {
+    group.triedPc = ~0u;
+    forEachObject(warp, code, *passed, [&](Mask lanes, std::byte *at) {
+      uint32_t offset = 0;
+      if (Cta *cta = warp.cluster.ctaOf(at, offset))
+        warp.cluster.check->mbarrierPassed(warp, code, lanes, *cta, offset);
+    });
+  }
   if (*passed == mask)
     return Step::Next;
   group.spinPc = group.pc;

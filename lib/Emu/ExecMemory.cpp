@@ -1,5 +1,6 @@
 // Loads, stores and atomics (PTX ISA 9.7.9.8 to 9.7.9.12, 9.7.13.5 to 9.7.13.7).
 #include "Banks.h"
+#include "Check.h"
 #include "Formats.h"
 #include "Lanes.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -17,7 +18,7 @@ const Arg &elementOf(const Warp &warp, const Arg &arg, unsigned index) {
 }
 
 /// Addresses of an access, checked; false after a finding.
-bool locate(Warp &warp, const Code &code, const Arg &arg, unsigned bytes, Mask mask, std::byte **to) {
+bool locate(Warp &warp, const Code &code, const Arg &arg, unsigned bytes, Mask mask, std::byte **to, unsigned use) {
   bool good = true;
   std::array<uint64_t, numLanes> addresses;
   forLanes(mask, [&](unsigned l) {
@@ -27,9 +28,13 @@ bool locate(Warp &warp, const Code &code, const Arg &arg, unsigned bytes, Mask m
     to[l] = warp.memory(code.where, addresses[l], bytes, bytes, l, code);
     good = to[l] != nullptr;
   });
-  if (good)
-    countConflicts(warp, code.where, addresses, bytes, mask);
-  return good;
+  if (!good)
+    return false;
+  countConflicts(warp, code.where, addresses, bytes, mask);
+  if (warp.cluster.check)
+    warp.cluster.check->generic(warp, code, mask, addresses.data(), code.where, bytes,
+                                use | (code.flags & Ordered ? Check::strong : 0));
+  return true;
 }
 
 void loadLane(Warp &warp, const Code &code, const Arg &to, unsigned lane, const std::byte *from) {
@@ -72,7 +77,7 @@ Step load(Warp &warp, const Code &code, Mask mask) {
   std::byte *from[numLanes];
   if (code.flags & Ordered)
     std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!locate(warp, code, code.args[1], code.bytes * count, mask, from))
+  if (!locate(warp, code, code.args[1], code.bytes * count, mask, from, Check::read))
     return Step::Stop;
   for (unsigned i = 0; i < count; ++i) {
     const Arg &element = elementOf(warp, to, i);
@@ -93,7 +98,7 @@ Step store(Warp &warp, const Code &code, Mask mask) {
   std::byte *to[numLanes];
   if (code.flags & Ordered)
     std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!locate(warp, code, code.args[0], code.bytes * count, mask, to))
+  if (!locate(warp, code, code.args[0], code.bytes * count, mask, to, Check::write))
     return Step::Stop;
   for (unsigned i = 0; i < count; ++i) {
     const Arg &element = elementOf(warp, from, i);
@@ -203,6 +208,14 @@ std::optional<unsigned> atomicOpOf(llvm::StringRef name) {
 }
 
 namespace {
+void checkAtomic(Warp &warp, const Code &code, unsigned lane, uint64_t address, unsigned bytes) {
+  std::array<uint64_t, numLanes> addresses{};
+  addresses[lane] = address;
+  if (warp.cluster.check)
+    warp.cluster.check->generic(warp, code, laneBits[lane], addresses.data(), code.where, bytes,
+                                Check::read | Check::write | Check::strong);
+}
+
 /// Operands: [d,] [a], b; `imm[1]`: index of the address.
 Step atomic(Warp &warp, const Code &code, Mask mask) {
   const Arg &address = code.args[code.imm[1]], &operand = code.args[code.imm[1] + 1];
@@ -216,6 +229,7 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
       step = Step::Stop;
       return;
     }
+    checkAtomic(warp, code, l, warp.address(address, l), code.bytes * count);
     std::lock_guard lock(warp.cluster.launch.lockOf(at));
     for (unsigned i = 0; i < count; ++i) {
       uint64_t old = 0;
@@ -246,6 +260,7 @@ Step compareAndSwap(Warp &warp, const Code &code, Mask mask) {
       step = Step::Stop;
       return;
     }
+    checkAtomic(warp, code, l, warp.address(code.args[1], l), code.bytes);
     std::lock_guard lock(warp.cluster.launch.lockOf(at));
     uint64_t old = wordAt(at, code.bytes), replacement = warp.value(code.args[3], l);
     if (old == warp.value(code.args[2], l))

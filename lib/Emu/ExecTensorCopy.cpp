@@ -1,8 +1,10 @@
 // Bulk copies through tensor maps (PTX ISA 9.7.9.27.1). Boxes, swizzles and bounds: `gemmc/Emu/TensorMap.h`.
+#include "Check.h"
 #include "Copies.h"
 #include "Lanes.h"
 #include "gemmc/Emu/TensorMap.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cstring>
 
 using llvm::formatv;
 
@@ -95,6 +97,23 @@ void writeShared(Warp &warp, const Code &code, unsigned lane, const Access &acce
   });
 }
 
+/// Tells the check of the pieces; until the load completes there is poison.
+bool checkLoad(Warp &warp, const Code &code, unsigned lane, const Access &access, std::vector<BulkTarget> &targets) {
+  Check &check = *warp.cluster.check;
+  for (BulkTarget &target : targets) {
+    Check::Agent agent = check.loadAgent({warp, code, lane}, target);
+    sem::forEachPiece(access.map, access.coords, target.offset, [&](const sem::TmaPiece &piece) {
+      if (!inShared(warp, code, lane, *target.cta, piece))
+        return;
+      check.shared(agent, *target.cta, piece.shared, piece.bytes, true);
+      std::memset(target.cta->shared.data() + piece.shared, 0xff, piece.bytes);
+      if (piece.inside && target.cta == targets.front().cta)
+        check.global(agent, piece.global, piece.bytes, false);
+    });
+  }
+  return !warp.cluster.failed;
+}
+
 /// Operands: [dst], [map, {c}], [mbar], mask.
 bool loadOne(Warp &warp, const Code &code, unsigned l) {
   std::shared_ptr<Access> access = readAccess(warp, code, 1, l);
@@ -109,6 +128,8 @@ bool loadOne(Warp &warp, const Code &code, unsigned l) {
     return false;
   access->shared = targets->front().offset;
   if (!checkRules(warp, code, l, *access, sem::TmaAccess::load))
+    return false;
+  if (warp.cluster.check && !checkLoad(warp, code, l, *access, *targets))
     return false;
   issueBulk(
       warp, code, l, false, [&warp, &code, l, access] { readGlobal(warp, code, l, *access); },
@@ -159,6 +180,18 @@ bool canReduce(Warp &warp, const Code &code, unsigned lane, const Access &access
   return false;
 }
 
+void checkStore(Warp &warp, const Code &code, unsigned lane, const Access &access) {
+  Check &check = *warp.cluster.check;
+  Check::Agent reads = check.storeAgent({warp, code, lane}, true), writes = check.storeAgent({warp, code, lane}, false);
+  writes.access.strong = code.imm[1] != 0; // reductions are atomic
+  sem::forEachPiece(access.map, access.coords, access.shared, [&](const sem::TmaPiece &piece) {
+    if (!piece.inside || piece.shared + piece.bytes > warp.cta.shared.size())
+      return;
+    check.shared(reads, warp.cta, piece.shared, piece.bytes, false);
+    check.global(writes, piece.global, piece.bytes, true);
+  });
+}
+
 /// Operands: [map, {c}], [src].
 bool storeOne(Warp &warp, const Code &code, unsigned l) {
   std::shared_ptr<Access> access = readAccess(warp, code, 0, l);
@@ -170,6 +203,8 @@ bool storeOne(Warp &warp, const Code &code, unsigned l) {
   access->shared = from->offset;
   if (!checkRules(warp, code, l, *access, sem::TmaAccess::store))
     return false;
+  if (warp.cluster.check)
+    checkStore(warp, code, l, *access);
   issueBulk(
       warp, code, l, true, [&warp, &code, l, access] { readShared(warp, code, l, *access); },
       [&warp, &code, l, access] {

@@ -1,4 +1,5 @@
 // Exchange between the lanes of a warp (PTX ISA 9.7.9.6, 9.7.13.9 to 9.7.13.14).
+#include "Check.h"
 #include "Lanes.h"
 
 namespace gemmc::emu {
@@ -133,10 +134,10 @@ Step activemask(Warp &warp, const Code &code, Mask mask) {
   return Step::Next;
 }
 
-/// Operands: d, p, mask. Which lane is elected is not specified; this is the lowest.
+/// Operands: d, p, mask. Which lane is elected is not specified (the hardware always elects the same one of a mask).
 Step elect(Warp &warp, const Code &code, Mask mask) {
   return together(warp, code, mask, 2, [&](Mask lanes) {
-    unsigned leader = firstLane(lanes);
+    unsigned leader = warp.elected(lanes);
     if (code.args[0].kind != Arg::None)
       forLanes(lanes, [&](unsigned l) { warp.set(code.args[0], l, leader); });
     warp.setPred(code.args[1], laneBits[leader], lanes);
@@ -163,6 +164,8 @@ Step warpSync(Warp &warp, const Code &code, Mask mask) {
   if (wait.lanes & warp.alive & ~warp.warpSyncArrived)
     return Step::Block;
   warp.warpSyncArrived &= ~wait.lanes;
+  if (warp.cluster.check)
+    warp.cluster.check->warpSync(warp, wait.lanes & warp.alive);
   return Step::Next;
 }
 } // namespace

@@ -1,7 +1,9 @@
 // wgmma (PTX ISA 9.7.15). Descriptors, operands and arithmetic: `gemmc/Emu/Wgmma.h`.
 //
-// Each warp of a warpgroup computes its own 16 rows. An instruction is noted when it is issued and executes when the
-// warp waits for its group: shared memory and the A registers are read then, as late as the machine may.
+// Each warp of a warpgroup computes its own 16 rows. An operation is noted when the first warp issues it and executes,
+// for all four, when one of them waits for its group: shared memory and the A registers are read then, as late as the
+// machine may (or, in the eager schedule, when the last of the four has issued it).
+#include "Check.h"
 #include "Lanes.h"
 #include "gemmc/Emu/Wgmma.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -36,27 +38,7 @@ std::optional<uint64_t> uniformDescriptor(Warp &warp, const Code &code, const Ar
   return descriptor;
 }
 
-/// Operands: {d}, adesc or {a}, bdesc, scaled...
-Step issue(Warp &warp, const Code &code, Mask mask) {
-  if (auto wait = warpgroupReady(warp, code, mask))
-    return *wait;
-  PendingWgmma pending;
-  pending.code = &code;
-  pending.group = warp.async.wgmmaGroups;
-  pending.accumulate = warp.pred(code.args[3]) & 1;
-  if (code.args[1].kind == Arg::Value) {
-    auto descriptor = uniformDescriptor(warp, code, code.args[1]);
-    if (!descriptor)
-      return Step::Stop;
-    pending.descA = *descriptor;
-  }
-  auto descriptor = uniformDescriptor(warp, code, code.args[2]);
-  if (!descriptor)
-    return Step::Stop;
-  pending.descB = *descriptor;
-  warp.async.wgmmas.push_back(pending);
-  return Step::Next;
-}
+Warpgroup &warpgroupOf(Warp &warp) { return warp.cta.warpgroups[warp.index / 4]; }
 
 sem::Broken gather(Warp &warp, const sem::WgmmaForm &form, bool isB, uint64_t bits, sem::WgmmaOperand &operand) {
   sem::WgmmaDescriptor descriptor;
@@ -66,55 +48,122 @@ sem::Broken gather(Warp &warp, const sem::WgmmaForm &form, bool isB, uint64_t bi
   return sem::gatherShared(form, isB, descriptor, first, lines, warp.cta.shared, operand);
 }
 
-bool execute(Warp &warp, const PendingWgmma &pending) {
-  static thread_local sem::WgmmaOperand a, b; // large: kept from call to call
-  const Code &code = *pending.code;
+bool refuse(Warp &warp, const Code &code, const sem::Broken &broken) {
+  if (!broken)
+    return false;
+  if (llvm::StringRef(broken.rule) == "unmodelled")
+    warp.incomplete(code, 0, broken.rule, broken.text);
+  else
+    warp.fail(code, 0, broken.rule, broken.text);
+  return true;
+}
+
+/// One warp's 16 rows.
+bool executeShare(Warp &warp, const WgmmaOp &op, const sem::WgmmaOperand &b) {
+  static thread_local sem::WgmmaOperand a; // large: kept from call to call
+  const Code &code = *op.code;
   const sem::WgmmaForm &form = warp.program.wgmmaForms[code.imm[0]];
-  sem::Broken broken;
   if (code.args[1].kind == Arg::Vector) {
     const uint32_t *regs[4];
     for (unsigned i = 0; i < 4; ++i)
       regs[i] = warp.read<uint32_t>(warp.element(code.args[1], i));
     sem::gatherRegisters(form, regs, a);
-  } else
-    broken = gather(warp, form, false, pending.descA, a);
-  if (!broken)
-    broken = gather(warp, form, true, pending.descB, b);
-  if (broken) {
-    if (llvm::StringRef(broken.rule) == "unmodelled")
-      warp.incomplete(code, 0, broken.rule, broken.text);
-    else
-      warp.fail(code, 0, broken.rule, broken.text);
+  } else if (refuse(warp, code, gather(warp, form, false, op.descA, a)))
     return false;
-  }
   llvm::SmallVector<uint32_t *, 128> d;
   for (unsigned i = 0; i < code.args[0].count; ++i)
     d.push_back(warp.write<uint32_t>(warp.element(code.args[0], i)));
-  sem::wgmma(form, a, b, pending.accumulate, d.data());
+  sem::wgmma(form, a, b, op.accumulate, d.data());
   return true;
+}
+
+/// The four warps read the same B.
+bool execute(Warp &warp, WgmmaOp &op) {
+  static thread_local sem::WgmmaOperand b;
+  const sem::WgmmaForm &form = warp.program.wgmmaForms[op.code->imm[0]];
+  if (op.executed)
+    return true;
+  op.executed = true;
+  if (refuse(warp, *op.code, gather(warp, form, true, op.descB, b)))
+    return false;
+  for (unsigned i = warp.index & ~3u; i <= (warp.index | 3u); ++i)
+    if (!executeShare(*warp.cta.warps[i], op, b))
+      return false;
+  return true;
+}
+
+/// What the four warps must agree on.
+uint64_t keyOf(const WgmmaOp &op) {
+  uint64_t key = 0xcbf29ce484222325;
+  for (uint64_t part : {uint64_t(reinterpret_cast<uintptr_t>(op.code)), op.descA, op.descB, uint64_t(op.accumulate)})
+    key = (key ^ part) * 0x9e3779b97f4a7c15;
+  return key;
+}
+
+/// Operands: {d}, adesc or {a}, bdesc, scaled...
+Step issue(Warp &warp, const Code &code, Mask mask) {
+  if (auto wait = warpgroupReady(warp, code, mask))
+    return *wait;
+  WgmmaOp op;
+  op.code = &code;
+  op.accumulate = warp.pred(code.args[3]) & 1;
+  if (code.args[1].kind == Arg::Value) {
+    auto descriptor = uniformDescriptor(warp, code, code.args[1]);
+    if (!descriptor)
+      return Step::Stop;
+    op.descA = *descriptor;
+  }
+  auto descriptor = uniformDescriptor(warp, code, code.args[2]);
+  if (!descriptor)
+    return Step::Stop;
+  op.descB = *descriptor;
+  Warpgroup &group = warpgroupOf(warp);
+  auto outcome = sem::stepWarpgroup(group.state, {sem::WarpgroupCommand::issue, warp.index % 4, keyOf(op), 0});
+  if (outcome.broken)
+    return warp.fail(code, 0, outcome.broken.rule, outcome.broken.text);
+  if (outcome.operation - group.state.first == group.ops.size())
+    group.ops.push_back(op);
+  if (warp.cluster.check)
+    warp.cluster.check->wgmmaIssued(warp, code, op.descA, op.descB);
+  if (outcome.complete && warp.cluster.schedule.eager() &&
+      !execute(warp, group.ops[outcome.operation - group.state.first]))
+    return Step::Stop;
+  return Step::Next;
 }
 
 /// `fence` orders registers, which the emulator reads late and writes late: nothing to do.
 Step fence(Warp &warp, const Code &code, Mask mask) {
-  auto wait = warpgroupReady(warp, code, mask);
-  return wait ? *wait : Step::Next;
+  if (auto wait = warpgroupReady(warp, code, mask))
+    return *wait;
+  if (warp.cluster.check)
+    warp.cluster.check->wgmmaFence(warp);
+  return Step::Next;
 }
 Step commit(Warp &warp, const Code &code, Mask mask) {
   if (auto wait = warpgroupReady(warp, code, mask))
     return *wait;
-  ++warp.async.wgmmaGroups;
+  sem::stepWarpgroup(warpgroupOf(warp).state, {sem::WarpgroupCommand::commit, warp.index % 4, 0, 0});
+  ++warp.cluster.version;
   return Step::Next;
 }
 Step wait(Warp &warp, const Code &code, Mask mask) {
   if (auto wait = warpgroupReady(warp, code, mask))
     return *wait;
-  auto &list = warp.async.wgmmas;
-  auto keep = static_cast<uint32_t>(code.imm[0]);
-  size_t done = 0;
-  while (done < list.size() && list[done].group + keep < warp.async.wgmmaGroups)
-    if (!execute(warp, list[done++]))
+  Warpgroup &group = warpgroupOf(warp);
+  uint32_t first = group.state.first;
+  auto outcome = sem::stepWarpgroup(
+      group.state, {sem::WarpgroupCommand::wait, warp.index % 4, 0, static_cast<uint32_t>(code.imm[0])});
+  if (outcome.blocked) {
+    warp.group().wait = Wait();
+    warp.group().wait.what = Wait::Warpgroup;
+    return Step::Block;
+  }
+  for (uint32_t i = first; i < outcome.due; ++i)
+    if (!execute(warp, group.ops[i - first]))
       return Step::Stop;
-  list.erase(list.begin(), list.begin() + done);
+  group.ops.erase(group.ops.begin(), group.ops.begin() + (group.state.first - first));
+  if (warp.cluster.check)
+    warp.cluster.check->wgmmaWaited(warp, outcome.groups);
   return Step::Next;
 }
 

@@ -1,4 +1,4 @@
-#include "Machine.h"
+#include "Check.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <thread>
@@ -95,13 +95,27 @@ Result DecodedKernel::launch(const LaunchParams &params, Memory &memory, const O
 }
 } // namespace
 
+StringRef nameOf(Verdict verdict) {
+  constexpr StringRef names[] = {"clean", "error", "incomplete", "review"};
+  return names[static_cast<unsigned>(verdict)];
+}
+Verdict worse(Verdict a, Verdict b) {
+  auto rank = [](Verdict v) {
+    return v == Verdict::clean ? 0 : v == Verdict::review ? 1 : v == Verdict::error ? 3 : 2;
+  };
+  return rank(a) >= rank(b) ? a : b;
+}
+StringRef nameOf(ScheduleKind kind) {
+  constexpr StringRef names[] = {"lazy", "eager", "reversed", "random"};
+  return names[static_cast<unsigned>(kind)];
+}
+
 Launch::Launch(const Program &program, const LaunchParams &params, Memory &memory, const Options &options)
     : program(program), params(params), memory(memory), options(options) {}
 
 void Launch::report(Finding finding) {
   std::lock_guard lock(mutex);
-  if (finding.verdict == Verdict::error || result.verdict == Verdict::clean)
-    result.verdict = finding.verdict;
+  result.verdict = worse(result.verdict, finding.verdict);
   if (result.findings.size() < maxFindings)
     result.findings.push_back(std::move(finding));
   if (result.findings.size() == maxFindings)

@@ -6,21 +6,28 @@
 #pragma once
 #include "AsyncQueue.h"
 #include "Program.h"
+#include "Schedule.h"
+#include "gemmc/Emu/ClusterBarrier.h"
 #include "gemmc/Emu/Emulator.h"
+#include "gemmc/Emu/NamedBarrier.h"
+#include "gemmc/Emu/RegisterPool.h"
+#include "gemmc/Emu/Warpgroup.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
 #include <atomic>
+#include <map>
 #include <mutex>
 
 namespace gemmc::emu {
 
+class Check;
 class Cluster;
 class Cta;
 
 /// What a group of lanes waits for; words for the deadlock report come from here.
 struct Wait {
-  enum What : uint8_t { None, Converge, Named, WarpSync, Mbarrier, ClusterBarrier, Registers };
+  enum What : uint8_t { None, Converge, Named, WarpSync, Mbarrier, ClusterBarrier, Registers, Warpgroup };
   What what = None;
   bool arrived = false;    ///< The arrival has happened: the group must not be merged with one that has yet to arrive.
   uint32_t id = 0;         ///< Named: the barrier. Registers: how many are wanted for a thread.
@@ -36,6 +43,7 @@ struct Group {
   Mask mask = 0;
   bool stuck = false; ///< Tried in this turn and blocked.
   Wait wait;
+  uint32_t triedPc = ~0u;              ///< A try_wait that said False without having blocked.
   uint32_t spinPc = ~0u;               ///< Where a test last failed, and
   uint64_t spinVersion = ~uint64_t(0); ///< the cluster's `version` then.
 };
@@ -92,9 +100,15 @@ public:
   WarpAsync async;
   std::vector<std::byte> local; ///< One lane after the other.
   Mask warpSyncArrived = 0;
-  Mask clusterArrived = 0; ///< Lanes that have arrived at the cluster barrier and not yet waited,
-  Mask clusterPhase = 0;   ///< and the parity of the barrier's generation when they did.
-  uint32_t registers = 0;  ///< Per thread, as `setmaxnreg` sees it; 0 = never set.
+  /// The lane that `elect.sync` chooses: always the same one of a mask.
+  unsigned elected(Mask lanes) {
+    auto [entry, fresh] = leaders.try_emplace(lanes, 0);
+    if (fresh)
+      entry->second = electAny(lanes);
+    return entry->second;
+  }
+  /// Number of the warp in the cluster.
+  unsigned number() const;
 
 private:
   friend struct WarpTestAccess;
@@ -103,6 +117,8 @@ private:
   std::byte *quickMemory(Where where, uint64_t address, uint64_t bytes, unsigned align);
   std::byte *anyMemory(Where where, uint64_t address, uint64_t bytes, unsigned align, unsigned lane, const Code &code);
   void fillSpecials();
+  unsigned electAny(Mask lanes);
+  std::map<Mask, unsigned> leaders;
   const Row *constants;
   Row *rows;
   const Arg *args;
@@ -114,19 +130,16 @@ public:
   Mask *predFile() { return preds.data(); }
 };
 
-/// A named barrier of a CTA (PTX ISA 9.7.13.1).
-struct NamedBarrier {
-  uint64_t generation = 0;
-  uint32_t expected = 0; ///< Threads; 0 = idle.
-  bool whole = false;    ///< Without a count: all threads of the CTA.
-  uint32_t arrived = 0;  ///< Threads, whole warps.
-  uint32_t line = 0;     ///< Of the first arrival.
-  bool isRed = false;
-  llvm::SmallVector<Mask, 8> lanes; ///< By warp: lanes that have arrived.
-  llvm::SmallVector<bool, 8> counted;
-  uint32_t count = 0; ///< Red: threads whose predicate is true, so far.
-  uint32_t redThreads = 0;
-  uint32_t result = 0, resultThreads = 0; ///< Of the last generation.
+/// A wgmma as the four warps of a warpgroup have issued it.
+struct WgmmaOp {
+  const Code *code = nullptr;
+  uint64_t descA = 0, descB = 0;
+  bool accumulate = true;
+  bool executed = false;
+};
+struct Warpgroup {
+  sem::WarpgroupState state;
+  std::deque<WgmmaOp> ops; ///< From `state.first` on.
 };
 
 class Cta {
@@ -138,10 +151,13 @@ public:
   const std::array<uint32_t, 3> id;
   std::vector<std::byte> shared; ///< By offset: the first `sharedBase` bytes are not used.
   std::vector<std::unique_ptr<Warp>> warps;
-  std::array<NamedBarrier, 16> named;
+  std::array<sem::NamedBarrierState, 16> named;
+  std::vector<Warpgroup> warpgroups;
+  sem::RegisterPoolState registers;
 
   uint32_t numThreads = 0;
-  int64_t freeRegisters = 0; ///< Given up by `setmaxnreg.dec`.
+  /// By warp: lanes that live.
+  llvm::SmallVector<Mask, 32> alive() const;
   bool done() const;
   /// Lanes of a warp have exited: barriers that wait only for them open.
   void exited();
@@ -181,7 +197,11 @@ private:
 class Cluster {
 public:
   Cluster(Launch &launch, std::array<uint32_t, 3> id);
+  ~Cluster();
   void run();
+  /// A finding at `pc` of `warp`; the run goes on.
+  void note(Verdict verdict, llvm::StringRef rule, const llvm::Twine &message, const Warp &warp, const Code &code,
+            unsigned lane);
 
   Launch &launch;
   const Program &program;
@@ -196,18 +216,24 @@ public:
   /// Global memory, with the allocations used last kept at hand.
   std::byte *global(uint64_t address, uint64_t bytes);
 
-  // Cluster barrier (9.7.13.3).
-  uint64_t generation = 0;
-  llvm::SmallVector<llvm::SmallVector<Mask, 8>, 2> arrived; ///< By CTA and warp.
-  void tryRelease();
+  sem::ClusterBarrierState barrier; ///< Of the cluster.
+  unsigned warpsPerCta = 0;
+  Schedule schedule;
+  std::unique_ptr<Check> check; ///< Null: nobody looks for races.
+  /// The CTA whose shared memory holds `at`, and the offset in its window; nullptr when none does.
+  Cta *ctaOf(const std::byte *at, uint32_t &offset);
 
 private:
+  bool runWarps(bool &alive);
   void reportDeadlock();
   void reportLimit(const Warp &warp);
   std::byte *findGlobal(uint64_t address, uint64_t bytes);
   std::array<Memory::Span, 4> spans;
   unsigned nextSpan = 0;
 };
+
+inline unsigned Warp::electAny(Mask lanes) { return cluster.schedule.elect(lanes); }
+inline unsigned Warp::number() const { return cta.rank * cluster.warpsPerCta + index; }
 
 inline std::byte *Cluster::global(uint64_t address, uint64_t bytes) {
   for (const Memory::Span &span : spans)

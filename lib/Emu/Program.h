@@ -122,6 +122,14 @@ struct Program {
   std::vector<std::byte> moduleBytes; ///< Initial image of `.global` and `.const` variables at `window::module`.
   uint64_t constBytes = 0;            ///< The first of them are constants.
 
+  /// Warps with a job of their own, from comments like `// producer: warps 0 to 3`.
+  struct Role {
+    std::string name;
+    unsigned first = 0, last = 0;
+  };
+  std::vector<Role> roles;
+
+  std::string roleOf(unsigned warp) const;
   const Place *place(llvm::StringRef name) const;
 };
 

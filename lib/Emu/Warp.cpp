@@ -1,3 +1,4 @@
+#include "Check.h"
 #include "Lanes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -31,7 +32,7 @@ Warp::Warp(Cta &cta, unsigned index, Mask existing)
   groups.emplace_back();
   groups.back().mask = existing;
   fillSpecials();
-  registers = registersAtEntry(program.function);
+  cta.registers.held[index] = registersAtEntry(program.function);
 }
 
 // --- Special registers
@@ -129,14 +130,7 @@ void Warp::set(const Arg &arg, unsigned lane, uint64_t value) {
 }
 
 static Step report(Warp &warp, Verdict verdict, const Code &code, unsigned lane, StringRef rule, const Twine &message) {
-  Finding finding;
-  finding.verdict = verdict;
-  finding.code = rule.str();
-  finding.message = message.str();
-  finding.line = code.line;
-  finding.cta = warp.cta.id;
-  finding.thread = warp.thread(lane);
-  warp.cluster.launch.report(std::move(finding));
+  warp.cluster.note(verdict, rule, message, warp, code, lane);
   warp.cluster.failed = true;
   return Step::Stop;
 }
@@ -275,17 +269,27 @@ Step Warp::branch(Mask taken, uint32_t target) {
 }
 
 Step Warp::exit(Mask mask) {
+  if (cluster.check)
+    cluster.check->exit(*this, mask);
   alive &= ~mask;
   async.finishCopies(mask);
   forLanes(mask, [&](unsigned l) { cluster.async.finish(*this, l); });
   Group &here = group();
+  uint32_t pc = here.pc;
   here.mask &= ~mask;
   ++here.pc;
   if (!here.mask)
     groups.erase(groups.begin() + current);
   ++cluster.version;
   cta.exited();
-  cluster.tryRelease();
+  if (sem::stepClusterBarrier(cluster.barrier, {sem::ClusterBarrierCommand::exit, number(), mask}).opened &&
+      cluster.check)
+    cluster.check->clusterOpened();
+  if (!alive)
+    if (sem::Broken broken =
+            sem::stepRegisterPool(cta.registers, {sem::RegisterPoolCommand::exit, index, 0, unsigned(cta.warps.size())})
+                .broken)
+      return fail(program.code[pc], firstLane(mask), broken.rule, broken.text);
   return Step::Regroup;
 }
 
@@ -319,6 +323,7 @@ bool Warp::run(uint64_t budget) {
     group.stuck = false;
   bool progress = false;
   const Code *const code = program.code.data();
+  Check *const check = cluster.check.get();
   while (Group *chosen = choose()) {
     uint32_t limit = ~0u; // where it meets, or passes, another group
     for (Group &other : groups)
@@ -334,6 +339,8 @@ bool Warp::run(uint64_t budget) {
       Step step = Step::Next;
       if (mask) {
         groups[current].pc = pc;
+        if (check)
+          check->registers(*this, here);
         step = here.run(*this, here, mask);
       }
       switch (step) {

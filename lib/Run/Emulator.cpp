@@ -30,14 +30,14 @@ constexpr int64_t manySms = int64_t(1) << 30;
 
 class Emulator final : public Executor {
 public:
-  explicit Emulator(unsigned threads)
-      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())) {}
+  Emulator(unsigned threads, const emu::CheckOptions &check, int64_t numSms)
+      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())), check(check), numSms(numSms) {}
 
   std::string where() const override {
     return llvm::formatv("emulator ({0} {1})", threads, threads == 1 ? "thread" : "threads").str();
   }
   bool isEmulator() const override { return true; }
-  int64_t sms(const LaunchChoice &choice) const override { return choice.sampleClusters ? manySms : 16; }
+  int64_t sms(const LaunchChoice &choice) const override { return choice.sampleClusters ? manySms : numSms; }
   MaybeFailure supports(llvm::StringRef) const override { return std::nullopt; }
 
   Outcome<uint64_t> upload(llvm::StringRef name, llvm::ArrayRef<std::byte> data, uint64_t misalign) override {
@@ -71,6 +71,8 @@ private:
                             const LaunchChoice &choice, bool maySample, LaunchOutcome &outcome);
 
   unsigned threads;
+  emu::CheckOptions check;
+  int64_t numSms;
   emu::Memory memory;
   llvm::StringMap<Buffer> buffers;
 };
@@ -117,6 +119,7 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
 
   emu::Options options;
   options.threads = threads;
+  options.check = check;
   outcome.ctasPerCluster = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
   uint64_t total = uint64_t(prepared.grid[0]) * prepared.grid[1] * prepared.grid[2] / outcome.ctasPerCluster;
   outcome.clustersTotal += total;
@@ -132,7 +135,9 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   outcome.bankConflicts += result.stats.sharedBankConflicts;
   outcome.incomplete |= result.verdict == emu::Verdict::incomplete;
   for (const emu::Finding &finding : result.findings)
-    outcome.findings.push_back(describe(finding));
+    if (finding.verdict != emu::Verdict::review)
+      outcome.findings.push_back(describe(finding));
+  outcome.witnesses.insert(outcome.witnesses.end(), result.findings.begin(), result.findings.end());
   if (result.verdict != emu::Verdict::clean && result.findings.empty())
     outcome.findings.push_back("the emulator's verdict is not clean, without a finding");
   return std::nullopt;
@@ -159,6 +164,8 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
 }
 } // namespace
 
-std::unique_ptr<Executor> makeEmulator(unsigned threads) { return std::make_unique<Emulator>(threads); }
+std::unique_ptr<Executor> makeEmulator(unsigned threads, const emu::CheckOptions &check, int64_t sms) {
+  return std::make_unique<Emulator>(threads, check, sms);
+}
 
 } // namespace gemmc::run

@@ -47,10 +47,26 @@ run::ProblemOptions ProblemInput::get() const {
 
 KernelInput::KernelInput(cl::SubCommand &sub) : input(sub) {}
 
-std::optional<run::Code> KernelInput::compile(Diags &diags) {
+/// The lines of a file as the header of a module has them.
+static std::vector<std::string> headerFrom(StringRef text) {
+  std::vector<std::string> lines;
+  SmallVector<StringRef> split;
+  text.rtrim().split(split, '\n');
+  for (StringRef line : split)
+    lines.push_back(("! " + line).str());
+  return lines;
+}
+
+std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile) {
   if (input.path().ends_with(".ptx")) {
     auto text = readFile(input.path(), diags);
     auto module = text ? ptx::parse(*text, diags) : std::nullopt;
+    if (module && !launchFile.empty()) {
+      auto launch = readFile(launchFile, diags);
+      if (!launch)
+        return std::nullopt;
+      module->header = headerFrom(*launch);
+    }
     auto info = module ? ptx::fromHeader(*module, diags) : std::nullopt;
     if (!info || diags.hasErrors())
       return std::nullopt;

@@ -27,8 +27,8 @@ private:
 class KernelInput {
 public:
   explicit KernelInput(llvm::cl::SubCommand &sub);
-  /// Nullopt after a reported error.
-  std::optional<run::Code> compile(Diags &diags);
+  /// Nullopt after a reported error. `launchFile`: a file with the launch block of a `.ptx` file that has none.
+  std::optional<run::Code> compile(Diags &diags, llvm::StringRef launchFile = "");
   std::optional<run::Code> compileFallback(Diags &diags) const;
 
 private:

@@ -20,12 +20,17 @@ cl::opt<Where>
                      clEnumValN(Where::emulator, "emulator", "on the emulator")));
 cl::opt<uint64_t> ctas("ctas", cl::desc("Emulator: run a sample of that many clusters (0 = all)"), cl::sub(runCommand));
 cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(runCommand));
+cl::opt<bool> check("check",
+                    cl::desc("Emulator: search for races and misuse, too (`gemmc check` tries more schedules)"),
+                    cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 /// The executor of choice; a remark when `auto` had to take the emulator.
 Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::string &remark) {
-  if (where == Where::emulator)
-    return run::makeEmulator(threads);
+  emu::CheckOptions options;
+  options.enabled = check;
+  if (where == Where::emulator || check)
+    return run::makeEmulator(threads, options);
   auto device = openDevice();
   MaybeFailure why = device ? (*device)->supports(targetOf(code.ptx)) : MaybeFailure(device.failure());
   if (!why)

@@ -59,16 +59,26 @@ struct EncodedMap {
 };
 EncodedMap encodeTensorMap(const TensorMapValues &values);
 
-enum class Verdict : uint8_t { clean, error, incomplete };
+enum class Verdict : uint8_t { clean, error, incomplete, review };
+llvm::StringRef nameOf(Verdict verdict);
+/// The graver of the two: error, then incomplete, then review.
+Verdict worse(Verdict a, Verdict b);
+
+/// Where something happened: an instruction and a thread that executed it.
+struct Witness {
+  uint32_t line = 0;    ///< Line in the PTX text; 0 = none.
+  std::string mnemonic; ///< Of the instruction; empty when it is not known.
+  std::array<uint32_t, 3> cta{};
+  uint32_t thread = 0; ///< Linear thread in the CTA.
+  std::string role;    ///< Of the thread's warp, from comments like `// producer: warps 0 to 3`.
+};
 
 /// Something the run found, with its witness.
-struct Finding {
+struct Finding : Witness {
   Verdict verdict = Verdict::error;
   std::string code; ///< Rule ID (MB-5, TM-9...), `mem` for bad addresses, `deadlock`, `unmodelled`, `limit`.
   std::string message;
-  uint32_t line = 0; ///< Line in the PTX text.
-  std::array<uint32_t, 3> cta{};
-  uint32_t thread = 0; ///< Linear thread in the CTA.
+  Witness other; ///< The earlier instruction of a race.
 };
 
 struct LaunchParams {
@@ -77,7 +87,20 @@ struct LaunchParams {
   std::vector<std::byte> params; ///< The parameter block, laid out as the entry declares it.
 };
 
+/// When asynchronous operations happen, who runs first, who is elected (docs/emulator.md).
+enum class ScheduleKind : uint8_t { lazy, eager, reversed, random };
+llvm::StringRef nameOf(ScheduleKind kind);
+
+/// The search for races and misuse that do not show in the values.
+struct CheckOptions {
+  bool enabled = false;
+  bool foreign = false; ///< Not made by gemmc: what respected libraries do as well is `review`, not `error`.
+  ScheduleKind schedule = ScheduleKind::lazy;
+  uint64_t seed = 1; ///< Of the random schedule.
+};
+
 struct Options {
+  CheckOptions check;
   unsigned threads = 0;                  ///< Host threads over clusters; 0 = all cores.
   std::vector<uint64_t> clusters;        ///< Linear cluster indices to run; empty = the whole grid.
   uint64_t maxSteps = uint64_t(1) << 40; ///< Warp instructions for one cluster; reaching it is `incomplete`.

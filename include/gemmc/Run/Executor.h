@@ -1,6 +1,7 @@
 /// Where kernels run: the GPU and the emulator behind one interface, so that everything around a launch (inputs,
 /// fallback, verification) is written and tested once.
 #pragma once
+#include "gemmc/Emu/Emulator.h"
 #include "gemmc/Run/Verify.h"
 #include "gemmc/Runtime/Device.h"
 
@@ -26,8 +27,9 @@ struct LaunchOutcome {
   bool sampled = false;
   /// The emulator's findings, printed with their PTX line; empty = clean.
   std::vector<std::string> findings;
-  bool incomplete = false;    ///< Something was not modelled: no verdict.
-  uint64_t bankConflicts = 0; ///< Extra shared-memory wavefronts (emulator).
+  std::vector<emu::Finding> witnesses; ///< The same as data, reviews included.
+  bool incomplete = false;             ///< Something was not modelled: no verdict.
+  uint64_t bankConflicts = 0;          ///< Extra shared-memory wavefronts (emulator).
 };
 
 class Executor {
@@ -50,8 +52,9 @@ public:
                                 std::optional<GuardViolation> &violation) = 0;
 };
 
-/// Runs PTX text on the CPU. `threads` 0 = all cores.
-std::unique_ptr<Executor> makeEmulator(unsigned threads = 0);
+/// Runs PTX text on the CPU. `threads` 0 = all cores; `sms`: multiprocessors that it claims to have, which says how
+/// many tiles a persistent CTA takes.
+std::unique_ptr<Executor> makeEmulator(unsigned threads = 0, const emu::CheckOptions &check = {}, int64_t sms = 16);
 std::unique_ptr<Executor> makeGpu(std::shared_ptr<const Device> device);
 
 } // namespace gemmc::run

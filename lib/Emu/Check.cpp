@@ -1,0 +1,303 @@
+// The state of the check, what lanes know, reports.
+#include "Check.h"
+#include "Lanes.h"
+#include "Rules.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using llvm::formatv;
+
+namespace gemmc::emu {
+
+/// The smallest access of the kernel to anything but registers, 2 to 8 bytes: what one cell of the shadow stands for.
+static unsigned granuleBits(const Program &program) {
+  unsigned bits = 3;
+  for (const Code &code : program.code) {
+    if (!code.inst)
+      continue;
+    ptx::Effect effect = ptx::effectOf(code.inst->op);
+    bool memory = effect == ptx::Effect::ReadMemory || effect == ptx::Effect::WriteMemory;
+    if (!memory || code.where == Where::Param || code.where == Where::Const || code.where == Where::Local)
+      continue;
+    while (bits && (1u << bits) > code.bytes)
+      --bits;
+  }
+  for (const Code &code : program.code)
+    if (code.inst && (code.inst->op == ptx::Op::CpAsync || code.inst->op == ptx::Op::CpAsyncIgnore) && code.imm[0] == 4)
+      bits = std::min(bits, 2u);
+  return bits;
+}
+
+Check::Check(Cluster &cluster)
+    : cluster(cluster), numWarps(cluster.ctas.size() * cluster.warpsPerCta), numComponents(5 * numWarps),
+      warps(numWarps), ctas(cluster.ctas.size()), globals(granuleBits(cluster.program)),
+      wgmmaRegisters(cluster.program) {
+  for (auto &cta : cluster.ctas) {
+    of(*cta).shadow = std::make_unique<ShadowRange>(cta->shared.size(), granuleBits(cluster.program));
+    for (SharedClocks &named : of(*cta).named)
+      named = std::make_shared<Clocks>();
+    for (auto &warp : cta->warps) {
+      WarpState &state = of(*warp);
+      state.parts.push_back({warp->alive, {}});
+      state.registers = wgmmaRegisters.start();
+    }
+  }
+}
+Check::~Check() = default;
+
+// --- Who knows what
+
+Check::Part &Check::partOf(const Warp &warp, unsigned lane) {
+  WarpState &state = of(warp);
+  for (Part &part : state.parts)
+    if (part.lanes >> lane & 1)
+      return part;
+  return state.parts.front();
+}
+
+/// Parts lie wholly in `mask` or outside of it.
+void Check::split(WarpState &state, Mask mask) {
+  for (size_t i = 0, count = state.parts.size(); i < count; ++i) {
+    Mask inside = state.parts[i].lanes & mask;
+    if (!inside || inside == state.parts[i].lanes)
+      continue;
+    Part part{inside, state.parts[i].clocks};
+    state.parts[i].lanes &= ~inside;
+    state.parts.push_back(std::move(part));
+  }
+}
+
+template <typename Visit> void Check::eachPart(Warp &warp, Mask mask, Visit visit) {
+  for (Part &part : of(warp).parts)
+    if (part.lanes & mask)
+      visit(part);
+}
+
+void Check::acquire(Warp &warp, Mask mask, const Clocks &from, bool executionOnly) {
+  split(of(warp), mask);
+  eachPart(warp, mask, [&](Part &part) {
+    if (executionOnly)
+      part.clocks[Sight::execution].join(from[Sight::execution]);
+    else
+      part.clocks.join(from);
+  });
+}
+
+/// Lanes with equal values together.
+static void learnLanes(Clock &clock, uint32_t component, Mask lanes, Mask alive,
+                       const std::array<uint32_t, numLanes> &values) {
+  while (lanes) {
+    uint32_t value = values[firstLane(lanes)];
+    Mask same = 0;
+    forLanes(lanes, [&](unsigned l) { same |= values[l] == value ? laneBits[l] : 0; });
+    if (value)
+      clock.learn(component, alive & ~same ? same : allLanes, value);
+    lanes &= ~same;
+  }
+}
+
+/// What the lanes know, and what they have done until now.
+void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
+  WarpState &state = of(warp);
+  const OwnLanes &own = state.own;
+  auto learn = [&](Clock &clock, uint32_t component, const PerLane &values) {
+    learnLanes(clock, component, mask, warp.alive, values);
+  };
+  eachPart(warp, mask, [&](Part &part) {
+    if (executionOnly)
+      to[Sight::execution].join(part.clocks[Sight::execution]);
+    else
+      to.join(part.clocks);
+  });
+  Mask lanes = warp.alive & ~mask ? mask : allLanes;
+  for (Sight order : {Sight::execution, Sight::generic}) {
+    to[order].learn(warpComponent(warp), lanes, state.now);
+    learn(to[order], copyComponent(warp), own.copies);
+    learn(to[order], bulkComponent(warp, true), own.bulkRead);
+    learn(to[order], bulkComponent(warp, false), own.bulkDone);
+    if (executionOnly)
+      break;
+  }
+  ++state.now;
+  if (executionOnly)
+    return;
+  Sight strict[2] = {Sight::asyncShared, Sight::asyncGlobal};
+  for (unsigned space = 0; space < 2; ++space) {
+    learn(to[strict[space]], warpComponent(warp), own.fenced[space]);
+    learn(to[strict[space]], copyComponent(warp), own.copiesFenced[space]);
+  }
+  learn(to[Sight::initialised], warpComponent(warp), own.init);
+}
+
+void Check::unite(Warp &warp, Mask mask) {
+  WarpState &state = of(warp);
+  split(state, mask);
+  Part whole;
+  for (Part &part : state.parts)
+    if (part.lanes & mask) {
+      whole.lanes |= part.lanes;
+      whole.clocks.join(part.clocks);
+      part.lanes = 0;
+    }
+  llvm::erase_if(state.parts, [](const Part &part) { return !part.lanes; });
+  state.parts.push_back(std::move(whole));
+}
+
+Clocks Check::joined(Warp &warp) {
+  Clocks all;
+  for (const Part &part : of(warp).parts)
+    all.join(part.clocks);
+  return all;
+}
+
+// --- Barriers of threads
+
+void Check::namedArrived(Warp &warp, Mask mask, uint32_t id, bool waits) {
+  SharedClocks &barrier = of(warp.cta).named[id];
+  release(warp, mask, *barrier);
+  if (waits)
+    of(warp).named[id] = barrier;
+}
+/// Those who wait keep the clocks of their generation.
+void Check::namedOpened(Cta &cta, uint32_t id) { of(cta).named[id] = std::make_shared<Clocks>(); }
+void Check::namedPassed(Warp &warp, Mask mask, uint32_t id) {
+  acquire(warp, mask, *of(warp).named[id]);
+  if (!(warp.alive & ~mask))
+    unite(warp, mask);
+}
+
+void Check::clusterArrived(Warp &warp, Mask mask, bool relaxed) {
+  release(warp, mask, *clusterAccumulated, relaxed);
+  of(warp).atCluster = clusterAccumulated;
+}
+void Check::clusterOpened() { clusterAccumulated = std::make_shared<Clocks>(); }
+void Check::clusterPassed(Warp &warp, Mask mask) {
+  if (of(warp).atCluster)
+    acquire(warp, mask, *of(warp).atCluster);
+  if (!(warp.alive & ~mask) && of(warp).parts.size() > 1) {
+    Clocks common = joined(warp); // all lanes have waited for the same: relaxed arrivals hand over no more than time
+    for (Part &part : of(warp).parts)
+      part.clocks[Sight::execution] = common[Sight::execution];
+  }
+}
+
+void Check::warpSync(Warp &warp, Mask lanes) {
+  Clocks all;
+  release(warp, lanes, all);
+  acquire(warp, lanes, all);
+  unite(warp, lanes);
+}
+
+// --- Fences
+
+/// For the asynchronous proxy, the lanes' own past counts strictly, and all that they know loosely.
+void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
+  WarpState &state = of(warp);
+  split(state, mask);
+  const uint32_t wanted[2] = {fenceShared, fenceGlobal};
+  const Sight loose[2] = {Sight::looseShared, Sight::looseGlobal};
+  for (unsigned space = 0; space < 2; ++space) {
+    if (!(flags & wanted[space]))
+      continue;
+    eachPart(warp, mask, [&](Part &part) { part.clocks[loose[space]].join(part.clocks[Sight::generic]); });
+    forLanes(mask, [&](unsigned l) {
+      state.own.fenced[space][l] = state.now;
+      state.own.copiesFenced[space][l] = state.own.copies[l];
+      if (!space)
+        state.own.init[l] = state.now;
+    });
+  }
+  ++state.now;
+}
+
+void Check::initFence(Warp &warp, Mask mask) {
+  WarpState &state = of(warp);
+  forLanes(mask, [&](unsigned l) { state.own.init[l] = state.now; });
+  ++state.now;
+}
+
+/// Relaxed reads before it become acquires, relaxed writes behind it releases.
+void Check::fence(Warp &warp, Mask mask) {
+  WarpState &state = of(warp);
+  acquire(warp, mask, state.pendingAcquire);
+  state.pendingAcquire = Clocks();
+  release(warp, mask, state.atFence);
+}
+
+// --- Exit
+
+void Check::exit(Warp &warp, Mask mask) {
+  WarpState &state = of(warp);
+  const Code &code = cluster.program.code[warp.group().pc];
+  forLanes(mask, [&](unsigned l) {
+    const sem::GroupsState &bulk = warp.async.bulkGroups[l];
+    if (bulk.open || bulk.read < bulk.committed)
+      report(warp, code, l, "BG-4",
+             bulk.open ? "the thread exits with bulk stores that it has not committed"
+                       : "the thread exits without waiting for its bulk stores to have read shared memory");
+    if (state.lastCopy[l] > state.own.copies[l])
+      report(warp, code, l, "CA-8", "the thread exits with cp.async that it has not waited for");
+  });
+  eachPart(warp, mask, [&](Part &part) { of(warp.cta).atExit.join(part.clocks[Sight::execution]); });
+  of(warp.cta).atExit.learn(warpComponent(warp), mask, state.now);
+  bool last = true;
+  for (auto &other : warp.cta.warps)
+    last &= !(other.get() == &warp ? other->alive & ~mask : other->alive);
+  if (last)
+    exitCta(warp, code, firstLane(mask));
+}
+
+/// Nobody may touch the shared memory of a CTA that has exited: what others did must be known to have happened.
+void Check::exitCta(Warp &warp, const Code &code, unsigned lane) {
+  CtaState &cta = of(warp.cta);
+  for (const Access &use : cta.remoteUses)
+    if (!cta.atExit.knows(use.component, use.lanes, use.epoch))
+      report(warp, code, lane, "CL-5",
+             "the CTA may exit before another CTA of the cluster touches its shared memory: no cluster barrier "
+             "between that and the exit",
+             &use);
+  for (auto &[offset, barrier] : cta.barriers)
+    if (barrier.issued > cta.atExit.highest(barrier.component)) {
+      Access copy;
+      copy.pc = barrier.issuedPc;
+      copy.warp = warp.number();
+      report(warp, code, lane, "MB-22",
+             formatv("the CTA exits and nobody has waited for a copy that is counted at its mbarrier at {0:x}", offset),
+             &copy);
+    }
+}
+
+// --- Reports
+
+Witness Check::witness(const Access &access) const {
+  Witness witness;
+  const Code &code = cluster.program.code[access.pc];
+  const Cta &cta = *cluster.ctas[access.warp / cluster.warpsPerCta];
+  uint32_t index = access.warp % cluster.warpsPerCta;
+  witness.line = code.line;
+  witness.mnemonic = code.inst ? code.inst->mnemonic() : "";
+  witness.cta = cta.id;
+  witness.thread = index * numLanes + (access.lanes ? firstLane(access.lanes) : 0);
+  witness.role = cluster.program.roleOf(index);
+  return witness;
+}
+
+void Check::report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const std::string &text,
+                   const Access *before) {
+  uint32_t earlier = before ? before->pc + 1 : 0;
+  if (!reported.insert({rule.str(), pcOf(code), earlier}).second)
+    return;
+  Finding finding;
+  finding.verdict = severityOf(rule, cluster.launch.options.check.foreign);
+  finding.code = rule.str();
+  finding.message = text;
+  Access now;
+  now.pc = pcOf(code);
+  now.warp = warp.number();
+  now.lanes = laneBits[lane];
+  static_cast<Witness &>(finding) = witness(now);
+  if (before)
+    finding.other = witness(*before);
+  cluster.launch.report(std::move(finding));
+}
+
+} // namespace gemmc::emu

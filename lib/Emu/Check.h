@@ -1,0 +1,189 @@
+/// Happens-before: looks at every access and every synchronisation of a cluster and finds what is not ordered, however
+/// the run came out. docs/emulator.md says what the clocks mean and which edges an instruction makes.
+#pragma once
+#include "Copies.h"
+#include "Machine.h"
+#include "Shadow.h"
+#include "WgmmaRegisters.h"
+#include <set>
+#include <unordered_map>
+
+namespace gemmc::emu {
+
+/// Who does something.
+struct Actor {
+  Warp &warp;
+  const Code &code;
+  unsigned lane;
+};
+
+class Check {
+public:
+  explicit Check(Cluster &cluster);
+  ~Check();
+
+  // --- Synchronisation
+  void namedArrived(Warp &warp, Mask mask, uint32_t id, bool waits);
+  void namedOpened(Cta &cta, uint32_t id);
+  void namedPassed(Warp &warp, Mask mask, uint32_t id);
+  void clusterArrived(Warp &warp, Mask mask, bool relaxed);
+  void clusterOpened();
+  void clusterPassed(Warp &warp, Mask mask);
+  void warpSync(Warp &warp, Mask lanes);
+  enum FenceFlag : uint32_t { fenceShared = 1, fenceGlobal = 2, fenceOwn = 4 };
+  void proxyFence(Warp &warp, Mask mask, uint32_t flags);
+  void initFence(Warp &warp, Mask mask);
+  void fence(Warp &warp, Mask mask);
+  void exit(Warp &warp, Mask mask);
+
+  // --- mbarriers: offsets in the window of a CTA
+  void mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command, uint64_t before,
+                const sem::MbarrierOutcome &outcome, bool byThread);
+  void mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset);
+  /// The copies of a lane up to `serial` have arrived there.
+  void copiesArrived(Warp &warp, unsigned lane, uint64_t serial, std::byte *object);
+  /// What was last done to the mbarrier that `wait` is about.
+  std::string history(const Warp &warp, const Wait &wait) const;
+
+  // --- Accesses
+  enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8 };
+  void generic(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses, Where where, unsigned bytes,
+               unsigned use);
+  void copyIssued(Warp &warp, const Code &code, const CpAsync &copy);
+  void copiesCommitted(Warp &warp, Mask mask);
+  void copiesWaited(Warp &warp, Mask mask);
+
+  /// An operation and the clocks that it starts with.
+  struct Agent {
+    Actor actor;
+    Access access;
+    const Clocks *clocks = nullptr;
+    const Clocks *issue = nullptr; ///< wgmma: when it was issued; `clocks` are those of the last wgmma.fence.
+  };
+  /// A copy into shared memory that completes at the target's mbarrier; notes the phase in the target.
+  Agent loadAgent(const Actor &actor, BulkTarget &target);
+  /// A bulk store: its reading half or its writing half.
+  Agent storeAgent(const Actor &actor, bool reads);
+  void shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes);
+  void global(Agent &agent, uint64_t address, uint64_t bytes, bool writes);
+  /// The copy's bytes are about to be counted; MB-11 when that is another phase than the one it was issued in.
+  void delivered(const Actor &actor, const BulkTarget &target);
+  void bulkWaited(Warp &warp, unsigned lane, bool readOnly);
+
+  // --- wgmma
+  void wgmmaFence(Warp &warp);
+  void wgmmaIssued(Warp &warp, const Code &code, uint64_t descA, uint64_t descB);
+  void wgmmaWaited(Warp &warp, uint32_t groups);
+  void registers(Warp &warp, const Code &code) {
+    if (wgmmaRegisters.touches(code))
+      touchRegisters(warp, code);
+  }
+
+  /// Reports a broken rule with the severity of its row in Rules.def; each pair of instructions once.
+  void report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const std::string &text,
+              const Access *before = nullptr);
+
+private:
+  struct Part {
+    Mask lanes = 0;
+    Clocks clocks;
+  };
+  using PerLane = std::array<uint32_t, numLanes>;
+  /// What a lane has waited for and fenced itself: program order is for it alone, others learn it from a release.
+  struct OwnLanes {
+    PerLane copies{}, bulkRead{}, bulkDone{};             ///< Waited for.
+    PerLane fenced[2] = {}, copiesFenced[2] = {}, init{}; ///< Fenced; [0] shared, [1] global.
+  };
+  struct WarpState {
+    Epoch now = 1;
+    OwnLanes own;
+    llvm::SmallVector<Part, 2> parts; ///< Lanes that know the same.
+    std::unique_ptr<Clocks> atWgmmaFence;
+    Clocks atFence, pendingAcquire;                       ///< For relaxed accesses around fences.
+    std::array<std::vector<uint32_t>, numLanes> copyEnds; ///< By lane and group: serial of the last copy.
+    PerLane lastCopy{};
+    std::array<SharedClocks, 16> named;
+    SharedClocks atCluster;
+    WgmmaRegisters::State registers;
+  };
+  struct Event {
+    const char *what;
+    uint32_t line, thread, cta;
+    std::string after;
+  };
+  struct Barrier {
+    uint32_t component = 0;
+    Access init;
+    uint32_t completed = 0; ///< Phases.
+    uint32_t issued = 0;    ///< Highest epoch of a copy that will be counted here.
+    uint32_t issuedPc = 0;
+    bool observed = true;                                        ///< Somebody has waited for the last completed phase.
+    Clocks accumulated, accumulatedFar, published, publishedFar; ///< Far: with `.cluster` scope on both sides.
+    std::deque<Event> events;
+  };
+  struct CtaState {
+    std::unique_ptr<ShadowRange> shadow;
+    std::array<SharedClocks, 16> named;
+    std::map<uint32_t, Barrier> barriers;
+    std::vector<Access> remoteUses; ///< By warps of other CTAs: the last one of each.
+    Clock atExit;
+  };
+
+  struct Problem {
+    const char *rule = nullptr;
+    std::string text;
+  };
+  enum class Space : uint8_t { shared, global };
+
+  WarpState &of(const Warp &warp) { return warps[warp.number()]; }
+  CtaState &of(const Cta &cta) { return ctas[cta.rank]; }
+  Part &partOf(const Warp &warp, unsigned lane);
+  void split(WarpState &state, Mask mask);
+  template <typename Visit> void eachPart(Warp &warp, Mask mask, Visit visit);
+  void acquire(Warp &warp, Mask mask, const Clocks &from, bool executionOnly = false);
+  void release(Warp &warp, Mask mask, Clocks &to, bool executionOnly = false);
+  /// All lanes of the warp know what one of them knows.
+  void unite(Warp &warp, Mask mask);
+  Clocks joined(Warp &warp);
+
+  uint32_t warpComponent(const Warp &warp) const { return warp.number(); }
+  uint32_t wgmmaComponent(const Warp &warp) const {
+    return numWarps + warp.cta.rank * cluster.warpsPerCta + (warp.index & ~3u);
+  }
+  uint32_t copyComponent(const Warp &warp) const { return 2 * numWarps + warp.number(); }
+  uint32_t bulkComponent(const Warp &warp, bool reads) const { return (reads ? 3 : 4) * numWarps + warp.number(); }
+
+  Agent genericAgent(Warp &warp, const Code &code, unsigned lane, unsigned use);
+  void touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool isRead, bool isWrite);
+  Epoch ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t component) const;
+  bool ordered(const Agent &agent, const Clocks &clocks, Sight order, const Access &before) const;
+  bool ordered(const Agent &agent, Sight order, const Access &before) const {
+    return ordered(agent, *agent.clocks, order, before);
+  }
+  std::optional<Problem> judge(const Agent &agent, const Access &before, Space space) const;
+  std::optional<Problem> judgeGeneric(const Agent &agent, const Access &before) const;
+  std::optional<Problem> judgeProxies(const Agent &agent, const Access &before, Space space) const;
+  std::optional<Problem> judgeAsync(const Agent &agent, const Access &before) const;
+  Problem uncopied(const Access &before) const;
+  void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, unsigned use);
+  void checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync);
+  void checkRemote(const Actor &actor, Cta &cta);
+  void exitCta(Warp &warp, const Code &code, unsigned lane);
+  void touchRegisters(Warp &warp, const Code &code);
+  uint32_t pcOf(const Code &code) const { return &code - cluster.program.code.data(); }
+  std::string nameOf(const Access &access) const;
+  Witness witness(const Access &access) const;
+
+  Cluster &cluster;
+  const uint32_t numWarps;
+  uint32_t numComponents;
+  std::vector<WarpState> warps;
+  std::vector<CtaState> ctas;
+  ShadowPages globals;
+  SharedClocks clusterAccumulated = std::make_shared<Clocks>();
+  std::unordered_map<uint64_t, Clocks> locations; ///< Of strong accesses.
+  WgmmaRegisters wgmmaRegisters;
+  std::set<std::tuple<std::string, uint32_t, uint32_t>> reported;
+};
+
+} // namespace gemmc::emu

@@ -1,0 +1,315 @@
+// Accesses to memory: who must be ordered before whom, and by what.
+#include "Check.h"
+#include "Lanes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using llvm::formatv;
+
+namespace gemmc::emu {
+
+std::string Check::nameOf(const Access &access) const {
+  const char *what = access.kind == Access::copy      ? "cp.async"
+                     : access.kind == Access::wgmma   ? "asynchronous (wgmma)"
+                     : access.kind == Access::bulk    ? "asynchronous (bulk copy)"
+                     : access.kind == Access::generic ? "generic"
+                                                      : "mbarrier";
+  return formatv("{0} {1}", what, access.write ? "write" : "read");
+}
+
+// --- The rules
+
+Epoch Check::ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t component) const {
+  const OwnLanes &own = warps[warp.number()].own;
+  bool happened = order == Sight::execution || order == Sight::generic;
+  unsigned space = order == Sight::asyncGlobal || order == Sight::looseGlobal;
+  if (component == warpComponent(warp))
+    return happened ? ~Epoch(0) : order == Sight::initialised ? own.init[lane] : own.fenced[space][lane];
+  if (component == copyComponent(warp))
+    return happened ? own.copies[lane] : own.copiesFenced[space][lane];
+  if (component == bulkComponent(warp, true))
+    return happened ? own.bulkRead[lane] : 0;
+  return component == bulkComponent(warp, false) && happened ? own.bulkDone[lane] : 0;
+}
+
+/// A lane knows of itself by program order, of others what the clocks say. A wgmma is executed by all lanes.
+bool Check::ordered(const Agent &agent, const Clocks &clocks, Sight order, const Access &before) const {
+  const Warp &warp = agent.actor.warp;
+  Mask lanes = before.lanes, covered = 0;
+  if (before.warp == warp.number()) {
+    Mask own = agent.access.kind == Access::wgmma ? allLanes : laneBits[agent.actor.lane];
+    forLanes(own & lanes, [&](unsigned l) {
+      covered |= ownEpoch(warp, l, order, before.component) >= before.epoch ? laneBits[l] : 0;
+    });
+    if ((before.collective && covered) || !(lanes &= ~covered))
+      return true;
+  }
+  if (before.collective)
+    return clocks[order].knowsAny(before.component, lanes, before.epoch);
+  return clocks[order].knows(before.component, lanes, before.epoch);
+}
+
+Check::Problem Check::uncopied(const Access &before) const {
+  Warp &owner = *cluster.ctas[before.warp / cluster.warpsPerCta]->warps[before.warp % cluster.warpsPerCta];
+  bool waited = true;
+  forLanes(before.lanes, [&](unsigned l) { waited &= warps[before.warp].own.copies[l] >= before.epoch; });
+  if (waited)
+    return {"CA-4", formatv("only its own thread (warp {0}) has waited for this cp.async: no barrier between the wait "
+                            "and this access",
+                            owner.index)};
+  return {"CA-5", "nobody has waited for this cp.async: no cp.async.wait_group between them that covers it"};
+}
+
+std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Access &before) const {
+  if (ordered(agent, Sight::generic, before))
+    return std::nullopt;
+  if (before.kind == Access::copy)
+    return uncopied(before);
+  bool sameCta = before.warp / cluster.warpsPerCta == agent.actor.warp.cta.rank;
+  if (ordered(agent, Sight::execution, before))
+    return Problem{sameCta ? "MB-18" : "MB-19",
+                   formatv("this {0} comes after the earlier {1} in time, but its effect is not ordered: relaxed, or "
+                           "a scope that does not include both threads",
+                           nameOf(agent.access), nameOf(before))};
+  bool sameWarp = before.warp == agent.actor.warp.number();
+  return Problem{"DR-1",
+                 formatv("data race: {0} after {1} of the same bytes, and no synchronisation between them{2}",
+                         nameOf(agent.access), nameOf(before), sameWarp ? " (lanes of one warp: bar.warp.sync)" : "")};
+}
+
+/// Generic before asynchronous.
+std::optional<Check::Problem> Check::judgeProxies(const Agent &agent, const Access &before, Space space) const {
+  bool isShared = space == Space::shared;
+  Sight strict = isShared ? Sight::asyncShared : Sight::asyncGlobal;
+  Sight loose = isShared ? Sight::looseShared : Sight::looseGlobal;
+  Sight other = isShared ? Sight::asyncGlobal : Sight::asyncShared;
+  if (ordered(agent, strict, before))
+    return std::nullopt;
+  if (agent.issue && ordered(agent, *agent.issue, strict, before))
+    return Problem{"WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it"};
+  if (ordered(agent, loose, before))
+    return Problem{"PX-2", formatv("the {0} is fenced by another thread than the one that made it", nameOf(before))};
+  bool inTime = ordered(agent, Sight::execution, before) ||
+                (agent.issue && ordered(agent, *agent.issue, Sight::execution, before));
+  if (!inTime)
+    return before.kind == Access::copy
+               ? uncopied(before)
+               : Problem{"DR-1", formatv("data race: {0} after {1} of the same bytes, and no synchronisation between "
+                                         "them",
+                                         nameOf(agent.access), nameOf(before))};
+  if (ordered(agent, other, before))
+    return Problem{"PX-8", formatv("the fence.proxy.async between them names another state space than {0}",
+                                   isShared ? "shared" : "global")};
+  const char *rule = !before.write ? "PX-4" : before.kind == Access::copy ? "PX-3" : isShared ? "PX-1" : "PX-7";
+  return Problem{rule, formatv("no fence.proxy.async between {0} and {1} of the same {2} bytes", nameOf(before),
+                               nameOf(agent.access), isShared ? "shared" : "global")};
+}
+
+/// Asynchronous before anything.
+std::optional<Check::Problem> Check::judgeAsync(const Agent &agent, const Access &before) const {
+  Sight need = agent.access.isAsync() && agent.access.write ? Sight::execution : Sight::generic;
+  if (ordered(agent, need, before))
+    return std::nullopt;
+  if (agent.issue && ordered(agent, *agent.issue, need, before))
+    return Problem{"WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it"};
+  std::string now = nameOf(agent.access);
+  if (before.kind == Access::wgmma)
+    return Problem{"WG-6", formatv("{0} of bytes that a wgmma may still read: its thread does not know that the wgmma "
+                                   "was waited for (wgmma.wait_group, then a signal)",
+                                   now)};
+  if (before.component < 5 * numWarps) { // a bulk group
+    if (!before.write)
+      return Problem{"BG-1",
+                     formatv("{0} of bytes that a bulk store may still read: no cp.async.bulk.wait_group(.read) "
+                             "by the thread that issued it, then a barrier, between them",
+                             now)};
+    return Problem{agent.access.write ? "BG-5" : "BG-2",
+                   formatv("{0} of global bytes that a bulk store may still write: no full cp.async.bulk.wait_group "
+                           "between them",
+                           now)};
+  }
+  return Problem{"TM-6", formatv("{0} of bytes that a bulk copy may still {1}: no successful wait for its mbarrier's "
+                                 "phase between them",
+                                 now, before.write ? "write" : "read")};
+}
+
+std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &before, Space space) const {
+  if (before.kind == Access::none || (before.strong && agent.access.strong))
+    return std::nullopt;
+  if (before.kind == Access::mbarrier)
+    return Problem{"MB-3", formatv("{0} of the bytes of a valid mbarrier", nameOf(agent.access))};
+  if (before.isAsync())
+    return judgeAsync(agent, before);
+  return agent.access.isAsync() ? judgeProxies(agent, before, space) : judgeGeneric(agent, before);
+}
+
+// --- Cells
+
+namespace {
+void addReader(Cell &cell, const Access &reader) {
+  for (Access &other : cell.readers)
+    if (other.component == reader.component && other.kind == reader.kind && other.collective == reader.collective) {
+      if (other.epoch == reader.epoch) {
+        other.lanes |= reader.lanes;
+        return;
+      }
+      if (other.epoch < reader.epoch && !(other.lanes & ~reader.lanes)) {
+        other = reader;
+        return;
+      }
+    }
+  cell.readers.push_back(reader);
+}
+} // namespace
+
+void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool isRead, bool isWrite) {
+  const Actor &actor = agent.actor;
+  auto complain = [&](const Access &before) {
+    if (before.warp == actor.warp.number() && before.pc == agent.access.pc && before.epoch == agent.access.epoch &&
+        before.component == agent.access.component)
+      return; // lanes of one instruction, or the four warps' shares of one wgmma
+    if (auto problem = judge(agent, before, space))
+      report(actor.warp, actor.code, actor.lane, problem->rule,
+             formatv("{0} ({1} address {2:x})", problem->text, space == Space::shared ? "shared" : "global", address),
+             &before);
+  };
+  agent.access.write = isWrite;
+  // A thread may load what nobody has written, ahead of its loop's end: only what comes of it counts.
+  if (isRead && agent.access.isAsync() && cell.write.kind == Access::none && space == Space::shared)
+    report(actor.warp, actor.code, actor.lane, "DR-2",
+           formatv("{0} of shared memory that nobody has written (address {1:x})", nameOf(agent.access), address));
+  complain(cell.write);
+  if (isWrite) {
+    for (const Access &reader : cell.readers)
+      complain(reader);
+    cell.readers.clear();
+    cell.write = agent.access;
+  } else
+    addReader(cell, agent.access);
+}
+
+void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes) {
+  checkRemote(agent.actor, cta);
+  of(cta).shadow->forEach(offset, bytes,
+                          [&](Cell &cell, uint64_t at) { touch(agent, Space::shared, cell, at, !writes, writes); });
+}
+/// Reads of global memory are remembered only where the cluster has written.
+void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
+  globals.forEach(address, bytes, writes,
+                  [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
+}
+
+void Check::checkRemote(const Actor &actor, Cta &cta) {
+  if (actor.warp.cta.rank == cta.rank)
+    return;
+  const Clock &known = partOf(actor.warp, actor.lane).clocks[Sight::execution];
+  bool started = false;
+  for (auto &warp : cta.warps)
+    started |= known.highest(warpComponent(*warp)) != 0;
+  if (!started)
+    report(actor.warp, actor.code, actor.lane, "CL-5",
+           formatv("nothing says that CTA {0} of the cluster has started when its shared memory is touched: no cluster "
+                   "barrier before it",
+                   cta.rank));
+  Access use;
+  use.component = warpComponent(actor.warp);
+  use.epoch = of(actor.warp).now;
+  use.lanes = laneBits[actor.lane];
+  use.pc = pcOf(actor.code);
+  use.warp = actor.warp.number();
+  for (Access &other : of(cta).remoteUses)
+    if (other.component == use.component && other.lanes == use.lanes) {
+      other = use;
+      return;
+    }
+  of(cta).remoteUses.push_back(use);
+}
+
+// --- Accesses by threads
+
+Check::Agent Check::genericAgent(Warp &warp, const Code &code, unsigned lane, unsigned use) {
+  Agent agent{{warp, code, lane}, {}, &partOf(warp, lane).clocks, nullptr};
+  agent.access.kind = Access::generic;
+  agent.access.strong = use & strong;
+  agent.access.collective = use & collective && !(use & write);
+  agent.access.component = warpComponent(warp);
+  agent.access.epoch = of(warp).now;
+  agent.access.lanes = use & collective ? allLanes : laneBits[lane];
+  agent.access.pc = pcOf(code);
+  agent.access.warp = warp.number();
+  return agent;
+}
+
+void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses, Where where, unsigned bytes,
+                    unsigned use) {
+  if (where == Where::Param || where == Where::Const || where == Where::Local)
+    return;
+  forLanes(mask, [&](unsigned l) {
+    uint64_t address = addresses[l], which = where == Where::Generic ? address / window::size : 0;
+    bool isShared = where == Where::Shared || where == Where::SharedCluster || which == 1;
+    if (which > 1)
+      return;
+    Agent agent = genericAgent(warp, code, l, use);
+    if (!isShared) {
+      globals.forEach(address, bytes, use & write,
+                      [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
+    } else {
+      Cta &cta = *cluster.ctas[address % window::size >> window::rankShift];
+      checkRemote(agent.actor, cta);
+      of(cta).shadow->forEach(address & ((1u << window::rankShift) - 1), bytes, [&](Cell &cell, uint64_t at) {
+        touch(agent, Space::shared, cell, at, use & read, use & write);
+      });
+    }
+    if (use & strong)
+      strongAccess(warp, code, l, address, use);
+  });
+}
+
+/// Release and acquire through an address; relaxed accesses with the fences around them.
+void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, unsigned use) {
+  const ptx::Inst &inst = *code.inst;
+  Clocks &location = locations[key];
+  if (use & read) {
+    if (inst.has("acquire") || inst.has("acq_rel"))
+      acquire(warp, laneBits[lane], location);
+    else
+      of(warp).pendingAcquire.join(location);
+  }
+  if (!(use & write))
+    return;
+  if (inst.has("release") || inst.has("acq_rel"))
+    release(warp, laneBits[lane], location);
+  else
+    location.join(of(warp).atFence);
+}
+
+// --- cp.async
+
+void Check::copyIssued(Warp &warp, const Code &code, const CpAsync &copy) {
+  forLanes(copy.pending, [&](unsigned l) {
+    Agent agent = genericAgent(warp, code, l, 0);
+    agent.access.kind = Access::copy;
+    agent.access.component = copyComponent(warp);
+    agent.access.epoch = copy.serial;
+    uint32_t offset = 0;
+    if (Cta *cta = cluster.ctaOf(copy.dst[l], offset))
+      shared(agent, *cta, offset, copy.bytes, true);
+    of(warp).lastCopy[l] = copy.serial;
+  });
+}
+void Check::copiesCommitted(Warp &warp, Mask mask) {
+  forLanes(mask, [&](unsigned l) { of(warp).copyEnds[l].push_back(warp.async.lastSerial); });
+}
+/// After the lanes' group states have moved on.
+void Check::copiesWaited(Warp &warp, Mask mask) {
+  WarpState &state = of(warp);
+  forLanes(mask, [&](unsigned l) {
+    const sem::GroupsState &groups = warp.async.copyGroups[l];
+    std::vector<uint32_t> &ends = state.copyEnds[l];
+    while (ends.size() < groups.committed) // wait_all commits
+      ends.push_back(warp.async.lastSerial);
+    if (groups.done)
+      state.own.copies[l] = ends[groups.done - 1];
+  });
+}
+
+} // namespace gemmc::emu

@@ -1,0 +1,253 @@
+// mbarriers, bulk copies and wgmma as actors of their own.
+#include "Check.h"
+#include "Lanes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using llvm::formatv;
+
+namespace gemmc::emu {
+
+// --- mbarriers
+
+namespace {
+const char *opName(sem::MbarrierCommand::Op op) {
+  static constexpr const char *names[] = {"init",        "inval",       "arrive", "arrive_drop", "expect_tx",
+                                          "complete_tx", "pending + 1", "test",   "test"};
+  return names[op];
+}
+} // namespace
+
+/// The init is ordered before every use; uses by copies want it fenced, too.
+void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync) {
+  Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
+  if (barrier.init.kind == Access::none)
+    return;
+  if (!ordered(agent, Sight::generic, barrier.init))
+    report(actor.warp, actor.code, actor.lane, "MB-20",
+           "the mbarrier's init is not ordered before this use: no barrier of threads between them", &barrier.init);
+  else if (byAsync && !ordered(agent, Sight::initialised, barrier.init))
+    report(actor.warp, actor.code, actor.lane, "MB-21",
+           "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there", &barrier.init);
+}
+
+void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command,
+                     uint64_t before, const sem::MbarrierOutcome &outcome, bool byThread) {
+  using Command = sem::MbarrierCommand;
+  Barrier &barrier = of(cta).barriers[offset];
+  if (!barrier.component)
+    barrier.component = numComponents++;
+  bool isTest = command.op == Command::testToken || command.op == Command::testParity;
+  if (!isTest) {
+    barrier.events.push_back({opName(command.op), actor.code.line, actor.warp.thread(actor.lane), actor.warp.cta.rank,
+                              sem::describeMbarrier(outcome.word)});
+    if (barrier.events.size() > 3)
+      barrier.events.pop_front();
+  }
+  Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
+  if (byThread)
+    checkRemote(actor, cta);
+  if (command.op == Command::init || command.op == Command::inval) {
+    bool init = command.op == Command::init;
+    if (init) {
+      shared(agent, cta, offset, 8, true); // ordered behind whatever used these bytes
+      agent.access.kind = Access::mbarrier;
+    } else
+      checkInit(actor, cta, barrier, false);
+    agent.access.write = true;
+    barrier.init = init ? agent.access : Access();
+    barrier.observed = true;
+    of(cta).shadow->forEach(offset, 8, [&](Cell &cell, uint64_t) { cell.write = agent.access; });
+    return;
+  }
+  if (byThread)
+    checkInit(actor, cta, barrier, false);
+  bool arrives = command.op == Command::arrive || command.op == Command::drop;
+  if (arrives && !barrier.observed)
+    report(actor.warp, actor.code, actor.lane, "MB-15",
+           formatv("arrives at the mbarrier at {0:x} in phase {1}, and nobody has waited for the phase before", offset,
+                   barrier.completed));
+  if (arrives && byThread) {
+    bool near = actor.warp.cta.rank == cta.rank, relaxed = actor.code.inst->has("relaxed");
+    bool far = near || actor.code.inst->has("cluster");
+    Clocks released;
+    release(actor.warp, laneBits[actor.lane], released, relaxed);
+    Clocks onlyTime;
+    onlyTime[Sight::execution] = released[Sight::execution];
+    barrier.accumulated.join(near ? released : onlyTime);
+    barrier.accumulatedFar.join(far ? released : onlyTime);
+  }
+  if (!outcome.completed)
+    return;
+  ++barrier.completed;
+  barrier.observed = false;
+  for (Clocks *clocks : {&barrier.accumulated, &barrier.accumulatedFar})
+    clocks->learn(barrier.component, allLanes, barrier.completed);
+  barrier.published.join(barrier.accumulated);
+  barrier.publishedFar.join(barrier.accumulatedFar);
+  barrier.accumulated = barrier.accumulatedFar = Clocks();
+}
+
+void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset) {
+  Barrier &barrier = of(cta).barriers[offset];
+  barrier.observed = true;
+  bool far = code.inst->has("cluster");
+  acquire(warp, mask, barrier.publishedFar, true);
+  if (!code.inst->has("relaxed"))
+    acquire(warp, mask, far ? barrier.publishedFar : barrier.published);
+}
+
+void Check::copiesArrived(Warp &warp, unsigned lane, uint64_t serial, std::byte *object) {
+  uint32_t offset = 0;
+  Cta *cta = cluster.ctaOf(object, offset);
+  if (!cta)
+    return;
+  Barrier &barrier = of(*cta).barriers[offset];
+  barrier.accumulated.learn(copyComponent(warp), laneBits[lane], serial);
+  barrier.accumulatedFar.learn(copyComponent(warp), laneBits[lane], serial);
+  if (serial >= of(warp).lastCopy[lane]) // whoever waits there waits for them, too
+    of(warp).lastCopy[lane] = of(warp).own.copies[lane];
+}
+
+std::string Check::history(const Warp &warp, const Wait &wait) const {
+  const CtaState &cta = ctas[warp.cta.rank];
+  auto found = cta.barriers.find(wait.address & ((1u << window::rankShift) - 1));
+  if (found == cta.barriers.end())
+    return "";
+  std::string text;
+  for (const Event &event : found->second.events)
+    text += formatv("\n    {0} at line {1} by thread {2} of CTA rank {3}: {4}", event.what, event.line, event.thread,
+                    event.cta, event.after);
+  return text;
+}
+
+// --- Bulk copies
+
+Check::Agent Check::loadAgent(const Actor &actor, BulkTarget &target) {
+  Barrier &barrier = of(*target.cta).barriers[target.mbarrier];
+  if (!barrier.component)
+    barrier.component = numComponents++;
+  checkInit(actor, *target.cta, barrier, true);
+  Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
+  target.phase = barrier.completed;
+  agent.access.kind = Access::bulk;
+  agent.access.component = barrier.component;
+  agent.access.epoch = barrier.completed + 1;
+  agent.access.lanes = allLanes;
+  barrier.issued = agent.access.epoch;
+  barrier.issuedPc = agent.access.pc;
+  return agent;
+}
+
+Check::Agent Check::storeAgent(const Actor &actor, bool reads) {
+  Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
+  agent.access.kind = Access::bulk;
+  agent.access.component = bulkComponent(actor.warp, reads);
+  agent.access.epoch = actor.warp.async.bulkGroups[actor.lane].committed + 1;
+  return agent;
+}
+
+void Check::delivered(const Actor &actor, const BulkTarget &target) {
+  Barrier &barrier = of(*target.cta).barriers[target.mbarrier];
+  if (barrier.completed != target.phase)
+    report(actor.warp, actor.code, actor.lane, "MB-11",
+           formatv("the copy was issued in phase {0} of the mbarrier at {1:x} and lands in phase {2}: the phase "
+                   "completed without it",
+                   target.phase, target.mbarrier, barrier.completed));
+}
+
+void Check::bulkWaited(Warp &warp, unsigned lane, bool readOnly) {
+  const sem::GroupsState &groups = warp.async.bulkGroups[lane];
+  OwnLanes &own = of(warp).own;
+  own.bulkRead[lane] = groups.read;
+  if (!readOnly)
+    own.bulkDone[lane] = groups.done;
+}
+
+// --- wgmma
+
+void Check::wgmmaFence(Warp &warp) {
+  WarpState &state = of(warp);
+  Clocks all = joined(warp);
+  if (!state.atWgmmaFence)
+    state.atWgmmaFence = std::make_unique<Clocks>();
+  *state.atWgmmaFence = std::move(all);
+  WgmmaRegisters::fence(state.registers);
+}
+
+namespace {
+/// Visits the 16-byte chunks that an operand in shared memory consists of.
+template <typename Visit>
+void forEachChunk(const sem::WgmmaForm &form, bool isB, const sem::WgmmaDescriptor &descriptor, unsigned first,
+                  unsigned lines, Visit visit) {
+  bool mnMajor = isB ? form.transB : form.transA;
+  unsigned bits = ptx::bitsOf(isB ? form.b : form.a), perChunk = 128 / (bits == 19 ? 32 : bits);
+  if (mnMajor) {
+    for (unsigned k = 0; k < form.k; ++k)
+      for (unsigned line = first; line < first + lines; line += perChunk)
+        visit(sem::elementAddress(descriptor, true, bits, line, k));
+    return;
+  }
+  for (unsigned line = first; line < first + lines; ++line)
+    for (unsigned k = 0; k < form.k; k += perChunk)
+      visit(sem::elementAddress(descriptor, false, bits, line, k));
+}
+} // namespace
+
+void Check::wgmmaIssued(Warp &warp, const Code &code, uint64_t descA, uint64_t descB) {
+  WarpState &state = of(warp);
+  const sem::WgmmaForm &form = cluster.program.wgmmaForms[code.imm[0]];
+  const auto &groups = warp.cta.warpgroups[warp.index / 4].state.warps[warp.index % 4];
+  if (auto broken = wgmmaRegisters.issue(state.registers, code, groups.committed)) {
+    Access other;
+    other.pc = broken->pc;
+    other.warp = warp.number();
+    report(warp, code, 0, broken->rule,
+           broken->rule == std::string("WG-1")
+               ? formatv("no wgmma.fence between an access to register {0} and this wgmma, which uses it", broken->reg)
+               : formatv("register {0} belongs to a wgmma of another shape or role that is in flight", broken->reg),
+           &other);
+  }
+  Clocks issued = joined(warp);
+  static const Clocks nothing;
+  Agent agent{{warp, code, 0}, {}, state.atWgmmaFence ? state.atWgmmaFence.get() : &nothing, &issued};
+  agent.access.kind = Access::wgmma;
+  agent.access.component = wgmmaComponent(warp);
+  agent.access.epoch = groups.committed + 1;
+  agent.access.lanes = allLanes;
+  agent.access.pc = pcOf(code);
+  agent.access.warp = warp.number();
+  auto visit = [&](bool isB, uint64_t bits, unsigned first, unsigned lines) {
+    sem::WgmmaDescriptor descriptor;
+    if (sem::decodeDescriptor(bits, descriptor))
+      return; // reported when it executes
+    forEachChunk(form, isB, descriptor, first, lines, [&](uint32_t address) {
+      if (address >= window::sharedBase && address + 16 <= warp.cta.shared.size())
+        shared(agent, warp.cta, address & ~15u, 16, false);
+    });
+  };
+  if (code.args[1].kind == Arg::Value)
+    visit(false, descA, warp.index % 4 * 16, 16);
+  visit(true, descB, 0, form.n);
+}
+
+void Check::wgmmaWaited(Warp &warp, uint32_t groups) {
+  if (groups)
+    for (Part &part : of(warp).parts)
+      part.clocks.learn(wgmmaComponent(warp), allLanes, groups);
+  WgmmaRegisters::wait(of(warp).registers, groups);
+}
+
+void Check::touchRegisters(Warp &warp, const Code &code) {
+  auto broken = wgmmaRegisters.touch(of(warp).registers, code);
+  if (!broken)
+    return;
+  Access other;
+  other.pc = broken->pc;
+  other.warp = warp.number();
+  report(warp, code, 0, broken->rule,
+         formatv("register {0} belongs to a wgmma in flight: no wgmma.wait_group that covers it before this access",
+                 broken->reg),
+         &other);
+}
+
+} // namespace gemmc::emu

@@ -1,0 +1,59 @@
+#include "Clock.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+namespace gemmc::emu {
+
+void Clock::add(const Part &part) {
+  if (part.epoch <= known(part.component))
+    return;
+  for (Part &other : some) {
+    if (other.component != part.component)
+      continue;
+    if (!(part.lanes & ~other.lanes) && part.epoch <= other.epoch)
+      return;
+    if (!(other.lanes & ~part.lanes) && other.epoch <= part.epoch) {
+      other = part;
+      return;
+    }
+  }
+  some.push_back(part);
+}
+
+void Clock::join(const Clock &other) {
+  if (all.size() < other.all.size())
+    all.resize(other.all.size());
+  for (size_t i = 0; i < other.all.size(); ++i)
+    all[i] = std::max(all[i], other.all[i]);
+  if (!other.all.empty() && !some.empty())
+    llvm::erase_if(some, [&](const Part &part) { return part.epoch <= known(part.component); });
+  for (const Part &part : other.some)
+    add(part);
+}
+
+void Clock::learn(uint32_t component, Mask lanes, Epoch epoch) {
+  if (lanes != allLanes)
+    return add({component, lanes, epoch});
+  if (all.size() <= component)
+    all.resize(component + 1);
+  all[component] = std::max(all[component], epoch);
+  llvm::erase_if(some, [&](const Part &part) { return part.component == component && part.epoch <= all[component]; });
+}
+
+Epoch Clock::highest(uint32_t component) const {
+  Epoch most = known(component);
+  for (const Part &part : some)
+    if (part.component == component)
+      most = std::max(most, part.epoch);
+  return most;
+}
+
+void Clock::joinComponent(const Clock &other, uint32_t component) {
+  if (Epoch epoch = other.known(component))
+    learn(component, allLanes, epoch);
+  for (size_t i = 0; i < other.some.size(); ++i)
+    if (Part part = other.some[i]; part.component == component)
+      add(part);
+}
+
+} // namespace gemmc::emu

@@ -1,0 +1,71 @@
+/// Vector clocks: up to which event of each component (docs/emulator.md) something is known.
+///
+/// A dense array says what is known of all lanes of a component; a short list adds what is known of some lanes only
+/// (an elected lane's arrival, a lane's own copies).
+#pragma once
+#include "Program.h"
+#include "llvm/ADT/SmallVector.h"
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace gemmc::emu {
+
+using Epoch = uint32_t;
+
+class Clock {
+public:
+  void join(const Clock &other);
+  void learn(uint32_t component, Mask lanes, Epoch epoch);
+  bool knows(uint32_t component, Mask lanes, Epoch epoch) const {
+    return epoch <= known(component) || !(lanes & ~someKnow(component, epoch));
+  }
+  bool knowsAny(uint32_t component, Mask lanes, Epoch epoch) const {
+    return epoch <= known(component) || (lanes & someKnow(component, epoch));
+  }
+  /// The highest epoch known of any lane.
+  Epoch highest(uint32_t component) const;
+  bool empty() const { return all.empty() && some.empty(); }
+  /// Joins what `other` knows of one component.
+  void joinComponent(const Clock &other, uint32_t component);
+
+private:
+  struct Part {
+    uint32_t component;
+    Mask lanes;
+    Epoch epoch;
+  };
+  Epoch known(uint32_t component) const { return component < all.size() ? all[component] : 0; }
+  Mask someKnow(uint32_t component, Epoch epoch) const {
+    Mask lanes = 0;
+    for (const Part &part : some)
+      if (part.component == component && part.epoch >= epoch)
+        lanes |= part.lanes;
+    return lanes;
+  }
+  void add(const Part &part);
+  std::vector<Epoch> all;
+  llvm::SmallVector<Part, 2> some;
+};
+
+/// What a clock says of an event that it knows.
+enum class Sight : uint8_t { execution, generic, asyncShared, asyncGlobal, looseShared, looseGlobal, initialised };
+constexpr unsigned numSights = 7;
+
+struct Clocks {
+  std::array<Clock, numSights> of;
+  Clock &operator[](Sight order) { return of[static_cast<unsigned>(order)]; }
+  const Clock &operator[](Sight order) const { return of[static_cast<unsigned>(order)]; }
+  void join(const Clocks &other) {
+    for (unsigned i = 0; i < numSights; ++i)
+      of[i].join(other.of[i]);
+  }
+  /// Something has happened and its effects are visible.
+  void learn(uint32_t component, Mask lanes, Epoch epoch) {
+    (*this)[Sight::execution].learn(component, lanes, epoch);
+    (*this)[Sight::generic].learn(component, lanes, epoch);
+  }
+};
+using SharedClocks = std::shared_ptr<Clocks>;
+
+} // namespace gemmc::emu

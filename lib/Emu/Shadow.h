@@ -1,0 +1,66 @@
+/// Shadow memory: for each granule, who wrote it last and who has read it since.
+#pragma once
+#include "Clock.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace gemmc::emu {
+
+/// What touched memory. `collective`: all lanes of the warp together (ldmatrix), so that knowing one of them is enough.
+struct Access {
+  enum Kind : uint8_t { none, generic, copy, wgmma, bulk, mbarrier };
+  Kind kind = none;
+  bool strong = false, collective = false, write = false;
+  uint32_t component = 0;
+  Epoch epoch = 0;
+  Mask lanes = 0;
+  uint32_t pc = 0;   ///< Index of the instruction in the program.
+  uint32_t warp = 0; ///< Index in the cluster: who executed it (or issued the operation).
+
+  bool isAsync() const { return kind == wgmma || kind == bulk; }
+};
+
+struct Cell {
+  Access write;
+  llvm::SmallVector<Access, 1> readers;
+};
+
+/// The cells of a range of addresses.
+class ShadowRange {
+public:
+  ShadowRange(uint64_t bytes, unsigned granuleBits) : bits(granuleBits), cells((bytes >> granuleBits) + 1) {}
+  /// Calls `visit(cell, offset)` for the cells of [offset, offset + bytes).
+  template <typename Visit> void forEach(uint64_t offset, uint64_t bytes, Visit visit) {
+    uint64_t last = std::min<uint64_t>((offset + bytes - 1) >> bits, cells.size() - 1);
+    for (uint64_t i = offset >> bits; bytes && i <= last; ++i)
+      visit(cells[i], i << bits);
+  }
+
+private:
+  unsigned bits;
+  std::vector<Cell> cells;
+};
+
+/// Global memory, page by page, made when first written (or read, when wanted).
+class ShadowPages {
+public:
+  explicit ShadowPages(unsigned granuleBits) : bits(granuleBits) {}
+  template <typename Visit> void forEach(uint64_t address, uint64_t bytes, bool make, Visit visit) {
+    for (uint64_t at = address, end = address + bytes; at < end;) {
+      uint64_t page = at >> pageBits, next = std::min(end, (page + 1) << pageBits);
+      auto found = pages.find(page);
+      if (found == pages.end() && make)
+        found = pages.try_emplace(page, std::make_unique<ShadowRange>(uint64_t(1) << pageBits, bits)).first;
+      if (found != pages.end())
+        found->second->forEach(at & ((uint64_t(1) << pageBits) - 1), next - at,
+                               [&](Cell &cell, uint64_t offset) { visit(cell, (page << pageBits) + offset); });
+      at = next;
+    }
+  }
+
+private:
+  static constexpr unsigned pageBits = 10;
+  unsigned bits;
+  llvm::DenseMap<uint64_t, std::unique_ptr<ShadowRange>> pages;
+};
+
+} // namespace gemmc::emu

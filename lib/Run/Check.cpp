@@ -1,0 +1,116 @@
+#include "gemmc/Run/Check.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include <chrono>
+#include <set>
+
+using llvm::formatv;
+
+namespace gemmc::run {
+namespace {
+
+emu::CheckOptions optionsOf(unsigned index, const CheckRequest &request) {
+  using Kind = emu::ScheduleKind;
+  constexpr Kind fixed[] = {Kind::lazy, Kind::eager, Kind::reversed};
+  emu::CheckOptions options;
+  options.enabled = true;
+  options.foreign = request.foreign;
+  options.schedule = index < 3 ? fixed[index] : Kind::random;
+  options.seed = request.seed + index;
+  return options;
+}
+
+/// What the verification says that no finding has said.
+void addWrongValues(CheckReport &report, const RunReport &run, const std::string &schedule) {
+  if (!run.launch.witnesses.empty() || run.ok())
+    return;
+  CheckFinding found;
+  found.schedule = schedule;
+  found.finding.code = "value";
+  const Verification &result = run.verification;
+  found.finding.message = !result.problem.empty() ? result.problem : "D differs from the reference";
+  report.findings.push_back(std::move(found));
+  report.verdict = emu::worse(report.verdict, emu::Verdict::error);
+}
+
+std::string where(const emu::Witness &witness) {
+  std::string role = witness.role.empty() ? "" : ", " + witness.role;
+  return formatv("ptx:{0}  {1}  CTA ({2}, {3}, {4}), thread {5} (warp {6}{7})", witness.line, witness.mnemonic,
+                 witness.cta[0], witness.cta[1], witness.cta[2], witness.thread, witness.thread / 32, role);
+}
+
+llvm::json::Object toJson(const emu::Witness &witness) {
+  return llvm::json::Object{{"line", witness.line},
+                            {"instruction", witness.mnemonic},
+                            {"cta", llvm::json::Array{witness.cta[0], witness.cta[1], witness.cta[2]}},
+                            {"thread", witness.thread},
+                            {"role", witness.role}};
+}
+} // namespace
+
+Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, const CheckRequest &request) {
+  CheckReport report;
+  std::set<std::tuple<std::string, uint32_t, uint32_t>> seen;
+  auto start = std::chrono::steady_clock::now();
+  for (unsigned i = 0; i < request.schedules; ++i) {
+    emu::CheckOptions options = optionsOf(i, request);
+    std::string schedule = nameOf(options.schedule).str();
+    if (options.schedule == emu::ScheduleKind::random)
+      schedule += formatv(" {0}", options.seed).str();
+    auto executor = makeEmulator(request.run.threads, options, request.sms);
+    auto run = runGemm(code, fallback, request.run, *executor);
+    if (!run)
+      return run.failure();
+    report.schedules.push_back(schedule);
+    report.remarks = run->remarks;
+    report.clustersRun = run->launch.clustersRun;
+    report.clustersTotal = run->launch.clustersTotal;
+    for (const emu::Finding &finding : run->launch.witnesses) {
+      report.verdict = emu::worse(report.verdict, finding.verdict);
+      if (seen.insert({finding.code, finding.line, finding.other.line}).second)
+        report.findings.push_back({finding, schedule});
+    }
+    if (!request.foreign) // else nobody knows what D should be
+      addWrongValues(report, *run, schedule);
+    if (report.verdict == emu::Verdict::error && request.stopAtError)
+      break;
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+void CheckReport::printText(llvm::raw_ostream &os) const {
+  for (const CheckFinding &found : findings) {
+    const emu::Finding &finding = found.finding;
+    os << nameOf(finding.verdict) << " [" << finding.code << "] " << finding.message << "\n";
+    if (finding.line)
+      os << "  " << where(finding) << "\n";
+    if (finding.other.line)
+      os << "  " << where(finding.other) << "\n";
+    os << "  schedule: " << found.schedule << "\n";
+  }
+  for (const std::string &remark : remarks)
+    os << "remark: " << remark << "\n";
+  os << formatv("{0}: {1} findings, {2} schedules, {3} of {4} clusters, {5:f1} s\n", nameOf(verdict), findings.size(),
+                schedules.size(), clustersRun, clustersTotal, seconds);
+}
+
+void CheckReport::printJson(llvm::raw_ostream &os) const {
+  llvm::json::Array list;
+  for (const CheckFinding &found : findings) {
+    llvm::json::Object one = toJson(found.finding);
+    one["verdict"] = nameOf(found.finding.verdict);
+    one["code"] = found.finding.code;
+    one["message"] = found.finding.message;
+    one["schedule"] = found.schedule;
+    if (found.finding.other.line)
+      one["other"] = toJson(found.finding.other);
+    list.push_back(std::move(one));
+  }
+  llvm::json::Object all{
+      {"verdict", nameOf(verdict)},  {"findings", std::move(list)},     {"schedules", llvm::json::Array(schedules)},
+      {"clusters_run", clustersRun}, {"clusters_total", clustersTotal}, {"seconds", seconds}};
+  os << formatv("{0:2}", llvm::json::Value(std::move(all))) << "\n";
+}
+
+} // namespace gemmc::run

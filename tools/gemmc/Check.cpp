@@ -1,0 +1,71 @@
+// gemmc check: a kernel on the emulator under adversarial schedules, searched for races, misuse and deadlocks.
+#include "gemmc/Run/Check.h"
+#include "Problem.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace gemmc::tool {
+namespace {
+cl::SubCommand checkCommand("check", "Search a spec's kernel, or a .ptx file, for races, misuse of barriers and hangs");
+KernelInput kernel(checkCommand);
+ProblemInput problem(checkCommand, run::InputKind::integer);
+cl::opt<unsigned> schedules("schedules", cl::desc("How many: lazy, eager, reversed, then random (default: 4)"),
+                            cl::init(4), cl::sub(checkCommand));
+cl::opt<uint64_t> scheduleSeed("schedule-seed", cl::desc("Of the random schedules"), cl::init(1),
+                               cl::sub(checkCommand));
+cl::opt<uint64_t> ctas("ctas", cl::desc("Check a sample of that many clusters (0 = all; default: by size)"),
+                       cl::sub(checkCommand));
+cl::opt<int64_t> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTAs take more tiles (default: 16)"),
+                     cl::init(16), cl::sub(checkCommand));
+cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
+cl::opt<std::string> launchFile("launch",
+                                cl::desc("Launch block of a .ptx file that gemmc did not make (YAML, as at "
+                                         "the head of the PTX that it makes); D is not verified then"),
+                                cl::value_desc("file"), cl::sub(checkCommand));
+cl::opt<bool> stopAtError("stop-at-error", cl::desc("No further schedules after an error"), cl::sub(checkCommand));
+cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(checkCommand));
+
+int exitCode(emu::Verdict verdict) {
+  switch (verdict) {
+  case emu::Verdict::error:
+    return No;
+  case emu::Verdict::incomplete:
+    return NotHere;
+  default:
+    return Ok;
+  }
+}
+
+int runIt() {
+  Diags diags;
+  auto code = kernel.compile(diags, launchFile);
+  if (!code)
+    return finish(diags);
+  run::CheckRequest request;
+  request.run.problem = problem.get();
+  request.run.problem.defaultSize = 256;
+  request.run.problem.maxBytes = uint64_t(4) << 30;
+  request.run.threads = threads;
+  request.schedules = schedules;
+  request.seed = scheduleSeed;
+  request.sms = std::max<int64_t>(1, sms);
+  request.stopAtError = stopAtError;
+  request.foreign = !launchFile.empty();
+  if (ctas.getNumOccurrences())
+    request.run.ctas = ctas;
+  auto report = [&] {
+    Progress progress("checking");
+    return run::checkGemm(*code, [&] { return kernel.compileFallback(diags); }, request);
+  }();
+  if (!report)
+    return finishWith(report.failure(), diags);
+  if (asJson)
+    report->printJson(outs());
+  else
+    report->printText(outs());
+  return finish(diags, exitCode(report->verdict));
+}
+Command command(checkCommand, runIt);
+} // namespace
+} // namespace gemmc::tool
