@@ -1,9 +1,8 @@
 """The seeds' ladder: examples/ladder/NN_name.yaml, measured on the card, as the table of docs/ladder.md.
 
-A spec's comment names its rung, its seed and section, and what the rung adds:
+A spec's comment names its rung and the seed's file and section, and says what the rung adds:
 
-    # Rung 4: seed 004_cc28db999e81b189.txt, section 5 (...).
-    # ldmatrix.x4 fills a fragment with one instruction.
+    # Rung 4: seed 004_cc28db999e81b189.txt, section 5 (...). ldmatrix.x4 fills a fragment with one instruction.
     # claims: 15.9 ms at 16384^3, RTX A6000        (optional: what the seed says it reached)
 
 Figures go to docs/ladder.json, from which `table` is made; docs/ladder.md holds the table between two marks."""
@@ -30,14 +29,14 @@ def specs():
 
 
 def words(path):
-    """(rung, seed and section, what it adds, claim) of a spec's comment."""
+    """(rung, what its comment says, claim) of a spec."""
     lines = [line[1:].strip() for line in path.read_text().splitlines() if line.startswith("#")]
-    head = re.match(r"Rung (\d+): (.*)", lines[0] if lines else "")
-    if not head:
-        raise ValueError(f"{path.name}: the first line is not `# Rung N: seed, section`")
     claim = next((line.removeprefix("claims:").strip() for line in lines if line.startswith("claims:")), "")
-    adds = " ".join(line for line in lines[1:] if not re.match(r"(claims|args|floor):", line))
-    return int(head[1]), head[2], adds, claim
+    text = " ".join(line for line in lines if not re.match(r"(claims|args|floor):", line))
+    head = re.match(r"Rung (\d+): (.*)", text)
+    if not head or not re.search(r"00\d_[0-9a-f]+\.txt", text):
+        raise ValueError(f"{path.name}: its comment does not say `Rung N: ...` with the file of the seed")
+    return int(head[1]), head[2], claim
 
 
 def instructions(ptx):
@@ -97,11 +96,11 @@ def timed(path, gemmc):
 
 
 def row(path, figures):
-    rung, seed, adds, claim = words(path)
+    rung, adds, claim = words(path)
     found = figures.get(path.stem, {})
     banks = found.get("conflicts")
     number = lambda value, form: form.format(value) if value is not None else "-"
-    cells = [str(rung), f"[{path.stem}](../examples/ladder/{path.name})", seed, adds,
+    cells = [str(rung), f"[{path.stem}](../examples/ladder/{path.name})", adds,
              "<br>".join(f"`{name}`" for name in found.get("instructions", [])), number(found.get("shared"), "{:,}"),
              number(found.get("registers"), "{}"),
              "-" if not banks else f"{banks['ncu']:,} / {banks['emulator']:,}",
@@ -110,7 +109,7 @@ def row(path, figures):
 
 
 def table(figures):
-    head = ("rung", "spec", "seed", "what it adds", "instructions", "shared bytes", "registers",
+    head = ("rung", "spec", "what it is", "instructions", "shared bytes", "registers",
             "bank conflicts, ncu / emulator", "TFLOP/s", "of cuBLASLt's best", "the seed's figure")
     order = sorted(specs(), key=lambda path: (words(path)[0], path.stem))
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(row(path, figures) for path in order)])

@@ -142,7 +142,7 @@ TEST(Compile, WgmmaCounts) {
   EXPECT_EQ(count(*compiled, "wgmma.commit_group"), 2u);
   EXPECT_EQ(count(*compiled, "setmaxnreg.dec"), 1u);
   EXPECT_EQ(count(*compiled, "setmaxnreg.inc"), 1u);
-  EXPECT_EQ(compiled->launch.kernels.front().maps.size(), 2u);
+  EXPECT_EQ(compiled->launch.kernels.front().maps.size(), 3u) << "a, b and, for the store, d";
 }
 
 /// Sizes that are multiples of the tile need no look at the edges of D.
@@ -184,7 +184,9 @@ TEST(Compile, IsDeterministic) {
 TEST(Compile, SharedMemoryIsTheAllocation) {
   std::string tile;
   auto compiled =
-      compile(hopper(square, "a: {type: bf16}", "tile: {block: [128, 128, 64]}\npipeline: {stages: 4}"), tile);
+      compile(hopper(square, "a: {type: bf16}",
+                     "tile: {block: [128, 128, 64]}\npipeline: {stages: 4}\nepilogue: {store: direct}"),
+              tile);
   ASSERT_TRUE(compiled);
   // 2 operands x 4 stages x 128 x 64 x 2 bytes, and 2 x 4 mbarriers of 8 bytes.
   EXPECT_EQ(compiled->launch.kernels.front().dynamicShared, 2u * 4 * 128 * 64 * 2 + 64);

@@ -49,7 +49,7 @@ Outcome<PtxasResult> assembleWith(const Script &script, PtxasOptions options = {
 } // namespace
 
 // Printed by ptxas 13.0 for a small module of two kernels.
-constexpr const char *log = R"(ptxas info    : 8 bytes gmem
+constexpr const char *sampleLog = R"(ptxas info    : 8 bytes gmem
 ptxas info    : Compiling entry function 'gemm' for 'sm_90a'
 ptxas info    : Function properties for gemm
     16 bytes stack frame, 12 bytes spill stores, 20 bytes spill loads
@@ -64,7 +64,7 @@ ptxas info    : Used 10 registers, used 0 barriers
 )";
 
 TEST(PtxasLog, NumbersOfEachKernel) {
-  PtxasReport report = parsePtxasLog(log);
+  PtxasReport report = parsePtxasLog(sampleLog);
   ASSERT_EQ(report.kernels.size(), 2u);
   const PtxasKernel &gemm = report.kernels[0], &reduce = report.kernels[1];
   EXPECT_EQ(gemm.name, "gemm");
@@ -80,7 +80,7 @@ TEST(PtxasLog, NumbersOfEachKernel) {
 }
 
 TEST(PtxasLog, AdviceAndWarningsAreKept) {
-  PtxasReport report = parsePtxasLog(log);
+  PtxasReport report = parsePtxasLog(sampleLog);
   ASSERT_EQ(report.advisories.size(), 1u);
   EXPECT_NE(report.advisories[0].find("C7510"), std::string::npos);
   ASSERT_EQ(report.warnings.size(), 1u);
