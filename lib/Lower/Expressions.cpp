@@ -158,6 +158,12 @@ Val Lowering::condition(const Expr &expr) {
       b("setp.ne.u32", never, 0, 0);
       return never;
     }();
+  if (expr.kind() == Expr::Mul) {
+    Val first = condition(expr.lhs()), second = condition(expr.rhs()), both = b.reg(Type::pred, "p");
+    assert(first.isReg() && second.isReg() && "a constant factor is folded");
+    b("and.pred", both, first, second);
+    return both;
+  }
   assert((expr.kind() == Expr::Lt || expr.kind() == Expr::Le) && "passes make no other conditions");
   Val p = b.reg(Type::pred, "p");
   Val left = inRegister(value(expr.lhs()), "left");

@@ -7,14 +7,15 @@ namespace {
 constexpr llvm::StringLiteral sharedName = "smem";
 
 /// Which launch variables the kernel reads: those of its sizes and pitches.
-std::set<std::string> variablesOf(const tile::Kernel &kernel) {
+std::set<std::string> variablesOf(const tile::Kernel &kernel, const Op *mapped) {
   std::set<std::string> names;
   auto collect = [&](const Expr &expr) { expr.forEachVar([&](llvm::StringRef name) { names.insert(name.str()); }); };
   for (llvm::StringRef key : {"m", "n", "k"})
     collect(kernel.root.expr(key));
   bool tma = kernel.word("copy") == "tma";
   for (const Op &op : kernel.body())
-    if (op.kind == OpKind::Tensor && !(tma && (op.subject.name == "A" || op.subject.name == "B")))
+    if (op.kind == OpKind::Tensor && !(tma && (op.subject.name == "A" || op.subject.name == "B")) &&
+        !(mapped && op.subject.name == mapped->subject.name))
       collect(op.expr("ld"));
   return names;
 }
@@ -39,9 +40,14 @@ Lowering::Lowering(const tile::Kernel &kernel)
   function.name = kernel.name().str();
   unsigned threads = kernel.number("threads");
   function.reqntid = {threads, 1, 1};
-  // Says how many registers a thread may have: ptxas else guesses, at times so few that it spills, and setmaxnreg needs
-  // a cap at entry.
-  function.minnctapersm = kernel.root.number("resident", 1);
+  // How many registers a thread may have: ptxas else guesses, at times so few that it spills; up to the very last one
+  // its schedule spills as well. setmaxnreg needs a cap at entry that leaves the count to the launch.
+  constexpr unsigned registersPerSM = 65536, most = 240;
+  unsigned resident = kernel.root.number("resident", 1);
+  if (isWgmma)
+    function.minnctapersm = resident;
+  else
+    function.maxnreg = std::min(most, registersPerSM / (resident * threads) / 8 * 8);
   result.module.target = kernel.word("target").str();
   result.module.versionMajor = 8;
   result.module.versionMinor = isTma ? 3 : 0;
@@ -81,14 +87,23 @@ void Lowering::declareParams() {
     result.kernel.params.push_back({kind, name.str(), type, source.str(), value});
   };
   auto isTensor = [](const Op &op) { return op.kind == OpKind::Tensor; };
-  auto byTma = [&](const Op &op) { return isTma && (op.subject.name == "A" || op.subject.name == "B"); };
+  const Op *mapped = tmaStore();
+  auto byTma = [&](const Op &op) {
+    return (isTma && (op.subject.name == "A" || op.subject.name == "B")) ||
+           (mapped && op.subject.name == mapped->subject.name);
+  };
   for (const Op &op : kernel.body())
-    if (isTensor(op) && byTma(op))
+    if (isTensor(op) && byTma(op) && !(mapped && op.subject.name == mapped->subject.name))
       add(ParamInfo::TensorMap, Type::b8, op.word("buffer").str() + "_map", op.word("buffer").str() + "_map");
+  if (mapped)
+    for (ptx::TensorMapInfo &map : storeMaps(*mapped)) {
+      add(ParamInfo::TensorMap, Type::b8, map.name, map.name);
+      result.kernel.maps.push_back(std::move(map));
+    }
   for (const Op &op : kernel.body())
     if (isTensor(op) && !byTma(op))
       add(ParamInfo::Pointer, Type::u64, op.word("buffer").str() + "_ptr", op.word("buffer"));
-  for (const std::string &name : variablesOf(kernel))
+  for (const std::string &name : variablesOf(kernel, mapped))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
   tile::walk(kernel.body(), [&](const Op &op) {
     if (op.kind != OpKind::Store && op.kind != OpKind::Combine)
@@ -154,6 +169,22 @@ void Lowering::identify() {
   }
 }
 
+Val Lowering::mapAddress(llvm::StringRef name) {
+  Val map = b.reg(Type::b64, (name + "_param").str()), address = b.reg(Type::b64, name);
+  b("mov.b64", map, b.symbol(name));
+  b("cvta.param.u64", address, map);
+  return address;
+}
+
+const Op *Lowering::tmaStore() const {
+  const Op *found = nullptr;
+  tile::walk(kernel.body(), [&](const Op &op) {
+    if (op.kind == OpKind::Store && op.word("via") == "tma")
+      found = &op;
+  });
+  return found;
+}
+
 void Lowering::declareViews() {
   for (const Op &op : kernel.body()) {
     llvm::StringRef name = op.subject.name;
@@ -171,11 +202,11 @@ void Lowering::declareViews() {
         view.base = found->second;
         const Expr &ld = op.expr("ld");
         view.ld = ld.isConst() ? Val(ld.constant()) : variables[ld.name()];
+      } else if (const Op *mapped = tmaStore(); mapped && name == mapped->subject.name) {
+        for (const ptx::TensorMapInfo &map : storeMaps(*mapped))
+          variables[map.name] = mapAddress(map.name);
       } else {
-        Val map = b.reg(Type::b64, view.buffer + "_map_param");
-        view.map = b.reg(Type::b64, view.buffer + "_map");
-        b("mov.b64", map, b.symbol(view.buffer + "_map"));
-        b("cvta.param.u64", view.map, map);
+        view.map = mapAddress(view.buffer + "_map");
       }
       tensors.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Shared) {
@@ -290,7 +321,12 @@ void Lowering::op(const Op &op) {
   case OpKind::Stage:
     return stage(op);
   case OpKind::Store:
-    return buffers.count(op.ref("from").name) ? storeStaged(op) : store(op);
+    return op.has("through")                       ? storeThroughShared(op)
+           : buffers.count(op.ref("from").name) ? storeStaged(op)
+                                                : store(op);
+  case OpKind::WaitStore:
+    b("cp.async.bulk.wait_group", op.number("pending"));
+    return;
   case OpKind::Multiply:
     break;
   }

@@ -66,6 +66,8 @@ struct CursorView {
   int64_t stages;
 };
 
+ptx::TmaSwizzle tmaSwizzle(SharedLayout layout);
+
 class Lowering {
 public:
   explicit Lowering(const tile::Kernel &kernel);
@@ -77,6 +79,7 @@ private:
   void declareViews();
   AccumulatorView accumulatorView(const Op &op);
   FragmentView fragmentView(const Op &op);
+  Val mapAddress(llvm::StringRef name); ///< Of the tensor map in parameter `name`.
   void identify();
   void ops(const std::vector<Op> &body);
   void op(const Op &op);
@@ -176,6 +179,18 @@ private:
   StagedTile wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished);
   struct CopyOut; ///< A tile on its way from shared to global memory.
   void copyOut(const Op &store, const StagedTile &from);
+
+  // WarpStore.cpp: wgmma, through shared memory.
+  void storeThroughShared(const Op &op);
+  struct WarpStore;
+  /// A part of a line of D: `columns` elements from `column` on, 16 to 128 bytes.
+  struct LinePiece {
+    int64_t column, columns, bytes;
+  };
+  static std::vector<LinePiece> linePieces(int64_t columns, int64_t elemBytes);
+  std::vector<ptx::TensorMapInfo> storeMaps(const Op &store) const;
+  /// The store that TMA does; nullptr without one.
+  const Op *tmaStore() const;
 
   const tile::Kernel &kernel;
   Lowered result;

@@ -34,6 +34,7 @@ struct Lowering::CopyOut {
   /// The threads divide evenly among the units of a line: each keeps its columns, its lines advance by `lineStep`.
   bool even = false;
   int64_t lineStep = 0;
+  Val shared0; ///< even: where the thread's first unit is staged.
 
   struct Unit {
     Val line, col; ///< In the tile.
@@ -71,10 +72,13 @@ struct Lowering::CopyOut {
     while (bytes > element && (d.align % bytes || from.length * element % bytes))
       bytes /= 2;
     unit = std::max<int64_t>(1, bytes / element);
+    const SharedTile &tile = from.tile;
+    bool swizzled = tile.xorOf(1) || tile.xorOf(2) || tile.xorOf(4);
+    while (swizzled && unit * bytesOf(from.type) > 16) // the next 16 bytes lie elsewhere
+      unit /= 2;
     perLine = from.length / unit;
     lineStep = from.threads % perLine ? 0 : from.threads / perLine;
-    const SharedTile &tile = from.tile;
-    bool steady = tile.xorOf(lineStep) == 0 && (tile.xorOf(1) == 0 || lineStep % 8 == 0);
+    bool steady = !swizzled || llvm::isPowerOf2_64(lineStep);
     even = lineStep && steady && (!c || sameOrder());
     rounds = even ? llvm::divideCeil(from.lines, lineStep) : llvm::divideCeil(from.lines * perLine, from.threads);
   }
@@ -140,6 +144,10 @@ struct Lowering::CopyOut {
       u = unitAt(l.divide(index, perLine, "unit_line"), l.remainder(index, perLine, "unit"));
     } else if (round > 0) {
       u.sharedOffset += lineStep * from.tile.pitch;
+      // A thread's first line is below lineStep, a power of two where the tile is swizzled: no carry, so the lines' xor
+      // is the xor of both.
+      int64_t key = from.tile.xorOf(round * lineStep) * 16;
+      u.shared = key ? l.binary("xor.b32", shared0, key, "staged") : shared0;
       advance(d, u.d, u.dOffset);
       if (c)
         advance(*c, u.c, u.cOffset);
@@ -369,6 +377,7 @@ struct Lowering::CopyOut {
     // C and D may be the same memory: what is loaded together must be loaded before what is stored in between.
     constexpr int64_t batch = 4;
     Unit u = even ? first() : Unit();
+    shared0 = u.shared;
     for (int64_t round = 0; round < rounds;) {
       std::vector<Unit> units;
       std::vector<std::vector<Val>> added;

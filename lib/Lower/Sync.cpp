@@ -21,6 +21,9 @@ void Lowering::initBarriers() {
       for (const auto &tensor : tensors)
         if (tensor.second.map.isReg())
           b("prefetch.tensormap", at(tensor.second.map));
+      if (const Op *store = tmaStore())
+        for (const ptx::TensorMapInfo &map : storeMaps(*store))
+          b("prefetch.tensormap", at(variables[map.name]));
     }
     any = true;
     for (int64_t stage = 0; stage < op.number("stages"); ++stage)

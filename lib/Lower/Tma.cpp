@@ -1,7 +1,6 @@
 #include "Lowering.h"
 
 namespace gemmc {
-namespace {
 ptx::TmaSwizzle tmaSwizzle(SharedLayout layout) {
   switch (layout) {
   case SharedLayout::b32:
@@ -14,6 +13,8 @@ ptx::TmaSwizzle tmaSwizzle(SharedLayout layout) {
     return ptx::TmaSwizzle::none;
   }
 }
+
+namespace {
 constexpr int64_t maxBoxRows = 256;
 } // namespace
 

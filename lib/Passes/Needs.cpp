@@ -72,9 +72,11 @@ bool fitsFragments(const Kernel &kernel) {
 
 bool hasStore(const Kernel &kernel) {
   const Op *tiles = findIn(kernel.body(), OpKind::Tiles), *acc = kernel.declaration("acc");
-  bool wanted = kernel.root.number("slices", 1) > 1 || kernel.word("store") == "staged";
-  if (!wanted || kernel.word("instruction") == "wgmma")
+  bool wanted = kernel.root.number("slices", 1) > 1 || kernel.word("store") != "direct";
+  if (!wanted)
     return true; // the pass does nothing
+  if (kernel.word("instruction") == "wgmma")
+    return acc && acc->kind == OpKind::Accumulator && kernel.root.has("store_buffers");
   return tiles && !tiles->body.empty() && tiles->body.back().kind == OpKind::Store && acc &&
          acc->kind == OpKind::Accumulator && acc->has("warp");
 }

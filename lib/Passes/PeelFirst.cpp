@@ -4,7 +4,10 @@ namespace gemmc::tile {
 namespace {
 
 bool never(const Op &op) { return op.has("when") && op.expr("when").isConst(0); }
+/// Takes a condition that is known to hold out of all `when`s: the whole, or one of two.
 void dropWhen(Op &op, const Expr &known) {
+  if (op.has("when") && op.expr("when").kind() == Expr::Mul && op.expr("when").lhs() == known)
+    op.set("when", Expr(op.expr("when").rhs()));
   if (op.has("when") && (op.expr("when") == known || (op.expr("when").isConst() && !op.expr("when").isConst(0))))
     op.erase("when");
   for (Op &inner : op.body)

@@ -3,22 +3,22 @@
 namespace gemmc::tile {
 namespace {
 
-/// The copies of one iteration, into the write cursor's stage, for iteration `iteration`; only when there is one.
-std::vector<Op> copiesFor(const std::vector<Op> &copies, const Expr &iteration, const Expr &end) {
+/// The copies for `iteration`, into the write cursor's stage; only `when` there is one.
+std::vector<Op> copiesFor(const std::vector<Op> &copies, const Expr &iteration, const Expr &when) {
   std::vector<Op> result = copies;
   for (Op &copy : result) {
     substitute(copy, "kt", iteration);
     indexCopies(copy, Expr::var("w"));
-    copy.set("when", less(iteration, end));
+    copy.set("when", when);
   }
   Op next = advance("w");
-  next.set("when", less(iteration, end));
+  next.set("when", when);
   result.push_back(std::move(next));
   return result;
 }
 
-/// Rewrites the k-loop at `at` of `tile`: a prologue in front, the copies `ahead` iterations ahead inside.
-void pipeline(std::vector<Op> &tile, size_t at, int64_t ahead) {
+/// Rewrites the k-loop at `at` of `tile`: a prologue in front, the copies stages - 1 iterations ahead inside.
+void pipeline(std::vector<Op> &tile, size_t at, int64_t stages) {
   Op loop = std::move(tile[at]);
   Expr end = loop.expr("to"), kt = Expr::var("kt");
   std::vector<Op> copies, rest;
@@ -27,14 +27,16 @@ void pipeline(std::vector<Op> &tile, size_t at, int64_t ahead) {
   for (Op &op : rest)
     indexReads(op, Expr::var("r"));
 
-  Op prologue(OpKind::For, "p");
-  prologue.set("from", 0).set("to", ahead).set("unroll", "full");
-  prologue.body = copiesFor(copies, Expr::var("p"), end);
-
   // cp.async: the stage that is copied into was read in the iteration before, and the barrier that the reads wait for
-  // stands between. TMA: its stage is free only once the previous wgmma has been waited for, so copies come last.
-  std::vector<Op> steady = copiesFor(copies, kt + ahead, end);
+  // stands between. TMA: its stage is free only once the previous wgmma has been waited for, so copies come last; in
+  // iteration 0 there is none, so the prologue fills all stages.
   bool copiesLast = copies.front().word("via") == "tma";
+  int64_t ahead = stages - 1;
+  Op prologue(OpKind::For, "p");
+  prologue.set("from", 0).set("to", copiesLast ? stages : ahead).set("unroll", "full");
+  prologue.body = copiesFor(copies, Expr::var("p"), less(Expr::var("p"), end));
+  Expr more = less(kt + ahead, end);
+  std::vector<Op> steady = copiesFor(copies, kt + ahead, copiesLast ? less(0, kt) * more : more);
   loop.body.clear();
   if (!copiesLast)
     append(loop.body, steady);
@@ -55,7 +57,7 @@ void pipelineLoop(Kernel &kernel) {
   giveStages(kernel, stages);
   size_t tiles = indexOf(kernel.body(), OpKind::Tiles);
   std::vector<Op> &tile = kernel.body()[tiles].body;
-  pipeline(tile, indexOf(tile, OpKind::For), stages - 1);
+  pipeline(tile, indexOf(tile, OpKind::For), stages);
   kernel.body().insert(kernel.body().begin() + tiles, {cursor("w", stages), cursor("r", stages)});
 }
 } // namespace gemmc::tile

@@ -30,11 +30,51 @@ size_t combineWithC(std::vector<Op> &tile, size_t at) {
   tile.insert(tile.begin() + at, {std::move(bring), Op(OpKind::Sync), std::move(combine), Op(OpKind::Sync)});
   return at + 4;
 }
+
+/// 16 lines of 128 bytes for each buffer of each consumer warp. With a C the sums themselves are staged, and become D
+/// on their way out; else D is.
+Op warpBuffers(const Kernel &kernel, const Op &store) {
+  constexpr int64_t warpsOfGroup = 4, lines = 16, lineBytes = 128;
+  llvm::StringRef type = kernel.declaration(store.has("c") ? "acc" : store.subject.name)->word("type");
+  int64_t buffers = kernel.number("consumers") * warpsOfGroup * kernel.number("store_buffers");
+  return Op(OpKind::Shared, "sD")
+      .set("type", type)
+      .set("extent", std::vector<Expr>{buffers * lines, lineBytes / int64_t(bytesOf(*parseElem(type)))})
+      .set("major", "k")
+      .set("swizzle", "128B");
+}
+
+/// Sends the store in `outer` (a role, or the kernel) through sD; a CTA stays until what it gave to TMA has been
+/// written.
+bool throughShared(Kernel &kernel, std::vector<Op> &outer) {
+  size_t tiles = indexOf(outer, OpKind::Tiles);
+  Op *store = tiles < outer.size() ? findIn(outer[tiles].body, OpKind::Store) : nullptr;
+  if (!store)
+    return false;
+  store->set("through", Ref{"sD", {0}});
+  if (store->word("via") == "tma")
+    outer.insert(outer.begin() + tiles + 1, Op(OpKind::WaitStore).set("pending", 0));
+  return true;
+}
+
+void stageByWarps(Kernel &kernel) {
+  const Op *found = nullptr;
+  walk(kernel.body(), [&](const Op &op) { found = op.kind == OpKind::Store ? &op : found; });
+  if (!found)
+    return;
+  Op buffers = warpBuffers(kernel, *found);
+  if (!throughShared(kernel, kernel.body()))
+    for (Op &op : kernel.body())
+      throughShared(kernel, op.body);
+  declareShared(kernel, std::move(buffers));
+}
 } // namespace
 
 void stageStore(Kernel &kernel) {
-  if (kernel.word("store") != "staged" || kernel.word("instruction") == "wgmma")
+  if (kernel.word("store") == "direct")
     return;
+  if (kernel.word("instruction") == "wgmma")
+    return stageByWarps(kernel);
   declareShared(kernel, stageBuffer(kernel, findIn(kernel.body(), OpKind::Tiles)->body.back()));
   std::vector<Op> &tile = findIn(kernel.body(), OpKind::Tiles)->body;
   tile.back().set("from", Ref{"sD", {0}});

@@ -76,6 +76,7 @@ int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
 /// mma, wmma: what the end of a tile needs, in the place of the stages.
 int64_t epilogueBytes(const Draft &draft, const Shape &shape);
+unsigned storeBuffers(const Draft &draft); ///< wgmma: of each warp that stores through shared memory; else 0.
 int64_t fixedBytes(const Draft &draft, const Shape &shape); ///< All that does not grow with the stages.
 int64_t sharedBytes(const Draft &draft, const Shape &shape);
 int64_t stagesThatFit(const Draft &draft, const Shape &shape);

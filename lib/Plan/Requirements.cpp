@@ -42,8 +42,8 @@ void addRequirements(Draft &draft) {
   for (const Expr &extent : {plan.m, plan.n, plan.k})
     if (!extent.isConst())
       plan.requirements.push_back(lessEqual(extent, int64_t(2147483647)));
-  for (const PlanOperand *operand : {&plan.a, &plan.b})
-    if (!operand->ld.isConst())
+  for (const PlanOperand *operand : {&plan.a, &plan.b, &plan.d})
+    if (!operand->ld.isConst() && (operand != &plan.d || *plan.spec.store == StoreKind::tma))
       plan.requirements.push_back(less(operand->ld, (int64_t(1) << 40) / bytesOf(operand->type)));
   if (plan.spec.alpha.value.dynamic())
     plan.requirements.push_back(equal(Expr::var("alpha_is_zero"), 0));

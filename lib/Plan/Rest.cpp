@@ -41,17 +41,23 @@ void checkStore(Draft &draft) {
   Spec &s = draft.spec();
   if (draft.wmma() && *s.store == StoreKind::direct)
     draft.diags.report(Diag::plan_store_direct, s.store.range).fix(s.store.range, "staged");
-  if (*s.store != StoreKind::staged || !draft.wgmma())
+  if (*s.store == StoreKind::direct || (*s.store == StoreKind::staged && !draft.wgmma()))
     return;
-  auto refuse = [&](const std::string &why) {
-    draft.diags.report(Diag::plan_store_staged, s.store.range, why).fix(s.store.range, "direct");
+  auto refuse = [&](const std::string &why, const char *instead = "direct") {
+    draft.diags.report(Diag::plan_store_staged, s.store.range, nameOf(*s.store), why).fix(s.store.range, instead);
   };
-  if ((*s.d.layout == Order::row) == draft.plan.swapped)
+  if (!draft.wgmma())
+    refuse(formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction)), "staged");
+  else if ((*s.d.layout == Order::row) == draft.plan.swapped)
     refuse("writes rows: d is column order in the kernel's view");
-  else if (promisedAlign(s.d) < 16)
-    refuse(formatv("writes 16 bytes at a time: rows of d start at multiples of {0} (align {1}, ld {2})",
+  else if (*s.store == StoreKind::tma && promisedAlign(s.d) < 16)
+    refuse(formatv("writes rows that start at multiples of 16 bytes: those of d start at multiples of {0} (align {1}, "
+                   "ld {2})",
                    promisedAlign(s.d), *s.d.align,
-                   s.d.ld.value.dynamic() ? "dynamic" : std::to_string(*s.d.ld.value.fixed)));
+                   s.d.ld.value.dynamic() ? "dynamic" : std::to_string(*s.d.ld.value.fixed)),
+           "staged");
+  else if (*s.store == StoreKind::tma && s.beta.value != Scale{0.0})
+    refuse("adds no C: beta is not 0", "staged");
 }
 
 /// C as fragments of the accumulators' type, in the tile that D leaves through.

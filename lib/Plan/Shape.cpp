@@ -241,7 +241,23 @@ void record(Draft &draft, const Choice &choice) {
   std::tie(plan.producerRegs, plan.consumerRegs) = registerSplit(draft, shape);
   // More than two would press the registers of each thread for little.
   plan.residentCtas = unsigned(std::min<int64_t>(2, choice.estimate.ctasPerSM));
+  plan.storeBuffers = storeBuffers(draft);
   plan.sharedBytes = sharedBytes(draft, shape);
+}
+
+/// Before the shape: the epilogue's buffers count in the shared memory budget.
+void decideStore(Draft &draft) {
+  Spec &s = draft.spec();
+  bool rows = (*s.d.layout == Order::row) != draft.plan.swapped;
+  if (draft.wmma())
+    s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
+  else if (!draft.wgmma() || !rows)
+    s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
+  else if (promisedAlign(s.d) >= 16 && s.beta.value == Scale{0.0})
+    s.store.decide(StoreKind::tma,
+                   "whole lines, and a thread that only starts them: the warps go on with the next tile");
+  else
+    s.store.decide(StoreKind::staged, "through shared memory whole lines are written");
 }
 } // namespace
 
@@ -255,11 +271,7 @@ void decideShape(Draft &draft) {
     draft.diags.report(Diag::plan_schedule_family, s.schedule.range, nameOf(*s.schedule), nameOf(*s.instruction))
         .fix(s.schedule.range, "pipelined");
   }
-  // The epilogue's buffer counts in the shared memory budget.
-  if (draft.wmma())
-    s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
-  else
-    s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
+  decideStore(draft);
   std::vector<Shape> shapes = candidates(draft);
   if (std::optional<Choice> choice = choose(draft, shapes))
     return record(draft, *choice);

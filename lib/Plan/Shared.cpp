@@ -49,11 +49,13 @@ int64_t stageBytes(const Draft &draft, const Shape &shape) {
   return tileBytes(draft, shape.m, shape.k, draft.kMajorA()) + tileBytes(draft, shape.n, shape.k, draft.kMajorB());
 }
 
-// Each consumer warpgroup stages 64 columns of its tile at a time.
+// Two: one is filled while the other one is read.
+unsigned storeBuffers(const Draft &draft) { return draft.wgmma() && *draft.spec().store != StoreKind::direct ? 2 : 0; }
+
+// Each warp of a consumer warpgroup has its own buffers: 16 lines of 128 bytes.
 int64_t stagedBytes(const Draft &draft, const Shape &shape) {
-  if (!draft.wgmma() || *draft.spec().store != StoreKind::staged)
-    return 0;
-  return consumerWarpgroups(shape) * shape.warpM * 64 * bytesOf(*draft.spec().d.type);
+  constexpr int64_t warpsOfGroup = 4, bufferBytes = 16 * 128;
+  return consumerWarpgroups(shape) * warpsOfGroup * storeBuffers(draft) * bufferBytes;
 }
 
 // Slices meet as whole tiles of sums; a staged tile has eight elements of padding a line.

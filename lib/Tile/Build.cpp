@@ -71,6 +71,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
   root.set("resident", int64_t(plan.residentCtas));
+  if (plan.storeBuffers)
+    root.set("store_buffers", int64_t(plan.storeBuffers));
   if (plan.consumerRegs)
     root.set("producer_regs", int64_t(plan.producerRegs)).set("consumer_regs", int64_t(plan.consumerRegs));
 }

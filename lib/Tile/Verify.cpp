@@ -27,7 +27,7 @@ const std::vector<WordRule> &wordRules() {
       {"kernel", "bits", {"xor", "and"}},
       {"kernel", "raster", {"along_m", "along_n"}},
       {"kernel", "persistent", {"on", "off"}},
-      {"kernel", "store", {"direct", "staged"}},
+      {"kernel", "store", {"direct", "staged", "tma"}},
       {"kernel", "load_c", {"direct", "staged"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
       {"tensor", "type", {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32"}},
@@ -47,7 +47,7 @@ const std::vector<WordRule> &wordRules() {
       {"for", "runs", {"once"}},
       {"barrier", "free", {"yes", "no"}},
       {"for", "unroll", {"full"}},
-      {"store", "via", {"direct", "staged"}},
+      {"store", "via", {"direct", "staged", "tma"}},
   };
   return rules;
 }
@@ -75,6 +75,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "shared", 0, maxShared},
     {"kernel", "matrix", 1, 256, 3},
     {"kernel", "slices", 1, 16},
+    {"kernel", "store_buffers", 1, 8},
     {"kernel", "padding", 16, 1024},
     {"tensor", "align", 1, 1 << 20},
     {"shared", "extent", 1, maxExtent, 2},
@@ -98,6 +99,7 @@ constexpr NumberRule numberRules[] = {
     {"load", "step", 0, maxExtent / 4 - 1},
     {"wait_wgmma", "pending", 0, 7},
     {"send", "slice", 1, 15},
+    {"wait_store", "pending", 0, 7},
 };
 
 class Verifier {
@@ -237,6 +239,8 @@ private:
           isShared(op.ref("from")));
       if (op.has("c"))
         use(op, op.ref("c"), OpKind::Tensor, 2);
+      if (op.has("through"))
+        use(op, op.ref("through"), OpKind::Shared, 1);
       break;
     default:
       break;

@@ -23,7 +23,7 @@ enum class Schedule : uint8_t { pipelined, cooperative, pingpong };
 enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_, blocked };
 enum class RasterOrder : uint8_t { along_m, along_n };
 enum class Persistence : uint8_t { off, on };
-enum class StoreKind : uint8_t { direct, staged };
+enum class StoreKind : uint8_t { direct, staged, tma };
 /// How a fragment gets from shared memory into registers. descriptor: not at all, wgmma reads shared memory itself.
 enum class FragmentLoad : uint8_t { ldmatrix, lds, descriptor, wmma_load };
 /// snake: each other row of a warp tile is walked backwards, so that neighbouring products share a fragment.

@@ -53,7 +53,7 @@ public:
     maybe(s.rasterOrder, {RasterOrder::along_m, RasterOrder::along_n});
     maybe(s.rasterGroup, {1, 8, 65536});
     maybe(s.persistent, {Persistence::off, Persistence::on});
-    maybe(s.store, {StoreKind::direct, StoreKind::staged});
+    maybe(s.store, {StoreKind::direct, StoreKind::staged, StoreKind::tma});
     maybe(s.loadC, {StoreKind::direct, StoreKind::staged});
     maybe(s.swapOperands, {Persistence::off, Persistence::on});
     return s;
