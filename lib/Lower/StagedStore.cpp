@@ -134,7 +134,9 @@ struct Lowering::CopyOut {
   }
 
   Unit first() {
-    return unitAt(l.divide(from.thread, perLine, "unit_line"), l.remainder(from.thread, perLine, "unit"));
+    Unit u = unitAt(l.divide(from.thread, perLine, "unit_line"), l.remainder(from.thread, perLine, "unit"));
+    shared0 = u.shared;
+    return u;
   }
 
   Unit next(const Unit &last, int64_t round) {
@@ -377,7 +379,6 @@ struct Lowering::CopyOut {
     // C and D may be the same memory: what is loaded together must be loaded before what is stored in between.
     constexpr int64_t batch = 4;
     Unit u = even ? first() : Unit();
-    shared0 = u.shared;
     for (int64_t round = 0; round < rounds;) {
       std::vector<Unit> units;
       std::vector<std::vector<Val>> added;
