@@ -21,6 +21,7 @@ REPORTS = BUILD / "checks"
 JOBS = os.cpu_count() or 1
 FUZZ_SECONDS = 5
 RANDOM_SPECS = 300
+MUTANTS = 60
 
 
 class Tally:
@@ -132,6 +133,14 @@ def specs(stage):
     random_specs(stage, RANDOM_SPECS, BUILD)
 
 
+def mutants(stage):
+    """A sample of kernels with one mistake each: `gemmc check` must notice all that are mistakes (docs/detection.md)."""
+    need(BUILD)
+    stage.expect("docs/rules.md and the tests of rules", "utils/rules-page", "--check")
+    stage.expect("mutants of our kernels are noticed", "utils/mutate", "--gemmc",
+                 BUILD / "bin" / "gemmc", "--sample", MUTANTS)
+
+
 def package(stage):
     """Installs into a scratch folder and builds users of the CMake package against it."""
     need(BUILD)
@@ -189,7 +198,8 @@ def fuzz(stage):
             stage.fail(f"{name} made no runs")
 
 
-STAGES = [includes, format_, build, unit, lit, diagnostics, specs, package, sanitize_build, sanitize_unit, sanitize_lit, fuzz]
+STAGES = [includes, format_, build, unit, lit, diagnostics, specs, mutants, package, sanitize_build, sanitize_unit,
+          sanitize_lit, fuzz]
 
 
 def stage_name(function):

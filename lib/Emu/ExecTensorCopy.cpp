@@ -58,7 +58,9 @@ std::shared_ptr<Access> readAccess(Warp &warp, const Code &code, unsigned index,
 }
 bool checkRules(Warp &warp, const Code &code, unsigned lane, const Access &access, sem::TmaAccess kind) {
   sem::Broken broken = sem::checkAccess(access.map, kind, access.coords, access.shared);
-  if (broken)
+  if (broken && llvm::StringRef(broken.rule) == "unmodelled")
+    warp.incomplete(code, lane, broken.rule, broken.text);
+  else if (broken)
     warp.fail(code, lane, broken.rule, broken.text);
   return !broken;
 }
