@@ -33,7 +33,7 @@ def words(path):
     lines = [line[1:].strip() for line in path.read_text().splitlines() if line.startswith("#")]
     claim = next((line.removeprefix("claims:").strip() for line in lines if line.startswith("claims:")), "")
     text = " ".join(line for line in lines if not re.match(r"(claims|args|floor):", line))
-    head = re.match(r"Rung (\d+): (.*)", text)
+    head = re.match(r"Rung (\d+)[:,] (.*)", text)
     if not head or not re.search(r"00\d_[0-9a-f]+\.txt", text):
         raise ValueError(f"{path.name}: its comment does not say `Rung N: ...` with the file of the seed")
     return int(head[1]), head[2], claim
