@@ -63,6 +63,10 @@ int64_t SharedTile::stageBytes() const {
   return spans * spanStride();
 }
 
+SharedTile makeSharedTile(int64_t mn, int64_t k, bool kMajor, Elem type, SharedLayout layout, int64_t padding) {
+  return SharedTile(mn, k / perByte(type), kMajor, bytesOf(type), layout, padding);
+}
+
 int64_t SharedTile::alignment() const {
   switch (layout) {
   case SharedLayout::b32:

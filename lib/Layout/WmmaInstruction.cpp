@@ -4,7 +4,7 @@
 namespace gemmc {
 namespace {
 /// PTX ISA 9.7.14.4, table of shapes and types.
-constexpr WmmaInstruction table[] = {
+constexpr MatrixInstruction table[] = {
     {16, 16, 16, Elem::f16, Elem::f32, 70},  {32, 8, 16, Elem::f16, Elem::f32, 70},
     {8, 32, 16, Elem::f16, Elem::f32, 70},   {16, 16, 16, Elem::f16, Elem::f16, 70},
     {32, 8, 16, Elem::f16, Elem::f16, 70},   {8, 32, 16, Elem::f16, Elem::f16, 70},
@@ -13,33 +13,36 @@ constexpr WmmaInstruction table[] = {
     {8, 8, 4, Elem::f64, Elem::f64, 80},     {16, 16, 16, Elem::s8, Elem::s32, 72},
     {32, 8, 16, Elem::s8, Elem::s32, 72},    {8, 32, 16, Elem::s8, Elem::s32, 72},
     {16, 16, 16, Elem::u8, Elem::s32, 72},   {32, 8, 16, Elem::u8, Elem::s32, 72},
-    {8, 32, 16, Elem::u8, Elem::s32, 72},
+    {8, 32, 16, Elem::u8, Elem::s32, 72},    {8, 8, 32, Elem::s4, Elem::s32, 75},
+    {8, 8, 32, Elem::u4, Elem::s32, 75},     {8, 8, 128, Elem::b1, Elem::s32, 75},
 };
 constexpr int64_t lanes = 32;
 int64_t registerBits(Elem type) { return type == Elem::f64 ? 64 : 32; }
 int64_t evenly(int64_t elements, Elem type) { return elements * bitsOf(type) / (lanes * registerBits(type)); }
 } // namespace
 
-std::string WmmaInstruction::shape() const {
-  return "m" + std::to_string(m) + "n" + std::to_string(n) + "k" + std::to_string(k);
-}
+llvm::ArrayRef<MatrixInstruction> wmmaInstructions() { return table; }
 
-int64_t WmmaInstruction::operandRegisters(bool isA) const {
-  // f16 keeps the eight registers of the first tensor cores, which held two copies or more.
-  return type == Elem::f16 ? 8 : evenly((isA ? m : n) * k, type);
-}
-
-int64_t WmmaInstruction::accumulatorRegisters() const { return evenly(m * n, accumulator); }
-
-int64_t WmmaInstruction::operandAlignment(bool isA) const { return operandRegisters(isA) * registerBits(type) / 8; }
-
-llvm::ArrayRef<WmmaInstruction> wmmaInstructions() { return table; }
-
-const WmmaInstruction *findWmmaInstruction(int64_t m, int64_t n, int64_t k, Elem type, Elem accumulator) {
-  const auto *found = llvm::find_if(table, [&](const WmmaInstruction &row) {
+const MatrixInstruction *findWmmaInstruction(int64_t m, int64_t n, int64_t k, Elem type, Elem accumulator) {
+  const auto *found = llvm::find_if(table, [&](const MatrixInstruction &row) {
     return row.m == m && row.n == n && row.k == k && row.type == type && row.accumulator == accumulator;
   });
   return found == std::end(table) ? nullptr : found;
+}
+
+int64_t wmmaOperandRegisters(const MatrixInstruction &instruction, bool isA) {
+  // f16 keeps the eight registers of the first tensor cores, which held two copies or more.
+  return instruction.type == Elem::f16
+             ? 8
+             : evenly((isA ? instruction.m : instruction.n) * instruction.k, instruction.type);
+}
+
+int64_t wmmaAccumulatorRegisters(const MatrixInstruction &instruction) {
+  return evenly(instruction.m * instruction.n, instruction.accumulator);
+}
+
+int64_t wmmaOperandAlignment(const MatrixInstruction &instruction, bool isA) {
+  return wmmaOperandRegisters(instruction, isA) * registerBits(instruction.type) / 8;
 }
 
 } // namespace gemmc

@@ -1,4 +1,5 @@
 #include "Lowering.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 namespace gemmc {
@@ -44,17 +45,27 @@ struct Lowering::ThreadCopy {
     startRow = start[rowOrder ? 0 : 1];
     startCol = start[rowOrder ? 1 : 0];
     tensorRows = rowOrder ? tensor.rows : tensor.cols;
-    tensorCols = rowOrder ? tensor.cols : tensor.rows;
+    // Packed elements are copied as the bytes that hold them; the plan sees to it that lines are whole bytes.
+    int64_t each = perByte(tensor.type);
+    startCol = inBytes(startCol, each);
+    tensorCols = inBytes(rowOrder ? tensor.cols : tensor.rows, each);
     threads = l.kernel.number("threads");
     elem = tensor.elemBytes();
     async = op.word("via") == "cp_async";
     // The tile's extent along its rows, without the padding of the layout.
-    int64_t cols = l.kernel.declaration(op.subject.name)->item("extent", tile.kMajor ? 1 : 0);
+    int64_t cols = l.kernel.declaration(op.subject.name)->item("extent", tile.kMajor ? 1 : 0) / each;
     guardRows = !covers(tensorRows, tile.rows);
     guardCols = !covers(tensorCols, cols);
     chooseUnits(op.number("bytes"), cols);
     stage = l.stageAddress(shared, op.subject, "to_" + op.subject.name);
     choosePitch();
+  }
+
+  /// Elements as bytes that hold `each` of them: `kt * 64` of two a byte is `kt * 32`.
+  static Expr inBytes(const Expr &elements, int64_t each) {
+    if (elements.kind() == Expr::Mul && elements.rhs().isConst() && elements.rhs().constant() % each == 0)
+      return elements.lhs() * (elements.rhs() / Expr(each));
+    return elements / Expr(each);
   }
 
   void chooseUnits(int64_t wanted, int64_t cols) {
@@ -81,13 +92,19 @@ struct Lowering::ThreadCopy {
   }
 
   void choosePitch() {
+    unsigned bits = bitsOf(tensor.type);
     if (tensor.ld.isImm()) {
-      rowBytes = tensor.ld.op.imm * elem;
+      rowBytes = tensor.ld.op.imm * bits / 8;
       stepBytes = rowBytes.op.imm * rowStep;
       return;
     }
     rowBytes = b.reg(Type::b64, "row_bytes");
-    b("shl.b64", rowBytes, tensor.ld, elem == 2 ? 1 : 2);
+    if (bits > 8)
+      b("shl.b64", rowBytes, tensor.ld, llvm::Log2_32(bits / 8));
+    else if (bits == 8)
+      b("mov.b64", rowBytes, tensor.ld);
+    else
+      b("shr.u64", rowBytes, tensor.ld, llvm::Log2_32(8 / bits));
     if (!even)
       return;
     stepBytes = b.reg(Type::b64, "step_bytes");
@@ -219,7 +236,8 @@ struct Lowering::ThreadCopy {
     Val data = zeroed(inside.isReg());
     if (inside.isReg())
       b.when(inside);
-    const char *mnemonic = bytes == 2   ? "ld.global.u16"
+    const char *mnemonic = bytes == 1   ? "ld.global.u8"
+                           : bytes == 2 ? "ld.global.u16"
                            : bytes == 4 ? "ld.global.u32"
                            : bytes == 8 ? "ld.global.u64"
                                         : "ld.global.v4.u32";
@@ -240,14 +258,15 @@ struct Lowering::ThreadCopy {
           b("mov.u32", word, 0);
       return Val(words);
     }
-    Val data = b.reg(bytes == 2 ? Type::b16 : bytes == 4 ? Type::b32 : Type::b64, "data");
+    Val data = b.reg(bytes <= 2 ? Type::b16 : bytes == 4 ? Type::b32 : Type::b64, "data"); // a byte in 16 bits
     if (zero)
-      b(bytes == 2 ? "mov.b16" : bytes == 4 ? "mov.b32" : "mov.b64", data, 0);
+      b(bytes <= 2 ? "mov.b16" : bytes == 4 ? "mov.b32" : "mov.b64", data, 0);
     return data;
   }
 
   void flush() {
-    const char *mnemonic = bytes == 2   ? "st.shared.u16"
+    const char *mnemonic = bytes == 1   ? "st.shared.u8"
+                           : bytes == 2 ? "st.shared.u16"
                            : bytes == 4 ? "st.shared.u32"
                            : bytes == 8 ? "st.shared.u64"
                                         : "st.shared.v4.u32";

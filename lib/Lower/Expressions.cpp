@@ -17,6 +17,18 @@ Val Lowering::inRegister(const Val &value, llvm::StringRef name) {
   return reg;
 }
 
+Val Lowering::laneSum(llvm::ArrayRef<LaneTerm> terms, llvm::StringRef name) {
+  constexpr unsigned lanes = 32;
+  Val sum = 0;
+  for (const LaneTerm &term : terms) {
+    Val part = divide(lane, term.divide, name);
+    if (term.divide * term.modulo < lanes)
+      part = remainder(part, term.modulo, name);
+    sum = add(sum, mul(part, term.times, name), name);
+  }
+  return sum;
+}
+
 Val Lowering::floatInRegister(const Val &value) {
   if (value.isReg())
     return value;

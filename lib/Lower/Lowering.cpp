@@ -28,6 +28,14 @@ Lowering::Lowering(const tile::Kernel &kernel)
   isWgmma = kernel.word("instruction") == "wgmma";
   isTma = kernel.word("copy") == "tma";
   slices = kernel.root.number("slices", 1);
+  if (!isWgmma) {
+    Elem type = *parseElem(kernel.declaration("sA")->word("type")),
+         sum = *parseElem(kernel.declaration("acc")->word("type"));
+    isWmma = kernel.word("instruction") == "wmma";
+    matrix = (isWmma ? findWmmaInstruction : findMatrixInstruction)(
+        kernel.root.item("matrix", 0), kernel.root.item("matrix", 1), kernel.root.item("matrix", 2), type, sum);
+    assert(matrix && "the plan takes instructions from the same table");
+  }
   clusterM = kernel.root.item("cluster", 0);
   clusterN = kernel.root.item("cluster", 1);
   function.name = kernel.name().str();
@@ -54,6 +62,8 @@ Lowered Lowering::run() {
   initBarriers();
   ops(kernel.body());
   finish();
+  if (result.workspace != Expr(0))
+    clearCounters();
   return std::move(result);
 }
 
@@ -90,10 +100,14 @@ void Lowering::declareParams() {
   for (const Op &op : kernel.body())
     if (isTensor(op) && !byTma(op))
       add(ParamInfo::Pointer, Type::u64, op.word("buffer").str() + "_ptr", op.word("buffer"));
+  bool gathers = false;
+  tile::walk(kernel.body(), [&](const Op &op) { gathers |= op.kind == OpKind::Gather; });
+  if (gathers)
+    add(ParamInfo::Pointer, Type::u64, "workspace_ptr", "workspace");
   for (const std::string &name : variablesOf(kernel, mapped))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
   tile::walk(kernel.body(), [&](const Op &op) {
-    if (op.kind != OpKind::Store)
+    if (op.kind != OpKind::Store && op.kind != OpKind::Combine)
       return;
     for (llvm::StringRef key : {"alpha", "beta"})
       if (op.word(key) == "dynamic")
@@ -173,10 +187,6 @@ const Op *Lowering::tmaStore() const {
 }
 
 void Lowering::declareViews() {
-  if (kernel.word("instruction") == "wmma")
-    wmma =
-        findWmmaInstruction(kernel.root.item("matrix", 0), kernel.root.item("matrix", 1), kernel.root.item("matrix", 2),
-                            elemOf(*kernel.declaration("A")), elemOf(*kernel.declaration("acc")));
   for (const Op &op : kernel.body()) {
     llvm::StringRef name = op.subject.name;
     if (op.kind == OpKind::Tensor) {
@@ -201,28 +211,53 @@ void Lowering::declareViews() {
       }
       tensors.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Shared) {
-      SharedTile tile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", bytesOf(elemOf(op)),
-                      *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
+      SharedTile tile = makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", elemOf(op),
+                                       *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
       buffers.try_emplace(name, SharedView{tile, op.number("offset"), op.number("stages", 1), name.back()});
-    } else if (wmma) {
-      declareWmma(op);
     } else if (op.kind == OpKind::Accumulator) {
-      AccumulatorView view{op.word("type") == "f16", op.item("warp", 0), op.item("warp", 1), isWgmma ? 64 : 16, {}};
-      int64_t perBlock = view.blockRows * view.warpN / (isWgmma ? 128 : 32) / (view.half ? 2 : 1);
-      for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
-        view.regs.push_back(b.regs(view.half ? Type::b32 : Type::f32, ("acc" + llvm::Twine(i) + "_").str(), perBlock));
-      view.type = elemOf(op);
-      accumulators.try_emplace(name, std::move(view));
+      accumulators.try_emplace(name, accumulatorView(op));
     } else if (op.kind == OpKind::Fragment) {
-      // A: four registers for 16 rows; B: four for 16 columns, two n8 tiles.
-      const Op &acc = *kernel.declaration(op.ref("of").name);
-      int64_t tiles = acc.item("warp", op.word("operand") == "a" ? 0 : 1) / 16;
-      FragmentView view;
-      for (int64_t i = 0; i < op.number("buffers"); ++i)
-        view.regs.push_back(b.regs(Type::b32, (op.word("operand") + "frag" + llvm::Twine(i) + "_").str(), 4 * tiles));
-      fragments.try_emplace(name, std::move(view));
+      fragments.try_emplace(name, fragmentView(op));
     }
   }
+}
+
+AccumulatorView Lowering::accumulatorView(const Op &op) {
+  if (isWmma)
+    return wmmaAccumulator(op);
+  AccumulatorView view{elemOf(op), op.item("warp", 0), op.item("warp", 1), 64, 8, {}, {}};
+  if (matrix) {
+    view.blockRows = matrix->rows();
+    view.blockColumns = matrix->columns();
+  }
+  // wgmma (PTX ISA 9.7.15.5.1.1): each warp's 16 rows lie as those of an m16n8 instruction.
+  view.map =
+      fragmentMap(matrix ? *matrix : *findMatrixInstruction(16, 8, 16, Elem::f16, view.type), MatrixRole::accumulator);
+  int64_t perBlock = view.warpN / view.blockColumns * int64_t(view.map.registers.size());
+  Type type = view.type == Elem::f32 ? Type::f32 : view.type == Elem::f64 ? Type::f64 : Type::b32;
+  for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
+    view.regs.push_back(b.regs(type, ("acc" + llvm::Twine(i) + "_").str(), perBlock));
+  return view;
+}
+
+FragmentView Lowering::fragmentView(const Op &op) {
+  if (isWmma)
+    return wmmaFragment(op);
+  bool isA = op.word("operand") == "a";
+  const Op &acc = *kernel.declaration(op.ref("of").name);
+  if (isWgmma) { // a warp's 16 of each 64 rows, by 16
+    FragmentView view;
+    for (int64_t i = 0; i < op.number("buffers"); ++i)
+      view.regs.push_back(b.regs(Type::b32, ("afrag" + llvm::Twine(i) + "_").str(), acc.item("warp", 0) / 64 * 4));
+    return view;
+  }
+  int64_t blocks = acc.item("warp", isA ? 0 : 1) / (isA ? matrix->rows() : matrix->columns());
+  int64_t each = fragmentMap(*matrix, isA ? MatrixRole::a : MatrixRole::b).registers.size();
+  Type type = matrix->type == Elem::f64 ? Type::f64 : Type::b32;
+  FragmentView view;
+  for (int64_t i = 0; i < op.number("buffers"); ++i)
+    view.regs.push_back(b.regs(type, (op.word("operand") + "frag" + llvm::Twine(i) + "_").str(), each * blocks));
+  return view;
 }
 
 void Lowering::ops(const std::vector<Op> &body) {
@@ -274,9 +309,9 @@ void Lowering::op(const Op &op) {
   case OpKind::Zero:
     return zero(op);
   case OpKind::Load:
-    return wmma ? wmmaLoad(op) : load(op);
+    return isWmma ? wmmaLoad(op) : load(op);
   case OpKind::Mma:
-    return wmma ? wmmaMultiply(op) : mma(op);
+    return isWmma ? wmmaMultiply(op) : mma(op);
   case OpKind::Wgmma:
     return wgmma(op);
   case OpKind::WaitWgmma:
@@ -286,12 +321,18 @@ void Lowering::op(const Op &op) {
     return send(op);
   case OpKind::Receive:
     return receive(op);
+  case OpKind::Bring:
+    return bring(op);
+  case OpKind::Combine:
+    return combine(op);
   case OpKind::Stage:
     return stage(op);
   case OpKind::Store:
-    return op.has("through")                       ? storeThroughShared(op)
+    return op.has("through")                    ? storeThroughShared(op)
            : buffers.count(op.ref("from").name) ? storeStaged(op)
                                                 : store(op);
+  case OpKind::Gather:
+    return gather(op);
   case OpKind::WaitStore:
     b("cp.async.bulk.wait_group", op.number("pending"));
     return;

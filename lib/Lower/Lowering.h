@@ -1,5 +1,6 @@
 /// The state of one lowering, and its parts by theme, a file each.
 #pragma once
+#include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Layout/SharedTile.h"
 #include "gemmc/Layout/WmmaInstruction.h"
 #include "gemmc/Lower/Lower.h"
@@ -24,7 +25,7 @@ struct TensorView {
   Val map;  ///< b64 address of the tensor map, or None.
   int64_t align = 1;
   std::string buffer;
-  int64_t elemBytes() const { return bytesOf(type); }
+  int64_t elemBytes() const { return bytesOf(type); } ///< Of D and C, which are never packed, and of other operands.
 };
 
 struct SharedView {
@@ -45,14 +46,15 @@ struct StagedTile {
   Val row0, col0; ///< Of its first element, in D.
 };
 
-/// Accumulator registers of one thread: [row block][index]. A row block is 16 rows (mma), 64 (wgmma) or those of a
-/// fragment (wmma) of the warp tile.
+/// Accumulator registers of one thread: [row block][index]. A block is what one instruction computes (wgmma: 64 rows by
+/// 8 columns of what a warpgroup's does); `map` says where in it each register's elements are.
 struct AccumulatorView {
-  bool half; ///< f16: two values a register.
+  Elem type;
   int64_t warpM, warpN;
-  int64_t blockRows; ///< 16, 64, or a wmma fragment's.
+  int64_t blockRows, blockColumns;
+  FragmentMap map;
   std::vector<std::vector<Val>> regs;
-  Elem type = Elem::f32;
+  bool half() const { return type == Elem::f16; } ///< Two values a register.
 };
 
 struct FragmentView {
@@ -76,6 +78,8 @@ private:
   void declareParams();
   void declareViews();
   Val mapAddress(llvm::StringRef name); ///< Of the tensor map in parameter `name`.
+  AccumulatorView accumulatorView(const Op &op);
+  FragmentView fragmentView(const Op &op);
   void identify();
   void ops(const std::vector<Op> &body);
   void op(const Op &op);
@@ -93,6 +97,8 @@ private:
   Val wide(const Val &a, const Val &b, llvm::StringRef name); ///< a (32) * b (imm or 64) as 64 bits.
   Val add64(const Val &a, const Val &b, llvm::StringRef name);
   Val inRegister(const Val &value, llvm::StringRef name);
+  /// The lane's part of a place in a fragment.
+  Val laneSum(llvm::ArrayRef<LaneTerm> terms, llvm::StringRef name);
   Val floatInRegister(const Val &value);
   /// Whether `extent` is known to be a multiple of `step`: then no tile reaches beyond it.
   static bool covers(const Expr &extent, int64_t step);
@@ -127,16 +133,35 @@ private:
 
   // Mma.cpp, Wgmma.cpp
   void zero(const Op &op);
+  struct FragmentSource; ///< The warp's part of an operand's tile, for one k step.
   void load(const Op &op);
+  void loadByLdmatrix(FragmentSource &source);
+  void loadByWords(FragmentSource &source);
+  void loadByElements(FragmentSource &source);
+  Val keyOf(const SharedTile &tile, const Val &row);
+  Val elementAddress(const FragmentSource &source, const Val &row, int64_t rowConst, const Val &byte,
+                     int64_t byteConst);
   void mma(const Op &op);
   void wgmma(const Op &op);
+  void loadForWgmma(const Op &op);
+  Val groupAlong(const Op &acc, bool m); ///< The warpgroup's place in the block tile along m or n.
   uint64_t descriptorBits(const SharedView &shared) const;
 
   // Wmma.cpp
   void wmmaLoad(const Op &op);
   void wmmaMultiply(const Op &op);
+  /// Calls `visit` for each accumulator fragment of the warp with its address in the tile of D at `to`; `form`: what
+  /// stands behind `wmma.load.c` and `wmma.store.d`.
+  void forEachFragment(
+      const StagedTile &to, const AccumulatorView &acc,
+      llvm::function_ref<void(const Val &address, const std::vector<Val> &regs, const std::string &form)> visit);
+  /// alpha or beta, given by `word` or (`dynamic`) at launch, as an operand of sums of `type`.
+  Val factorOf(llvm::StringRef word, const Val &given, Elem type);
+  /// Where this warp's part of the tile of D in `view` begins.
+  StagedTile warpTile(const SharedView &view, const tile::Ref &ref, const AccumulatorView &acc, const Op &decl);
   void wmmaStage(const StagedTile &to, const AccumulatorView &acc);
-  void declareWmma(const Op &op);
+  AccumulatorView wmmaAccumulator(const Op &op);
+  FragmentView wmmaFragment(const Op &op);
 
   // Slices.cpp: warps that share a block tile's depth.
   Val slice();       ///< Which slice of k this warp multiplies; 0 when there is one only.
@@ -149,10 +174,29 @@ private:
   // Store.cpp, StagedStore.cpp
   void store(const Op &op);
   void stage(const Op &op);
+  void bring(const Op &op);
+  void combine(const Op &op);
   void mmaStage(const StagedTile &to, const AccumulatorView &acc);
   void storeStaged(const Op &op);
+  StagedTile wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished);
   struct CopyOut; ///< A tile on its way from shared to global memory.
   void copyOut(const Op &store, const StagedTile &from);
+
+  // Parts.cpp: CTAs that share the k steps of a tile.
+  struct TileGrid {
+    Val m, n, cta, ctas; ///< Tiles along m and n; this CTA and how many there are.
+  };
+  static bool isStream(const Op &tiles);
+  Expr tileCount() const;
+  Expr stepCount() const;
+  int64_t slotBytes() const;
+  Expr countersEnd() const;
+  void tilesInParts(const Op &op);
+  void splitTiles(const Op &op, const TileGrid &grid, const Expr &sms);
+  void streamTiles(const Op &op, const TileGrid &grid, const Expr &sms);
+  Val slotOf(const Val &part, bool stream);
+  void gather(const Op &op);
+  void clearCounters();
 
   // WarpStore.cpp: wgmma, through shared memory.
   void storeThroughShared(const Op &op);
@@ -171,7 +215,8 @@ private:
   ptx::Function &function;
   ptx::Builder b;
   bool isWgmma, isTma;
-  const WmmaInstruction *wmma = nullptr; ///< Of a wmma kernel.
+  bool isWmma = false;
+  const MatrixInstruction *matrix = nullptr; ///< mma.sync, wmma.
   int64_t slices;
   int64_t clusterM, clusterN;
   llvm::StringMap<Val> variables; ///< By name: launch variables, loop variables, tm, tn, wg.
@@ -183,7 +228,11 @@ private:
   Val tid, lane, warp, sharedBase;
   Val rank, rankM, rankN;              ///< In the cluster; None without one.
   int64_t roleWarp = 0, roleWarps = 0; ///< Of the role being lowered.
-  Val alpha, beta;                     ///< f32 registers when given at launch.
+  struct {
+    Val tile, slot, first,
+        count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.
+  } parts;
+  Val alpha, beta; ///< f32 registers when given at launch.
 };
 
 } // namespace gemmc

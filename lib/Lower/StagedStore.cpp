@@ -26,6 +26,7 @@ struct Lowering::CopyOut {
   std::optional<float> alpha, beta;
   bool byRow;                      ///< Lines are rows of D.
   Val line0, col0;                 ///< Of the tile's first element, along D's lines.
+  bool inward = false;             ///< From global memory to the tile.
   Val linesLeft, colsLeft;         ///< Of D from there on; only for tiles at the edge.
   llvm::StringMap<Val> pitches;    ///< Bytes between lines, by buffer.
   int64_t unit = 1;                ///< Elements of a unit.
@@ -47,6 +48,16 @@ struct Lowering::CopyOut {
         c(op.has("c") && !from.finished ? &l.tensors.find(op.ref("c").name)->second : nullptr),
         alpha(from.finished ? 1.0f : fixedScale(op.word("alpha"))), beta(fixedScale(op.word("beta"))),
         byRow(d.order == Order::row), line0(byRow ? from.row0 : from.col0), col0(byRow ? from.col0 : from.row0) {
+    begin();
+  }
+  /// The other way: `from` is filled with what `tensor` holds there.
+  CopyOut(Lowering &lowering, const tile::Ref &tensor, const StagedTile &from)
+      : l(lowering), b(lowering.b), from(from), d(l.tensors.find(tensor.name)->second), c(nullptr), alpha(1.0f),
+        beta(0.0f), byRow(d.order == Order::row), line0(byRow ? from.row0 : from.col0),
+        col0(byRow ? from.col0 : from.row0), inward(true) {
+    begin();
+  }
+  void begin() {
     chooseUnits();
     // Here, because all paths use them and the first one must not be the only one that defines them.
     pitch(d);
@@ -166,19 +177,29 @@ struct Lowering::CopyOut {
     return (stem + (count == 1 ? "." : count == 2 ? ".v2." : ".v4.") + type).str();
   }
 
-  /// `count` registers of `bytes` each from memory, `access` bytes at a time; zero where `guard` forbids.
+  static Type registerOf(Elem type) {
+    return type == Elem::f64 ? Type::f64 : type == Elem::f32 ? Type::f32 : Type::b32;
+  }
+  static llvm::StringRef wordOf(Type type) {
+    return type == Type::f64 ? "f64" : type == Type::f32 ? "f32" : type == Type::b16 ? "b16" : "b32";
+  }
+  static Val zeroOf(Type type) {
+    return type == Type::f64 ? Val(ptx::Operand::makeF64(0)) : type == Type::f32 ? zeroF32() : Val(0);
+  }
+
+  /// `count` registers from memory, `access` bytes at a time; zero where `guard` forbids.
   std::vector<Val> fetch(llvm::StringRef stem, const Val &address, int64_t offset, int64_t count, Type type,
                          int64_t access, const Val &guard) {
-    int64_t bytes = type == Type::b16 ? 2 : 4, step = std::max<int64_t>(1, std::min(count, access / bytes));
-    llvm::StringRef word = type == Type::f32 ? "f32" : type == Type::b16 ? "b16" : "b32";
+    int64_t bytes = type == Type::b16 ? 2 : type == Type::f64 ? 8 : 4;
+    int64_t step = std::max<int64_t>(1, std::min(count, access / bytes));
     std::vector<Val> regs = b.regs(type, "part", count);
     for (const Val &reg : regs)
       if (guard.isReg())
-        b(("mov." + word).str(), reg, type == Type::f32 ? zeroF32() : Val(0));
+        b(("mov." + wordOf(type)).str(), reg, zeroOf(type));
     for (int64_t i = 0; i < count; i += step) {
       if (guard.isReg())
         b.when(guard);
-      b(vectorOf(stem, step, word), some(regs, i, step), at(address, offset + i * bytes));
+      b(vectorOf(stem, step, wordOf(type)), some(regs, i, step), at(address, offset + i * bytes));
     }
     return regs;
   }
@@ -195,11 +216,11 @@ struct Lowering::CopyOut {
     return wide;
   }
 
-  /// `count` elements as f32.
+  /// `count` elements: halves as f32, all others as they are.
   std::vector<Val> floats(llvm::StringRef stem, const Val &address, int64_t offset, int64_t count, Elem type,
                           int64_t access, const Val &guard = {}) {
-    if (type == Elem::f32)
-      return fetch(stem, address, offset, count, Type::f32, access, guard);
+    if (bytesOf(type) > 2)
+      return fetch(stem, address, offset, count, registerOf(type), access, guard);
     std::vector<Val> values;
     if (count == 1 || access < 4) {
       for (const Val &half : fetch(stem, address, offset, count, Type::b16, access, guard))
@@ -237,24 +258,41 @@ struct Lowering::CopyOut {
     return values;
   }
 
+  // Sums are scaled in their own type; those in f16 as f32. Integers have whole, fixed factors.
+  bool isF64() const { return from.type == Elem::f64; }
+  bool isS32() const { return from.type == Elem::s32; }
+  Val factorOf(const std::optional<float> &fixed, const Val &given) {
+    if (isS32())
+      return int64_t(*fixed);
+    if (!isF64())
+      return l.floatInRegister(fixed ? Val(ptx::Operand::makeF32(*fixed)) : given);
+    if (fixed)
+      return Val(ptx::Operand::makeF64(*fixed));
+    Val wide = b.reg(Type::f64, "factor");
+    b("cvt.f64.f32", wide, given);
+    return wide;
+  }
+
   /// alpha * x + beta * c.
   Val finished(Val x, const std::vector<Val> &added, size_t e) {
+    Type type = isF64() ? Type::f64 : isS32() ? Type::b32 : Type::f32;
+    const char *fma = isF64() ? "fma.rn.f64" : isS32() ? "mad.lo.s32" : "fma.rn.f32";
     if (!alpha || *alpha != 1) {
-      Val factor = alpha ? Val(ptx::Operand::makeF32(*alpha)) : l.alpha, scaled = b.reg(Type::f32, "x");
+      Val scaled = b.reg(type, "x");
       // Plus zero, so that a negative alpha times an empty sum is +0 and not -0.
-      b("fma.rn.f32", scaled, x, factor, zeroF32());
+      b(fma, scaled, x, factorOf(alpha, l.alpha), zeroOf(type));
       x = scaled;
     }
     if (added.empty())
       return x;
-    Val factor = l.floatInRegister(beta ? Val(ptx::Operand::makeF32(*beta)) : l.beta), sum = b.reg(Type::f32, "x");
-    b("fma.rn.f32", sum, factor, added[e], x);
+    Val sum = b.reg(type, "x");
+    b(fma, sum, added[e], factorOf(beta, l.beta), x);
     return sum;
   }
 
   /// The unit as it goes to memory: one register for each 4 bytes (or one of 2).
   std::vector<Val> packed(const std::vector<Val> &values) {
-    if (d.type == Elem::f32)
+    if (d.elemBytes() > 2)
       return values;
     llvm::StringRef type = d.type == Elem::f16 ? "f16" : "bf16";
     std::vector<Val> words;
@@ -270,14 +308,11 @@ struct Lowering::CopyOut {
   }
 
   void put(const Val &address, int64_t offset, const std::vector<Val> &words, const Val &guard) {
-    bool half = unitBytesOf(words) == 2;
-    llvm::StringRef type = half ? "b16" : d.type == Elem::f32 ? "f32" : "b32";
+    bool half = d.elemBytes() == 2 && singles;
     if (guard.isReg())
       b.when(guard);
-    b(vectorOf("st.global", words.size(), type), at(address, offset), some(words, 0, words.size()));
-  }
-  int64_t unitBytesOf(const std::vector<Val> &words) const {
-    return words.size() == 1 && d.elemBytes() == 2 && singles ? 2 : 4 * words.size();
+    b(vectorOf("st.global", words.size(), half ? "b16" : wordOf(registerOf(d.type))), at(address, offset),
+      some(words, 0, words.size()));
   }
   bool singles = false; ///< Elements are written one by one.
 
@@ -288,16 +323,50 @@ struct Lowering::CopyOut {
 
   void one(const Unit &u, const std::vector<Val> &added, const Val &guard) {
     singles = unit == 1;
+    if (inward)
+      return bring(u, guard);
     if (plain()) {
-      Type type = d.type == Elem::f32 ? Type::f32 : Type::b32;
-      put(u.d, u.dOffset,
-          fetch("ld.shared", u.shared, u.sharedOffset, unit * d.elemBytes() / 4, type, sharedAccess(), {}), guard);
+      int64_t words = d.elemBytes() == 2 ? unit / 2 : unit;
+      put(u.d, u.dOffset, fetch("ld.shared", u.shared, u.sharedOffset, words, registerOf(d.type), sharedAccess(), {}),
+          guard);
       return;
     }
     std::vector<Val> values = floats("ld.shared", u.shared, u.sharedOffset, unit, from.type, sharedAccess());
     for (size_t e = 0; e < values.size(); ++e)
       values[e] = finished(values[e], added, e);
     put(u.d, u.dOffset, packed(values), guard);
+  }
+
+  /// The unit's registers, of the tensor's own type.
+  Type unitType() const { return d.elemBytes() == 2 && unit == 1 ? Type::b16 : registerOf(d.type); }
+  int64_t unitRegisters() const { return d.elemBytes() == 2 && unit > 1 ? unit / 2 : unit; }
+  void putShared(const Unit &u, const std::vector<Val> &regs, int64_t offset, Type type) {
+    b(vectorOf("st.shared", regs.size(), wordOf(type)), at(u.shared, u.sharedOffset + offset),
+      some(regs, 0, regs.size()));
+  }
+  void bring(const Unit &u, const Val &guard) {
+    putShared(u, fetch("ld.global", u.d, u.dOffset, unitRegisters(), unitType(), unit * d.elemBytes(), guard), 0,
+              unitType());
+  }
+  void bringSingles(const Unit &u, llvm::ArrayRef<Val> guards) {
+    Type type = d.elemBytes() == 2 ? Type::b16 : registerOf(d.type);
+    for (int64_t e = 0; e < unit; ++e) {
+      int64_t offset = e * d.elemBytes();
+      putShared(u, fetch("ld.global", u.d, u.dOffset + offset, 1, type, d.elemBytes(), guards[e]), offset, type);
+    }
+  }
+  /// Zeros in the whole tile.
+  void clear() {
+    Unit u = even ? first() : Unit();
+    for (int64_t round = 0; round < rounds; ++round) {
+      u = next(u, round);
+      std::vector<Val> zeros = b.regs(unitType(), "zero", unitRegisters());
+      for (const Val &zero : zeros)
+        b(("mov." + wordOf(unitType())).str(), zero, zeroOf(unitType()));
+      if (u.inside.isReg())
+        b.when(u.inside);
+      putShared(u, zeros, 0, unitType());
+    }
   }
 
   /// The whole tile lies inside D.
@@ -372,6 +441,8 @@ struct Lowering::CopyOut {
     std::vector<Val> added = readC ? loadC(u, guards) : std::vector<Val>();
     if (whole)
       return one(u, added, guards[0]);
+    if (inward)
+      return bringSingles(u, guards);
     singles = true;
     std::vector<Val> values = floats("ld.shared", u.shared, u.sharedOffset, unit, from.type, sharedAccess());
     for (int64_t e = 0; e < unit; ++e)
@@ -399,10 +470,9 @@ struct Lowering::CopyOut {
     edge(readC);
   }
 
-  void run() {
+  void run(const Val &end) {
     int64_t tileM = l.kernel.root.item("block", 0) * l.clusterM, tileN = l.kernel.root.item("block", 1) * l.clusterN;
     bool inside = covers(d.rows, tileM) && covers(d.cols, tileN);
-    Val end = b.label("stored");
     if (!c || beta) {
       paths(c != nullptr, inside, end);
       b.place(end);
@@ -420,14 +490,44 @@ struct Lowering::CopyOut {
   }
 };
 
-void Lowering::copyOut(const Op &store, const StagedTile &from) { CopyOut(*this, store, from).run(); }
+Val Lowering::factorOf(llvm::StringRef word, const Val &given, Elem type) {
+  double value = word == "dynamic" ? 0 : scaleOf(word);
+  if (type == Elem::s32)
+    return int64_t(value);
+  if (word != "dynamic")
+    return type == Elem::f64 ? Val(ptx::Operand::makeF64(value))
+                             : floatInRegister(Val(ptx::Operand::makeF32(float(value))));
+  if (type != Elem::f64)
+    return given;
+  Val wide = b.reg(Type::f64, "factor");
+  b("cvt.f64.f32", wide, given);
+  return wide;
+}
+
+void Lowering::copyOut(const Op &store, const StagedTile &from) { CopyOut(*this, store, from).run(b.label("stored")); }
+
+StagedTile Lowering::warpTile(const SharedView &view, const tile::Ref &ref, const AccumulatorView &acc,
+                              const Op &decl) {
+  int64_t across = decl.item("tile", 1) / acc.warpN, down = decl.item("tile", 0) / acc.warpM;
+  Val unitM = down > 1 ? divide(warpInSlice(), across, "unit_m") : Val(0);
+  Val unitN = across > 1 ? remainder(warpInSlice(), across, "unit_n") : Val(0);
+  return {view.tile,
+          0,
+          0,
+          acc.type,
+          false,
+          stageAddress(view, ref, "stage"),
+          {},
+          0,
+          mul(unitM, acc.warpM, "unit_row"),
+          mul(unitN, acc.warpN, "unit_col")};
+}
 
 /// Each warp of slice 0 puts its part of the tile where it belongs.
 void Lowering::stage(const Op &op) {
   const SharedView &view = buffers.find(op.subject.name)->second;
   const AccumulatorView &acc = accumulators.find(op.ref("from").name)->second;
   const Op &decl = *kernel.declaration(op.ref("from").name);
-  int64_t across = decl.item("tile", 1) / acc.warpN, down = decl.item("tile", 0) / acc.warpM;
   Val end = b.label("staged");
   b.blank();
   b.comment("the sums become a tile in shared memory");
@@ -436,27 +536,54 @@ void Lowering::stage(const Op &op) {
     b("setp.ne.u32", others, slice(), 0);
     b.when(others)("bra", end);
   }
-  Val unitM = down > 1 ? divide(warpInSlice(), across, "unit_m") : Val(0);
-  Val unitN = across > 1 ? remainder(warpInSlice(), across, "unit_n") : Val(0);
-  StagedTile to{view.tile, 0, 0, acc.type, false, stageAddress(view, op.subject, "stage"), {}, 0, {}, {}};
-  to.row0 = mul(unitM, acc.warpM, "unit_row");
-  to.col0 = mul(unitN, acc.warpN, "unit_col");
-  if (wmma)
+  StagedTile to = warpTile(view, op.subject, acc, decl);
+  if (isWmma)
     wmmaStage(to, acc);
   else
     mmaStage(to, acc);
   b.place(end);
 }
 
-void Lowering::storeStaged(const Op &op) {
-  const SharedView &view = buffers.find(op.ref("from").name)->second;
-  const Op &decl = *kernel.declaration(op.ref("from").name);
+/// The tile of D in `name`, as all threads of the CTA see it; `at`: its place in the tensor.
+StagedTile Lowering::wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished) {
+  const SharedView &view = buffers.find(ref.name)->second;
+  const Op &decl = *kernel.declaration(ref.name);
   int64_t rows = decl.item("extent", 0), cols = decl.item("extent", 1);
+  bool byRow = view.tile.kMajor;
+  return {view.tile,
+          byRow ? rows : cols,
+          byRow ? cols : rows,
+          *parseElem(decl.word("type")),
+          finished,
+          stageAddress(view, ref, "stage"),
+          tid,
+          kernel.number("threads"),
+          value(at.index[0]),
+          value(at.index[1])};
+}
+
+/// With beta 0, C may hold anything and is not read.
+void Lowering::bring(const Op &op) {
+  b.blank();
+  b.comment("C into shared memory, line by line");
+  StagedTile to = wholeTile(op.subject, op.ref("from"), true);
+  CopyOut copy(*this, op.ref("from"), to);
+  Val end = b.label("brought");
+  if (op.word("beta") == "dynamic") {
+    Val reads = b.label("reads_c"), isZero = b.reg(Type::pred, "beta_is_zero");
+    b("setp.eq.f32", isZero, beta, zeroF32());
+    b.unless(isZero)("bra", reads);
+    copy.clear();
+    b("bra", end);
+    b.place(reads);
+  }
+  copy.run(end);
+}
+
+void Lowering::storeStaged(const Op &op) {
   b.blank();
   b.comment("D = alpha * A B + beta * C, line by line");
-  copyOut(op, {view.tile, view.tile.kMajor ? rows : cols, view.tile.kMajor ? cols : rows, *parseElem(decl.word("type")),
-               false, stageAddress(view, op.ref("from"), "stage"), tid, kernel.number("threads"),
-               value(op.subject.index[0]), value(op.subject.index[1])});
+  copyOut(op, wholeTile(op.ref("from"), op.subject, false));
 }
 
 } // namespace gemmc

@@ -1,4 +1,5 @@
 #include "Lowering.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace gemmc {
 namespace {
@@ -8,6 +9,8 @@ struct Epilogue {
   const AccumulatorView *acc;
   const TensorView *d, *c; ///< c: nullptr when it is not read.
   std::optional<float> fixedAlpha, fixedBeta;
+  std::vector<FragmentMap::Offset> pairs; ///< Of neighbouring columns that a thread holds in one block, in order.
+  std::vector<int64_t> rows;              ///< The rows of these, each once.
 };
 
 float scaleOf(llvm::StringRef word) {
@@ -52,7 +55,7 @@ void Lowering::store(const Op &op) {
       auto [entry, fresh] = pitches.try_emplace(t.buffer);
       if (fresh) {
         entry->second = b.reg(Type::b64, t.buffer + "_pitch");
-        b("shl.b64", entry->second, t.ld, t.elemBytes() == 2 ? 1 : 2);
+        b("shl.b64", entry->second, t.ld, llvm::Log2_64(t.elemBytes()));
       }
       return entry->second;
     }
@@ -74,47 +77,83 @@ void Lowering::store(const Op &op) {
       return {moved, fast * t.elemBytes()};
     }
 
-    /// Two accumulators as f32, scaled.
-    std::pair<Val, Val> scaled(int64_t i, int64_t j, int64_t h) {
-      const auto &regs = e.acc->regs[i];
+    // Sums are scaled in their own type; those in f16 as f32.
+    bool isF64() const { return e.acc->type == Elem::f64; }
+    bool isS32() const { return e.acc->type == Elem::s32; }
+    Type sumType() const { return isF64() ? Type::f64 : isS32() ? Type::b32 : Type::f32; }
+    /// alpha or beta as an operand of that type; integers are always fixed.
+    Val factorOf(const std::optional<float> &fixed, const Val &given) {
+      if (isS32())
+        return int64_t(*fixed);
+      if (!isF64())
+        return fixed ? Val(ptx::Operand::makeF32(*fixed)) : given;
+      if (fixed)
+        return Val(ptx::Operand::makeF64(*fixed));
+      Val wide = b.reg(Type::f64, "factor");
+      b("cvt.f64.f32", wide, given);
+      return wide;
+    }
+
+    /// The two sums of `pair` in block (i, j), scaled.
+    std::pair<Val, Val> scaled(int64_t i, int64_t j, int64_t pair) {
       Val x, y;
-      if (e.acc->half) {
+      if (e.acc->half()) {
         Val lo = b.reg(Type::b16, "half"), hi = b.reg(Type::b16, "half");
-        b("mov.b32", Val(std::vector<Val>{lo, hi}), regs[2 * j + h]);
+        b("mov.b32", Val(std::vector<Val>{lo, hi}), packed(i, j, pair));
         x = b.reg(Type::f32, "x");
         y = b.reg(Type::f32, "x");
         b("cvt.f32.f16", x, lo);
         b("cvt.f32.f16", y, hi);
       } else {
-        x = regs[4 * j + 2 * h];
-        y = regs[4 * j + 2 * h + 1];
+        const Val *first = &e.acc->regs[i][(j * e.pairs.size() + pair) * 2];
+        x = first[0];
+        y = first[1];
       }
       if (e.fixedAlpha && *e.fixedAlpha == 1)
         return {x, y};
-      Val factor = e.fixedAlpha ? Val(ptx::Operand::makeF32(*e.fixedAlpha)) : l.alpha;
-      Val sx = b.reg(Type::f32, "x"), sy = b.reg(Type::f32, "x");
+      Val factor = factorOf(e.fixedAlpha, l.alpha);
+      Val sx = b.reg(sumType(), "x"), sy = b.reg(sumType(), "x");
+      if (isS32()) {
+        b("mul.lo.s32", sx, x, factor);
+        b("mul.lo.s32", sy, y, factor);
+        return {sx, sy};
+      }
       // Plus zero, so that a negative alpha times an empty sum is +0 and not -0.
-      Val plusZero = ptx::Operand::makeF32(0);
-      b("fma.rn.f32", sx, x, factor, plusZero);
-      b("fma.rn.f32", sy, y, factor, plusZero);
+      Val plusZero = isF64() ? ptx::Operand::makeF64(0) : ptx::Operand::makeF32(0);
+      b(isF64() ? "fma.rn.f64" : "fma.rn.f32", sx, x, factor, plusZero);
+      b(isF64() ? "fma.rn.f64" : "fma.rn.f32", sy, y, factor, plusZero);
       return {sx, sy};
+    }
+    /// The register of two f16 sums.
+    const Val &packed(int64_t i, int64_t j, int64_t pair) const { return e.acc->regs[i][j * e.pairs.size() + pair]; }
+
+    static const char *loadOf(Elem type) {
+      return type == Elem::f32   ? "ld.global.f32"
+             : type == Elem::f64 ? "ld.global.f64"
+             : type == Elem::s32 ? "ld.global.b32"
+                                 : "ld.global.b16";
+    }
+    static Type registerOf(Elem type) {
+      return type == Elem::f32 ? Type::f32 : type == Elem::f64 ? Type::f64 : type == Elem::s32 ? Type::b32 : Type::b16;
     }
 
     Val loadC(const Place &place, Val guard) {
-      const char *mnemonic = e.c->type == Elem::f32 ? "ld.global.f32" : "ld.global.b16";
-      Val raw = b.reg(e.c->type == Elem::f32 ? Type::f32 : Type::b16, "c");
+      Elem type = e.c->type;
+      Val raw = b.reg(registerOf(type), "c");
       if (guard.isReg()) {
-        if (e.c->type == Elem::f32)
+        if (type == Elem::f32)
           b("mov.f32", raw, Val(ptx::Operand::makeF32(0)));
+        else if (type == Elem::f64)
+          b("mov.f64", raw, Val(ptx::Operand::makeF64(0)));
         else
-          b("mov.b16", raw, 0);
+          b(type == Elem::s32 ? "mov.b32" : "mov.b16", raw, 0);
         b.when(guard);
       }
-      b(mnemonic, raw, at(place.base, place.offset));
-      if (e.c->type == Elem::f32)
+      b(loadOf(type), raw, at(place.base, place.offset));
+      if (registerOf(type) != Type::b16)
         return raw;
       Val wide = b.reg(Type::f32, "c");
-      if (e.c->type == Elem::f16) {
+      if (type == Elem::f16) {
         b("cvt.f32.f16", wide, raw);
       } else {
         Val zero = b.reg(Type::b16, "zero");
@@ -125,82 +164,110 @@ void Lowering::store(const Op &op) {
     }
 
     Val plusC(Val x, const Place &place, Val guard) {
-      Val c = loadC(place, guard), sum = b.reg(Type::f32, "x");
-      Val factor = e.fixedBeta ? Val(ptx::Operand::makeF32(*e.fixedBeta)) : l.beta;
-      b("fma.rn.f32", sum, l.floatInRegister(factor), c, x);
+      Val c = loadC(place, guard), sum = b.reg(sumType(), "x");
+      Val factor = factorOf(e.fixedBeta, l.beta);
+      if (isS32())
+        b("mad.lo.s32", sum, c, factor, x);
+      else if (isF64())
+        b("fma.rn.f64", sum, c, factor, x);
+      else
+        b("fma.rn.f32", sum, l.floatInRegister(factor), c, x);
       return sum;
     }
 
     void putOne(const Place &place, const Val &x, Val guard) {
       Val out = x;
-      if (e.d->type != Elem::f32) {
+      Elem type = e.d->type;
+      if (registerOf(type) == Type::b16) {
         out = b.reg(Type::b16, "d");
-        b(e.d->type == Elem::f16 ? "cvt.rn.f16.f32" : "cvt.rn.bf16.f32", out, x);
+        b(type == Elem::f16 ? "cvt.rn.f16.f32" : "cvt.rn.bf16.f32", out, x);
       }
       if (guard.isReg())
         b.when(guard);
-      b(e.d->type == Elem::f32 ? "st.global.f32" : "st.global.b16", at(place.base, place.offset), out);
+      const char *mnemonic = type == Elem::f32   ? "st.global.f32"
+                             : type == Elem::f64 ? "st.global.f64"
+                             : type == Elem::s32 ? "st.global.b32"
+                                                 : "st.global.b16";
+      b(mnemonic, at(place.base, place.offset), out);
     }
     void putPair(const Place &place, const Val &x, const Val &y, Val guard) {
-      if (e.d->type == Elem::f32) {
+      Elem type = e.d->type;
+      if (registerOf(type) != Type::b16) {
         if (guard.isReg())
           b.when(guard);
-        b("st.global.v2.f32", at(place.base, place.offset), Val(std::vector<Val>{x, y}));
+        const char *mnemonic = type == Elem::f32   ? "st.global.v2.f32"
+                               : type == Elem::f64 ? "st.global.v2.f64"
+                                                   : "st.global.v2.b32";
+        b(mnemonic, at(place.base, place.offset), Val(std::vector<Val>{x, y}));
         return;
       }
       Val packed = b.reg(Type::b32, "d");
-      b(e.d->type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", packed, y, x);
+      b(type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", packed, y, x);
       if (guard.isReg())
         b.when(guard);
       b("st.global.b32", at(place.base, place.offset), packed);
+    }
+
+    /// One pair of neighbouring columns: of block (i, j), from `row` of the thread's first row on.
+    struct Pair {
+      int64_t i, j, pair, row, col;
+    };
+    /// Whether the sums go to D as they are, two f16 in a register.
+    bool isRaw(bool pairs, bool readC) const {
+      return e.acc->half() && e.d->type == Elem::f16 && e.fixedAlpha && *e.fixedAlpha == 1 && !readC && pairs;
     }
 
     /// All elements of the thread. `checked`: against the edges of D; `pairs`: two neighbours in one access.
     void all(bool checked, bool pairs, bool readC) {
       const AccumulatorView &acc = *e.acc;
       Val dStart = start(*e.d, "d_start"), cStart = readC ? start(*e.c, "c_start") : Val();
-      bool raw = acc.half && e.d->type == Elem::f16 && e.fixedAlpha && *e.fixedAlpha == 1 && !readC && pairs;
       for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
-        for (int64_t h = 0; h < 2; ++h) {
-          int64_t row = i * acc.blockRows + 8 * h;
+        for (int64_t blockRow : e.rows) {
+          int64_t row = i * acc.blockRows + blockRow;
           Val rowIn;
           if (checked) {
             rowIn = b.reg(Type::pred, "row_in");
             b("setp.gt.s32", rowIn, rowsLeft, row);
           }
           Place dRow = place(*e.d, dStart, row, 0), cRow = readC ? place(*e.c, cStart, row, 0) : Place();
-          for (int64_t j = 0; j < acc.warpN / 8; ++j) {
-            Val guard[2];
-            for (int64_t half = 0; checked && half < 2; ++half) {
-              if (half == 1 && pairs)
-                continue;
-              guard[half] = b.reg(Type::pred, "in");
-              b("setp.gt.and.s32", guard[half], colsLeft, 8 * j + half, rowIn);
-            }
-            auto along = [&](const TensorView &t, const Place &rowPlace, const Val &from, int64_t col) {
-              return rowOrder(t) ? Place{rowPlace.base, rowPlace.offset + col * t.elemBytes()}
-                                 : place(t, from, row, col);
-            };
-            Place first = along(*e.d, dRow, dStart, 8 * j);
-            if (raw) {
-              if (guard[0].isReg())
-                b.when(guard[0]);
-              b("st.global.b32", at(first.base, first.offset), acc.regs[i][2 * j + h]);
-              continue;
-            }
-            auto [x, y] = scaled(i, j, h);
-            if (readC) {
-              x = plusC(x, along(*e.c, cRow, cStart, 8 * j), guard[0]);
-              y = plusC(y, along(*e.c, cRow, cStart, 8 * j + 1), pairs ? guard[0] : guard[1]);
-            }
-            if (pairs) {
-              putPair(first, x, y, guard[0]);
-              continue;
-            }
-            putOne(first, x, guard[0]);
-            putOne(along(*e.d, dRow, dStart, 8 * j + 1), y, guard[1]);
-          }
+          for (int64_t j = 0; j < acc.warpN / acc.blockColumns; ++j)
+            for (int64_t pair = 0; pair < int64_t(e.pairs.size()); ++pair)
+              if (e.pairs[pair].line == blockRow)
+                one({i, j, pair, row, j * acc.blockColumns + e.pairs[pair].depth}, {dStart, cStart, rowIn, dRow, cRow},
+                    pairs, readC);
         }
+    }
+
+    /// Where a row begins in D and C, and whether it is in D at all.
+    struct Row {
+      const Val &dStart, &cStart, &inside;
+      const Place &d, &c;
+    };
+    void one(const Pair &at, const Row &rowPlace, bool pairs, bool readC) {
+      Val guard[2];
+      for (int64_t half = 0; rowPlace.inside.isReg() && half < (pairs ? 1 : 2); ++half) {
+        guard[half] = b.reg(Type::pred, "in");
+        b("setp.gt.and.s32", guard[half], colsLeft, at.col + half, rowPlace.inside);
+      }
+      auto along = [&](const TensorView &t, const Place &row, const Val &from, int64_t col) {
+        return rowOrder(t) ? Place{row.base, row.offset + col * t.elemBytes()} : place(t, from, at.row, col);
+      };
+      Place first = along(*e.d, rowPlace.d, rowPlace.dStart, at.col);
+      if (isRaw(pairs, readC)) {
+        if (guard[0].isReg())
+          b.when(guard[0]);
+        b("st.global.b32", gemmc::ptx::at(first.base, first.offset), packed(at.i, at.j, at.pair));
+        return;
+      }
+      auto [x, y] = scaled(at.i, at.j, at.pair);
+      if (readC) {
+        x = plusC(x, along(*e.c, rowPlace.c, rowPlace.cStart, at.col), guard[0]);
+        y = plusC(y, along(*e.c, rowPlace.c, rowPlace.cStart, at.col + 1), pairs ? guard[0] : guard[1]);
+      }
+      if (pairs)
+        return putPair(first, x, y, guard[0]);
+      putOne(first, x, guard[0]);
+      putOne(along(*e.d, rowPlace.d, rowPlace.dStart, at.col + 1), y, guard[1]);
     }
   };
 
@@ -209,7 +276,12 @@ void Lowering::store(const Op &op) {
   const Op &decl = *kernel.declaration(op.ref("from").name);
   const TensorView *c = op.has("c") ? &tensors.find(op.ref("c").name)->second : nullptr;
   auto fixed = [](llvm::StringRef word) { return word == "dynamic" ? std::nullopt : std::optional(scaleOf(word)); };
-  Epilogue e{&acc, &d, c, fixed(op.word("alpha")), fixed(op.word("beta"))};
+  Epilogue e{&acc, &d, c, fixed(op.word("alpha")), fixed(op.word("beta")), {}, {}};
+  for (size_t r = 0; r < acc.map.registers.size(); r += acc.half() ? 1 : 2) {
+    e.pairs.push_back(acc.map.registers[r]);
+    if (!llvm::is_contained(e.rows, e.pairs.back().line))
+      e.rows.push_back(e.pairs.back().line);
+  }
 
   b.blank();
   b.comment("D = alpha * A B + beta * C");
@@ -225,8 +297,8 @@ void Lowering::store(const Op &op) {
   col0 = add(col0, mul(unitN, acc.warpN, "unit_col"), "col0");
   if (isWgmma)
     row0 = add(row0, mul(remainder(warp, 4, "warp_in_group"), 16, "warp_row"), "row0");
-  row0 = add(row0, divide(lane, 4, "lane_row"), "row0");
-  col0 = add(col0, mul(remainder(lane, 4, "lane_col"), 2, "lane_col"), "col0");
+  row0 = add(row0, laneSum(acc.map.line, "lane_row"), "row0");
+  col0 = add(col0, laneSum(acc.map.depth, "lane_col"), "col0");
 
   Writer writer{*this, b, e, decl, row0, col0, {}, {}, {}};
   // Here, because all paths use them and the first one must not be the only one that defines them.

@@ -53,6 +53,11 @@ Operand Operand::makeF32(float value) {
   op.floatBits = 32;
   return op;
 }
+Operand Operand::makeF64(double value) {
+  Operand op = makeImm(std::bit_cast<int64_t>(value));
+  op.floatBits = 64;
+  return op;
+}
 static Operand makeNamed(Operand::Kind kind, StringRef name, int64_t imm = 0) {
   Operand op;
   op.kind = kind;

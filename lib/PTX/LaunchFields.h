@@ -84,6 +84,9 @@ template <typename IO> void describe(IO &io, LaunchInfo &x) {
   io("c", x.c);
   io("d", x.d);
   io("accumulator", x.accumulator);
+  if (x.a.type == Elem::b1) // read before
+    io("bits", x.bits);
+  io.optional("negated", x.negated, Limits{0, 1});
   io("alpha", x.alpha);
   io("beta", x.beta);
   io("requirements", x.requirements);

@@ -45,9 +45,12 @@ public:
     if (scalar(key, node, "a name") && oneOf(key, node, known))
       value = node.text;
   }
-  void read(llvm::StringRef key, const YamlNode &node, Elem &value) { named(key, node, value, Elem::f16, Elem::s32); }
+  void read(llvm::StringRef key, const YamlNode &node, Elem &value) { named(key, node, value, Elem::f16, lastElem); }
   void read(llvm::StringRef key, const YamlNode &node, Order &value) {
     named(key, node, value, Order::row, Order::col);
+  }
+  void read(llvm::StringRef key, const YamlNode &node, BitProduct &value) {
+    named(key, node, value, BitProduct::xor_, BitProduct::and_);
   }
   void read(llvm::StringRef key, const YamlNode &node, TmaSwizzle &value) {
     named(key, node, value, TmaSwizzle::none, TmaSwizzle::b128);
@@ -131,6 +134,12 @@ public:
       values.read(key, *node, value, bounds...);
     else
       values.diags.report(Diag::launch_missing_key, map.range, key);
+  }
+  void optional(llvm::StringRef key, uint32_t &value, Limits limits) {
+    if (map.find(key))
+      (*this)(key, value, limits);
+    else
+      known.push_back(key);
   }
   void source(ParamInfo &param);
   void refuseUnknown() {

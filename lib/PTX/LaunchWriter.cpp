@@ -18,6 +18,7 @@ std::string text(const Expr &e) { return e.isConst() ? e.str() : text(llvm::Stri
 std::string text(Elem type) { return nameOf(type).str(); }
 std::string text(Type type) { return nameOf(type).str(); }
 std::string text(Order order) { return nameOf(order).str(); }
+std::string text(BitProduct bits) { return nameOf(bits).str(); }
 std::string text(TmaSwizzle swizzle) { return nameOf(swizzle).str(); }
 std::string text(uint32_t value) { return std::to_string(value); }
 
@@ -43,6 +44,11 @@ class Fields {
 public:
   template <typename T, typename... Limits> void operator()(llvm::StringRef key, T &value, const Limits &...) {
     entries.push_back((key + ": " + text(value)).str());
+  }
+  /// Only what is not 0.
+  void optional(llvm::StringRef key, uint32_t &value, Limits limits) {
+    if (value)
+      (*this)(key, value, limits);
   }
   void operator()(llvm::StringRef key, OperandInfo &value) { entries.push_back((key + ": " + inFlow(value)).str()); }
   /// Conditions have a line each: they are read one by one.
@@ -92,6 +98,11 @@ private:
   }
 };
 } // namespace
+
+llvm::StringRef nameOf(BitProduct bits) {
+  constexpr llvm::StringLiteral names[] = {"none", "xor", "and"};
+  return names[static_cast<unsigned>(bits)];
+}
 
 llvm::StringRef nameOf(TmaSwizzle swizzle) {
   constexpr llvm::StringLiteral names[] = {"none", "32B", "64B", "128B"};

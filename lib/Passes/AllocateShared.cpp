@@ -10,9 +10,9 @@ void allocateShared(Kernel &kernel) {
   for (Op &op : kernel.body()) {
     if (op.kind != OpKind::Shared)
       continue;
-    SharedTile tile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k",
-                    bytesOf(*parseElem(op.word("type"))), *parseSharedLayout(op.word("swizzle")),
-                    op.number("padding", 16));
+    SharedTile tile = makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k",
+                                     *parseElem(op.word("type")), *parseSharedLayout(op.word("swizzle")),
+                                     op.number("padding", 16));
     int64_t bytes = tile.stageBytes() * op.number("stages", 1);
     if (op.word("over") == "operands") { // used while no operand tile is
       op.set("offset", 0);

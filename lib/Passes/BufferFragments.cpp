@@ -68,7 +68,7 @@ std::vector<Op> rotate(const Loop &loop) {
 
 void bufferFragments(Kernel &kernel) {
   int64_t stages = kernel.number("stages");
-  if (kernel.word("instruction") != "mma" || stages < 3)
+  if (kernel.word("instruction") != "mma" || stages < 3 || kernel.root.number("buffers", 2) < 2)
     return; // two stages: the next one's copies land while this one is still read
   std::vector<Op> &tile = findIn(kernel.body(), OpKind::Tiles)->body;
   size_t at =

@@ -53,7 +53,7 @@ bool fitsBarriers(const Kernel &kernel) {
 }
 
 bool fitsFragments(const Kernel &kernel) {
-  if (kernel.word("instruction") != "mma" || kernel.number("stages") < 3)
+  if (kernel.word("instruction") != "mma" || kernel.number("stages") < 3 || kernel.root.number("buffers", 2) < 2)
     return true; // the pass does nothing
   const Op *loop = mainLoop(kernel.body());
   if (!loop || !declares(kernel, "fA", OpKind::Fragment) || !declares(kernel, "fB", OpKind::Fragment))

@@ -2,23 +2,47 @@
 
 namespace gemmc::tile {
 namespace {
-/// k of one instruction; 16 for every 16-bit one of full size.
-int64_t stepK(const Kernel &kernel) { return kernel.root.has("matrix") ? kernel.root.item("matrix", 2) : 16; }
+/// The k of one matrix instruction.
+int64_t stepOf(const Kernel &kernel) { return kernel.root.has("matrix") ? kernel.root.item("matrix", 2) : 16; }
 
-std::vector<Op> wgmmaOf(const Op &multiply) {
+/// A from shared memory, or from registers that are loaded for all k steps of the stage.
+std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel) {
   Op op(OpKind::Wgmma, multiply.subject);
   op.set("a", multiply.ref("a")).set("b", multiply.ref("b")).set("accumulate", "yes");
+  if (multiply.has("negate"))
+    op.set("negate", multiply.word("negate"));
   op.range = multiply.range;
-  return {op};
+  if (!kernel.root.has("load_a"))
+    return {op};
+  std::vector<Op> ops;
+  for (int64_t step = 0; step < kernel.root.item("block", 2) / stepOf(kernel); ++step)
+    ops.push_back(Op(OpKind::Load, Ref{"fA", {step}})
+                      .set("from", multiply.ref("a"))
+                      .set("step", step)
+                      .set("via", kernel.word("load_a")));
+  ops.push_back(op.set("a", Ref{"fA", {0}}));
+  return ops;
+}
+
+/// Gives `op` the kernel's word `from` as its attribute `key`, where there is one.
+Op with(Op op, llvm::StringRef key, const Kernel &kernel, llvm::StringRef from) {
+  if (kernel.root.has(from))
+    op.set(key, kernel.word(from));
+  return op;
 }
 
 /// load fA; load fB; mma, for each k-step of the block tile.
-std::vector<Op> mmaStepsOf(const Op &multiply, int64_t steps) {
+std::vector<Op> mmaStepsOf(const Op &multiply, const Kernel &kernel) {
   std::vector<Op> ops;
+  // Warps that share a block tile's depth take its slices one behind the other.
+  int64_t steps = kernel.root.item("block", 2) / kernel.root.number("slices", 1) / stepOf(kernel);
   for (int64_t step = 0; step < steps; ++step) {
-    ops.push_back(Op(OpKind::Load, Ref{"fA", {0}}).set("from", multiply.ref("a")).set("step", step));
-    ops.push_back(Op(OpKind::Load, Ref{"fB", {0}}).set("from", multiply.ref("b")).set("step", step));
-    ops.push_back(Op(OpKind::Mma, multiply.subject).set("a", Ref{"fA", {0}}).set("b", Ref{"fB", {0}}));
+    Op a = Op(OpKind::Load, Ref{"fA", {0}}).set("from", multiply.ref("a")).set("step", step);
+    Op b = Op(OpKind::Load, Ref{"fB", {0}}).set("from", multiply.ref("b")).set("step", step);
+    Op mma = Op(OpKind::Mma, multiply.subject).set("a", Ref{"fA", {0}}).set("b", Ref{"fB", {0}});
+    ops.push_back(with(std::move(a), "via", kernel, "load_a"));
+    ops.push_back(with(std::move(b), "via", kernel, "load_b"));
+    ops.push_back(with(std::move(mma), "order", kernel, "order"));
   }
   for (Op &op : ops)
     op.range = multiply.range;
@@ -34,19 +58,24 @@ void declareFragments(Kernel &kernel) {
         .set("buffers", 1);
   };
   auto after = llvm::find_if(kernel.body(), [](const Op &op) { return op.kind == OpKind::Accumulator; });
+  if (kernel.word("instruction") == "wgmma") {
+    kernel.body().insert(std::next(after),
+                         fragment("fA", "a", "sA").set("buffers", kernel.root.item("block", 2) / stepOf(kernel)));
+    return;
+  }
   after = kernel.body().insert(std::next(after), fragment("fA", "a", "sA"));
   kernel.body().insert(std::next(after), fragment("fB", "b", "sB"));
 }
 
-void split(std::vector<Op> &body, bool wgmma, int64_t steps) {
+void split(std::vector<Op> &body, const Kernel &kernel) {
   std::vector<Op> result;
   for (Op &op : body) {
-    split(op.body, wgmma, steps);
+    split(op.body, kernel);
     if (op.kind != OpKind::Multiply) {
       result.push_back(std::move(op));
       continue;
     }
-    for (Op &part : wgmma ? wgmmaOf(op) : mmaStepsOf(op, steps))
+    for (Op &part : kernel.word("instruction") == "wgmma" ? wgmmaOf(op, kernel) : mmaStepsOf(op, kernel))
       result.push_back(std::move(part));
   }
   body = std::move(result);
@@ -55,11 +84,9 @@ void split(std::vector<Op> &body, bool wgmma, int64_t steps) {
 
 void splitMultiply(Kernel &kernel) {
   bool wgmma = kernel.word("instruction") == "wgmma";
-  // Warps that share a block tile's depth take its slices one behind the other.
-  int64_t depth = kernel.root.item("block", 2) / kernel.root.number("slices", 1);
-  split(kernel.body(), wgmma, depth / stepK(kernel));
+  split(kernel.body(), kernel);
   kernel.declaration("acc")->set("warp", kernel.root.list("warp"));
-  if (!wgmma)
+  if (!wgmma || kernel.root.has("load_a"))
     declareFragments(kernel);
 }
 } // namespace gemmc::tile

@@ -34,7 +34,9 @@ Op warpBuffers(const Kernel &kernel, const Op &store) {
 /// written.
 bool throughShared(Kernel &kernel, std::vector<Op> &outer) {
   size_t tiles = indexOf(outer, OpKind::Tiles);
-  Op *store = tiles < outer.size() ? findIn(outer[tiles].body, OpKind::Store) : nullptr;
+  Op *store = nullptr;
+  if (tiles < outer.size())
+    walk(outer[tiles].body, [&](Op &op) { store = op.kind == OpKind::Store ? &op : store; });
   if (!store)
     return false;
   store->set("through", Ref{"sD", {0}});
@@ -54,6 +56,20 @@ void stageByWarps(Kernel &kernel) {
       throughShared(kernel, op.body);
   declareShared(kernel, std::move(buffers));
 }
+
+/// C comes in through the tile that D leaves through; what is stored then is complete.
+size_t combineWithC(std::vector<Op> &tile, size_t at) {
+  Op &store = tile.back();
+  Op bring = Op(OpKind::Bring, Ref{"sD", {0}}).set("from", store.ref("c")).set("beta", store.word("beta"));
+  Op combine = Op(OpKind::Combine, "acc")
+                   .set("c", Ref{"sD", {0}})
+                   .set("alpha", store.word("alpha"))
+                   .set("beta", store.word("beta"));
+  store.erase("c");
+  store.set("alpha", "1").set("beta", "0");
+  tile.insert(tile.begin() + at, {std::move(bring), Op(OpKind::Sync), std::move(combine), Op(OpKind::Sync)});
+  return at + 4;
+}
 } // namespace
 
 void stageStore(Kernel &kernel) {
@@ -65,6 +81,8 @@ void stageStore(Kernel &kernel) {
   std::vector<Op> &tile = findIn(kernel.body(), OpKind::Tiles)->body;
   tile.back().set("from", Ref{"sD", {0}});
   size_t at = finishReads(kernel, tile);
+  if (kernel.root.word("load_c") == "staged")
+    at = combineWithC(tile, at);
   tile.insert(tile.begin() + at, {Op(OpKind::Stage, Ref{"sD", {0}}).set("from", Ref{"acc", {}}), Op(OpKind::Sync)});
   // The next tile's copies must not meet lines that are still read.
   if (kernel.word("persistent") == "on")

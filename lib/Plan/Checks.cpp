@@ -78,6 +78,18 @@ private:
     return problem;
   }
 
+  /// Of D, that one instruction computes.
+  int64_t rows() const { return draft.wgmma() ? 64 : draft.matrix->rows(); }
+  int64_t columns() const { return draft.wgmma() ? 8 : draft.matrix->columns(); }
+  std::string rowsRule() const {
+    return draft.wgmma() ? "wgmma multiplies 64 rows"
+                         : formatv("{0} multiplies {1} rows", nameOf(*spec.instruction), rows()).str();
+  }
+  std::string columnsRule() const {
+    return draft.wgmma() ? "wgmma multiplies 8 to 256 columns in steps of 8"
+                         : formatv("{0} multiplies {1} columns", nameOf(*spec.instruction), columns()).str();
+  }
+
   bool blockRange(char dimension, int64_t value, int64_t least, int64_t most) {
     if (value >= least && value <= most)
       return true;
@@ -89,9 +101,10 @@ private:
   bool blockRanges() {
     // A TMA box has at most 256 lines; mma blocks are bounded by their 16 warps.
     bool wgmma = draft.wgmma();
-    bool m = blockRange('m', shape.m, wgmma ? 64 : 16, wgmma ? 256 : 512);
-    bool n = blockRange('n', shape.n, wgmma ? 8 : 16, wgmma ? 256 : 512);
-    bool k = blockRange('k', shape.k, 16, wgmma ? 256 : 64);
+    bool m = blockRange('m', shape.m, rows(), wgmma ? 256 : 512);
+    bool n = blockRange('n', shape.n, columns(), wgmma ? 256 : 512);
+    bool k = blockRange('k', shape.k, wgmma ? 16 : draft.elementsIn(leastDepthBytes),
+                        wgmma ? 256 : draft.elementsIn(mostDepthBytes));
     return m && n && k;
   }
 
@@ -108,15 +121,12 @@ private:
       return multiple(Diag::plan_block_multiple, spec.block, dimension, value, of, why);
     };
     if (!draft.wgmma()) {
-      bool m = block('m', shape.m, 16, "mma multiplies 16 rows");
-      bool n = block('n', shape.n, 16, "warps take 16 columns at a time, two of mma's 8");
-      bool k = shape.k == 16 || shape.k == 32 || shape.k == 64;
-      if (!k)
-        report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k).fix(placeIn(spec.block, 'k'), "32");
-      return m && n && k;
+      bool m = block('m', shape.m, rows(), rowsRule());
+      bool n = block('n', shape.n, columns(), columnsRule());
+      return m && n && mmaDepth();
     }
-    bool m = block('m', shape.m, 64, "wgmma multiplies 64 rows");
-    bool n = block('n', shape.n, 8, "wgmma multiplies 8 to 256 columns in steps of 8");
+    bool m = block('m', shape.m, rows(), rowsRule());
+    bool n = block('n', shape.n, columns(), columnsRule());
     int64_t span = swizzleSpan(draft);
     bool kMajor = draft.kMajorA() || draft.kMajorB();
     bool k = span > 16 && kMajor
@@ -126,7 +136,21 @@ private:
     return m && n && k;
   }
 
-  bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, const char *why) {
+  bool mmaDepth() {
+    std::vector<std::string> allowed;
+    for (int64_t bytes = leastDepthBytes; bytes <= mostDepthBytes; bytes *= 2)
+      if (int64_t depth = draft.elementsIn(bytes); depth % draft.matrix->k == 0) {
+        if (shape.k == depth)
+          return true;
+        allowed.push_back(std::to_string(depth));
+      }
+    report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k, nameOf(*spec.a.type), llvm::join(allowed, ", "),
+           draft.matrix->k)
+        .fix(placeIn(spec.block, 'k'), allowed[allowed.size() / 2]);
+    return false;
+  }
+
+  bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, const std::string &why) {
     if (value < step || value > most) {
       report(Diag::plan_warp_range, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, step, most)
           .fix(placeIn(spec.warp, dimension), llvm::Twine(std::clamp(value, step, most)));
@@ -140,18 +164,48 @@ private:
     return false;
   }
   bool warps() {
-    bool wgmma = draft.wgmma();
-    bool m = warpDirection('m', shape.warpM, shape.m, wgmma ? 64 : 16, 256,
-                           wgmma ? "wgmma multiplies 64 rows" : "mma multiplies 16 rows");
-    bool n = warpDirection('n', shape.warpN, shape.n, wgmma ? 8 : 16, 256,
-                           wgmma ? "wgmma multiplies 8 to 256 columns in steps of 8"
-                                 : "warps take 16 columns at a time, two of mma's 8");
-    if (spec.warp.given && (*spec.warp)[2] != shape.k) {
-      report(Diag::plan_warp_k, placeIn(spec.warp, 'k'), (*spec.warp)[2], shape.k)
+    bool m = warpDirection('m', shape.warpM, shape.m, rows(), 256, rowsRule());
+    bool n = warpDirection('n', shape.warpN, shape.n, columns(), 256, columnsRule());
+    return m && n && slices() && blocked();
+  }
+
+  /// Slices of k begin where instructions and 16-byte pieces do.
+  bool slices() {
+    if (shape.warpK == shape.k)
+      return true;
+    if (draft.wgmma()) {
+      report(Diag::plan_warp_k, placeIn(spec.warp, 'k'), shape.warpK, shape.k)
           .fix(placeIn(spec.warp, 'k'), llvm::Twine(shape.k));
       return false;
     }
-    return m && n;
+    int64_t step = std::max({draft.matrix->k, draft.elementsIn(16), int64_t(8)});
+    if (*spec.swizzle == Swizzle::blocked)
+      step = std::max<int64_t>(step, 16);
+    if (shape.warpK < shape.k && shape.k % shape.warpK == 0 && shape.warpK % step == 0)
+      return true;
+    report(Diag::plan_warp_slice, placeIn(spec.warp, 'k'), shape.warpK, shape.k, step)
+        .fix(placeIn(spec.warp, 'k'), llvm::Twine(shape.k));
+    return false;
+  }
+
+  /// Blocks of 16 x 16 elements are whole, and a wmma fragment has the same distance between all of its rows.
+  bool blocked() {
+    if (*spec.swizzle != Swizzle::blocked)
+      return true;
+    const MatrixInstruction &matrix = *draft.matrix;
+    std::string why;
+    if (draft.wmma() &&
+        (matrix.m > 16 || matrix.n > 16 || matrix.k * int64_t(bitsOf(matrix.type)) > 16 * 8 * bytesOf(matrix.type)))
+      why = formatv("fragments of m{0}n{1}k{2} are larger", matrix.m, matrix.n, matrix.k);
+    else if (shape.warpM % 16 || shape.warpN % 16)
+      why = formatv("a warp tile of {0}x{1} cuts them", shape.warpM, shape.warpN);
+    else if (shape.k / perByte(matrix.type) % 16)
+      why = formatv("a block tile {0} deep cuts them", shape.k);
+    if (why.empty())
+      return true;
+    report(Diag::plan_swizzle_blocked, spec.swizzle.range, why)
+        .fix(spec.swizzle.range, draft.wmma() ? "padded" : "xor");
+    return false;
   }
 
   llvm::SMRange splitPlace() const { return spec.warp.given ? spec.warp.range : tilePlace(); }
@@ -231,7 +285,7 @@ private:
     unsigned each = registerSplit(draft, shape).second;
     if (!each)
       each = std::min(255u, draft.limits.registersPerSM / threads);
-    int64_t elements = int64_t(limit) * (draft.wgmma() ? 128 : 32) * (*spec.accumulator == Elem::f16 ? 2 : 1);
+    int64_t elements = int64_t(limit) * (draft.wgmma() ? 128 : 32) * 32 / bitsOf(*spec.accumulator);
     report(Diag::plan_registers, splitPlace(), shape.warpM, shape.warpN, need, threads, limit, each)
         .note(Diag::plan_note_registers, splitPlace(), elements, draft.wgmma() ? "warpgroup" : "warp");
   }
@@ -249,22 +303,30 @@ private:
         problem.note(Diag::plan_note_copy, spec.stages.range, spec.copy.reason);
       return false;
     }
-    if (*spec.stages >= 2 && *spec.stages <= 8)
+    int64_t least = draft.wgmma() ? 2 : 1; // cp.async into one buffer waits for each copy
+    if (*spec.stages >= least && *spec.stages <= 8)
       return true;
-    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages)
-        .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, 2, 8)));
+    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages, least)
+        .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, least, 8)));
     return false;
   }
   void shared() {
     if (shape.stages < 1 || shape.stages > 8 || sharedBytes(draft, shape) <= draft.limits.sharedPerBlock)
       return;
+    if (int64_t epilogue = epilogueBytes(draft, shape); epilogue > draft.limits.sharedPerBlock) {
+      report(Diag::plan_shared_epilogue, tilePlace(), shape.m, shape.n, epilogue, nameOf(*spec.target),
+             draft.limits.sharedPerBlock);
+      return;
+    }
     int64_t fits = stagesThatFit(draft, shape);
     llvm::SMRange place = spec.stages.given ? spec.stages.range : tilePlace();
     Problem &problem = report(Diag::plan_shared, place, shape.stages, sharedBytes(draft, shape), nameOf(*spec.target),
                               draft.limits.sharedPerBlock);
     if (spec.stages.given && fits >= 2)
       problem.fix(place, llvm::Twine(fits));
-    std::string rest = *spec.swizzle == Swizzle::padded && !draft.wgmma() ? " with 16 bytes a row of padding" : "";
+    std::string rest = *spec.swizzle == Swizzle::padded && !draft.wgmma()
+                           ? formatv(" with {0} bytes a row of padding", *spec.padding).str()
+                           : "";
     if (int64_t fixed = fixedBytes(draft, shape))
       rest += formatv(", and {0} are for barriers{1} and alignment", fixed,
                       stagedBytes(draft, shape) ? ", the epilogue" : "");

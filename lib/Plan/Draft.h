@@ -1,6 +1,7 @@
 /// A plan in the making: what the steps of this room hand along. Each step decides some fields of `spec`, reports what
 /// is wrong with the given ones and goes on, so that a user sees all problems at once.
 #pragma once
+#include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Plan/Plan.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -10,10 +11,12 @@ struct Draft {
   Plan plan; ///< `plan.spec` is the spec that gets completed.
   Diags &diags;
   TargetLimits limits;
+  const MatrixInstruction *matrix = nullptr; ///< mma, wmma: the instruction; nullptr for wgmma.
 
   Spec &spec() { return plan.spec; }
   const Spec &spec() const { return plan.spec; }
   bool wgmma() const { return *spec().instruction == Instruction::wgmma; }
+  bool wmma() const { return *spec().instruction == Instruction::wmma; }
   /// Extents as the kernel sees them; nullopt = dynamic.
   std::optional<int64_t> extentM() const { return (plan.swapped ? spec().n : spec().m).value.fixed; }
   std::optional<int64_t> extentN() const { return (plan.swapped ? spec().m : spec().n).value.fixed; }
@@ -24,7 +27,9 @@ struct Draft {
   /// Whether the kernel's A (B) has its k index contiguous in memory. A transposed matrix has the other order.
   bool kMajorA() const { return (*kernelA().layout == Order::row) != plan.swapped; }
   bool kMajorB() const { return (*kernelB().layout == Order::col) != plan.swapped; }
-  unsigned inputBytes() const { return bytesOf(*spec().a.type); }
+  unsigned inputBits() const { return bitsOf(*spec().a.type); }
+  /// Elements of A or B that `bytes` hold.
+  int64_t elementsIn(int64_t bytes) const { return bytes * 8 / inputBits(); }
 };
 
 /// One of the user's four operands: its name and where its parts stand in a spec.
@@ -43,11 +48,13 @@ unsigned promisedAlign(const OperandSpec &operand);
 struct Shape {
   Schedule schedule = Schedule::pipelined;
   int64_t m = 0, n = 0, k = 0;  ///< Block tile.
-  int64_t warpM = 0, warpN = 0; ///< Warp (mma) or warpgroup (wgmma) tile.
+  int64_t warpM = 0, warpN = 0; ///< Warp (mma, wmma) or warpgroup (wgmma) tile.
+  int64_t warpK = 0;            ///< Less than k: warps multiply slices of k.
   int64_t clusterM = 1, clusterN = 1, clusterK = 1;
   int64_t stages = 0; ///< 0 until it is known how many fit.
 
-  int64_t warps() const { return (m / warpM) * (n / warpN); }
+  int64_t slices() const { return warpK ? k / warpK : 1; }
+  int64_t warps() const { return (m / warpM) * (n / warpN) * slices(); }
 };
 
 // Threads and registers (Registers.cpp).
@@ -62,9 +69,12 @@ std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &sha
 
 // Shared memory (Shared.cpp); all bytes.
 int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled row (8 without swizzle).
+constexpr int64_t leastDepthBytes = 32, mostDepthBytes = 128; ///< mma: of a line of a block tile along k.
 int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
 unsigned storeBuffers(const Draft &draft); ///< wgmma: of each warp that stores through shared memory; else 0.
+/// mma, wmma: what the end of a tile needs, in the place of the stages.
+int64_t epilogueBytes(const Draft &draft, const Shape &shape);
 int64_t fixedBytes(const Draft &draft, const Shape &shape); ///< All that does not grow with the stages.
 int64_t sharedBytes(const Draft &draft, const Shape &shape);
 int64_t stagesThatFit(const Draft &draft, const Shape &shape);
@@ -82,10 +92,14 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
 // The steps, in the order of makePlan.
 void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
-/// Instruction, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in doubt.
+/// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
+/// doubt.
 bool decideFamily(Draft &draft);
-void decideShape(Draft &draft); ///< Schedule, tiles, cluster, stages: the best legal candidate.
-void decideRest(Draft &draft);  ///< Raster, persistence, store.
+void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.
+void decideRest(Draft &draft);      ///< Raster, persistence, store.
+void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.
+/// The shape of the matrix instruction (mma).
+void decideMatrix(Draft &draft);
 void addRequirements(Draft &draft);
 
 /// The name a shape's direction has for the user: with swapped operands the kernel's m is the problem's n.

@@ -26,14 +26,25 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   force(plain.instruction, Instruction::mma);
   force(plain.copy, CopyKind::ld);
   // A small tile: quick to compile, and edges of small problems waste little.
-  force(plain.block, {64, 64, 32});
-  force(plain.warp, {32, 32, 32});
+  int64_t depth = 64 * 8 / bitsOf(input);
+  force(plain.block, {64, 64, depth});
+  force(plain.warp, {32, 32, depth});
+  leaveOpen(plain.matrixShape);
+  leaveOpen(plain.copyBytes);
+  leaveOpen(plain.padding);
+  leaveOpen(plain.fragmentsA);
+  leaveOpen(plain.fragmentsB);
+  leaveOpen(plain.fragmentBuffers);
+  leaveOpen(plain.fragmentOrder);
   leaveOpen(plain.cluster);
   leaveOpen(plain.stages);
   leaveOpen(plain.schedule);
   leaveOpen(plain.swizzle);
   leaveOpen(plain.persistent);
   leaveOpen(plain.store);
+  leaveOpen(plain.split);
+  leaveOpen(plain.splitSlices);
+  leaveOpen(plain.loadC);
   leaveOpen(plain.rasterOrder);
   leaveOpen(plain.rasterGroup);
   return makePlan(plain, diags);

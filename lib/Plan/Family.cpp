@@ -1,6 +1,7 @@
 // How the product is computed: wgmma fed by TMA where the target and the operands allow it, else mma.sync fed by
 // cp.async or, for rows on odd addresses, by plain loads.
 #include "Draft.h"
+#include "gemmc/Layout/WmmaInstruction.h"
 #include "llvm/ADT/STLExtras.h"
 
 using llvm::formatv;
@@ -47,7 +48,7 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
       report(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
     if (operand.ld.value.dynamic())
       continue;
-    int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type);
+    int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type); // 16 bits, or wgmma is refused
     // A derived ld is wrong because the extent is.
     llvm::SMRange pitch =
         operand.ld.given ? operand.ld.range : at(*operand.layout == Order::row ? s.*info.cols : s.*info.rows);
@@ -80,8 +81,8 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
     add(s.swizzle, "swizzle", nameOf(*s.swizzle));
   if (s.cluster.given && ((*s.cluster)[0] != 1 || (*s.cluster)[1] != 1))
     add(s.cluster, "tile.cluster", formatv("[{0}, {1}, {2}]", (*s.cluster)[0], (*s.cluster)[1], (*s.cluster)[2]).str());
-  if (s.store.given && *s.store != StoreKind::direct)
-    add(s.store, "epilogue.store", nameOf(*s.store));
+  if (s.store.given && *s.store == StoreKind::tma)
+    add(s.store, "epilogue.store", "tma");
   return wishes;
 }
 
@@ -90,7 +91,8 @@ std::string mmaWish(const Draft &draft) {
   const Spec &s = draft.spec();
   if (s.copy.given && *s.copy != CopyKind::tma)
     return formatv("copy {0} was asked for", nameOf(*s.copy));
-  if (s.swizzle.given && (*s.swizzle == Swizzle::padded || *s.swizzle == Swizzle::xor_))
+  if (s.swizzle.given &&
+      (*s.swizzle == Swizzle::padded || *s.swizzle == Swizzle::xor_ || *s.swizzle == Swizzle::blocked))
     return formatv("swizzle {0} was asked for", nameOf(*s.swizzle));
   unsigned m = draft.plan.swapped ? 1 : 0, n = 1 - m;
   if (s.block.given && (*s.block)[m] < 64)
@@ -99,6 +101,15 @@ std::string mmaWish(const Draft &draft) {
     return "warp tiles that cut the block tile both ways were asked for, warpgroups share it along one direction";
   if (s.warp.given && (*s.warp)[m] % 64 != 0)
     return formatv("a warp tile of {0} rows was asked for, wgmma multiplies 64", (*s.warp)[m]);
+  if (s.matrixShape.given && (*s.matrixShape)[0] < 64)
+    return formatv("an instruction of {0} rows was asked for, wgmma multiplies 64", (*s.matrixShape)[0]);
+  for (const auto &[load, path] : {std::pair{&s.fragmentsA, "fragments.a"}, {&s.fragmentsB, "fragments.b"}})
+    if (load->given && **load != FragmentLoad::descriptor)
+      return formatv("{0} {1} was asked for", path, nameOf(**load));
+  if (s.fragmentBuffers.given && *s.fragmentBuffers == 2)
+    return "two fragment buffers were asked for";
+  if (s.fragmentOrder.given && *s.fragmentOrder == FragmentOrder::snake)
+    return "fragments in snake order were asked for";
   return "";
 }
 
@@ -111,6 +122,16 @@ void chooseInstruction(Draft &draft) {
       draft.diags.report(Diag::plan_needs_sm90a, wish.range, wish.text, nameOf(*s.target));
     s.instruction.decide(wishes.empty() ? Instruction::mma : Instruction::wgmma,
                          formatv("the matrix instruction of {0}; wgmma came with sm_90a", nameOf(*s.target)));
+    return;
+  }
+  bool half = *s.a.type == Elem::f16 || *s.a.type == Elem::bf16;
+  if (!half) {
+    for (const Wish &wish : wishes)
+      draft.diags.report(Diag::plan_wgmma_type, wish.range, wish.text, nameOf(*s.a.type));
+    s.instruction.decide(Instruction::mma,
+                         formatv("wgmma kernels multiply f16 and bf16, a and b are {0}", nameOf(*s.a.type)));
+    if (!wishes.empty())
+      s.instruction.value = Instruction::mma;
     return;
   }
   std::string obstacle = whyNotTma(draft), wish = mmaWish(draft);
@@ -164,26 +185,77 @@ void chooseSwizzle(Draft &draft) {
   Spec &s = draft.spec();
   bool narrow = *s.swizzle == Swizzle::b32 || *s.swizzle == Swizzle::b64 || *s.swizzle == Swizzle::b128;
   bool fits = *s.swizzle == Swizzle::none || narrow == draft.wgmma();
-  const char *allowed = draft.wgmma() ? "128B, 64B, 32B, none" : "xor, padded, none";
+  fits &= !draft.wmma() || *s.swizzle != Swizzle::xor_; // wmma.load takes rows at equal distances
+  const char *allowed = draft.wgmma()  ? "128B, 64B, 32B, none"
+                        : draft.wmma() ? "padded, blocked, none"
+                                       : "xor, padded, blocked, none";
   if (s.swizzle.given && !fits)
     draft.diags.report(Diag::plan_swizzle_family, s.swizzle.range, nameOf(*s.swizzle), nameOf(*s.instruction), allowed)
-        .fix(s.swizzle.range, draft.wgmma() ? "128B" : "xor");
+        .fix(s.swizzle.range, draft.wgmma()  ? "128B"
+                              : draft.wmma() ? "padded"
+                                             : "xor");
   if (draft.wgmma())
     s.swizzle.decide(Swizzle::b128, "rows of 128 bytes spread over all 32 banks: no bank conflicts");
+  else if (draft.wmma())
+    s.swizzle.decide(Swizzle::padded, "wmma.load takes rows at equal distances: padding spreads them over the banks");
   else
     s.swizzle.decide(Swizzle::xor_, "spreads the 16-byte pieces of a column over all 32 banks and takes no bytes");
 }
 
-unsigned copyBytes(const Draft &draft, const OperandSpec &operand) {
-  switch (*draft.spec().copy) {
+void choosePadding(Draft &draft) {
+  Spec &s = draft.spec();
+  bool padded = *s.swizzle == Swizzle::padded;
+  // Rows of a wmma fragment start at multiples of its bytes (PTX ISA 9.7.14.4.2).
+  int64_t aligned =
+      draft.wmma() ? std::max(wmmaOperandAlignment(*draft.matrix, true), wmmaOperandAlignment(*draft.matrix, false))
+                   : 16;
+  if (!padded)
+    s.padding.decide(0, "rows are not padded");
+  else if (draft.wmma())
+    s.padding.decide(std::max<int64_t>(16, aligned),
+                     formatv("rows of wmma fragments start at multiples of {0} bytes", aligned));
+  else
+    s.padding.decide(16, "each row is shifted by four banks");
+  if (!padded && *s.padding != 0)
+    draft.diags
+        .report(Diag::plan_padding, s.padding.range, *s.padding,
+                formatv("swizzle `{0}` has none, allowed 0", nameOf(*s.swizzle)).str())
+        .fix(s.padding.range, "0");
+  else if (padded && (*s.padding < 16 || *s.padding % 16))
+    draft.diags
+        .report(Diag::plan_padding, s.padding.range, *s.padding, "padded rows take a multiple of 16, at least 16")
+        .fix(s.padding.range, llvm::Twine(std::max<int64_t>(16, (*s.padding + 15) / 16 * 16)));
+}
+
+/// Bytes of one copy of `operand`: what its row starts allow, at most what the spec does.
+unsigned copyBytesOf(const Draft &draft, const OperandSpec &operand) {
+  const Spec &s = draft.spec();
+  unsigned most = s.copyBytes.given ? unsigned(*s.copyBytes) : 16;
+  bool reads = s.k.value != Size{0} && s.alpha.value != Scale{0.0};
+  switch (*s.copy) {
   case CopyKind::tma:
     return 16;
   case CopyKind::cp_async:
-    return std::min(16u, promisedAlign(operand));
+    return std::min(most, promisedAlign(operand));
   case CopyKind::ld:
-    return bytesOf(*operand.type);
+    return reads ? std::max(bytesOf(*operand.type), std::min(most, promisedAlign(operand))) : bytesOf(*operand.type);
   }
   llvm_unreachable("unknown copy");
+}
+
+void chooseCopyBytes(Draft &draft) {
+  Spec &s = draft.spec();
+  Plan &plan = draft.plan;
+  plan.copyBytesA = copyBytesOf(draft, draft.kernelA());
+  plan.copyBytesB = copyBytesOf(draft, draft.kernelB());
+  s.copyBytes.decide(std::max(plan.copyBytesA, plan.copyBytesB), "what row starts allow");
+  int64_t least = *s.copy == CopyKind::tma ? 16 : *s.copy == CopyKind::cp_async ? 4 : bytesOf(*s.a.type);
+  if (*s.copyBytes >= least)
+    return;
+  draft.diags
+      .report(Diag::plan_copy_bytes, s.copyBytes.range, *s.copyBytes, nameOf(*s.copy),
+              *s.copy == CopyKind::tma ? "16" : formatv("{0} to 16", least).str())
+      .fix(s.copyBytes.range, llvm::Twine(least));
 }
 } // namespace
 
@@ -191,16 +263,16 @@ bool decideFamily(Draft &draft) {
   unsigned before = draft.diags.numErrors();
   chooseInstruction(draft);
   Spec &s = draft.spec();
-  if (*s.instruction == Instruction::wmma)
-    draft.diags.report(Diag::plan_wmma, s.instruction.range).fix(s.instruction.range, "mma");
   // TMA that cannot read the operands leaves the family in no doubt; a wrong instruction or copy does.
   bool clear = draft.diags.numErrors() == before || (*s.target == Target::sm_90a && draft.wgmma());
+  if (!draft.wgmma())
+    decideMatrix(draft);
   unsigned beforeCopy = draft.diags.numErrors();
   chooseCopy(draft);
   clear &= draft.diags.numErrors() == beforeCopy;
   chooseSwizzle(draft);
-  draft.plan.copyBytesA = copyBytes(draft, draft.kernelA());
-  draft.plan.copyBytesB = copyBytes(draft, draft.kernelB());
+  choosePadding(draft);
+  chooseCopyBytes(draft);
   return clear;
 }
 

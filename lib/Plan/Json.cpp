@@ -46,7 +46,7 @@ std::string printPlanJson(const Plan &plan) {
                       {"c", operandOf(plan.c)},
                       {"d", operandOf(plan.d)},
                       {"block", json::Array{plan.blockM, plan.blockN, plan.blockK}},
-                      {"warp", json::Array{plan.warpM, plan.warpN, plan.blockK}},
+                      {"warp", json::Array{plan.warpM, plan.warpN, plan.warpK}},
                       {"cluster", json::Array{plan.clusterM, plan.clusterN, 1}},
                       {"threads", int64_t(plan.threads)},
                       {"consumer_warpgroups", int64_t(plan.consumerWarpgroups)},

@@ -18,12 +18,15 @@ struct Rates {
 Rates ratesOf(const Draft &draft) {
   if (draft.wgmma())
     return {2048, 128, 56};
+  // The rate follows the width of the elements, but for f64.
+  bool wide = *draft.spec().a.type == Elem::f64;
+  double products = wide ? 64 : 1024 * 16.0 / draft.inputBits();
   switch (*draft.spec().target) {
   case Target::sm_86:
   case Target::sm_89:
-    return {512, 128, 32};
+    return {wide ? 2 : products / 2, 128, 32};
   default:
-    return {1024, 128, 44};
+    return {products, 128, 44};
   }
 }
 
@@ -41,7 +44,7 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy.
 double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates) {
-  double bytes = draft.inputBytes();
+  double bytes = draft.inputBits() / 8.0;
   double products = double(shape.m) * shape.n / rates.products;
   // wgmma reads 64 rows of A and all columns of B for each 64 x warpN product; mma loads both into registers per warp.
   double rowsRead = draft.wgmma() ? 64 : shape.warpM;

@@ -5,12 +5,13 @@ using namespace plan;
 
 std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
   unsigned errors = diags.numErrors();
-  Draft draft{Plan{}, diags, limitsOf(Target::sm_90a)};
+  Draft draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr};
   draft.plan.spec = spec;
   decideProblem(draft);
   if (decideFamily(draft)) {
     decideShape(draft);
     decideRest(draft);
+    decideFragments(draft);
   }
   if (diags.numErrors() != errors)
     return std::nullopt;

@@ -1,6 +1,7 @@
 // What is computed: target, types, layouts, leading dimensions, alignments, alpha and beta.
 #include "Draft.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <numeric>
 
 using llvm::formatv;
@@ -22,7 +23,8 @@ unsigned promisedAlign(const OperandSpec &operand) {
   if (operand.ld.value.dynamic())
     return std::gcd(align, uint64_t(16));
   // gcd(align, ld * bytes), without the overflow of the product.
-  uint64_t rest = uint64_t(*operand.ld.value.fixed) % align * bytesOf(*operand.type) % align;
+  uint64_t unit = align * perByte(*operand.type); // so many elements hold a multiple of `align` bytes
+  uint64_t rest = uint64_t(*operand.ld.value.fixed) % unit * bitsOf(*operand.type) / 8 % align;
   return std::gcd(align, rest);
 }
 
@@ -43,8 +45,10 @@ bool checkType(Draft &draft, Field<Elem> &field, llvm::StringRef path, llvm::Arr
 void decideInputs(Draft &draft) {
   Spec &s = draft.spec();
   constexpr const char *same = "the matrix instructions take one type for a and b";
-  bool known = checkType(draft, s.a.type, "a.type", {Elem::bf16, Elem::f16});
-  known &= checkType(draft, s.b.type, "b.type", {Elem::bf16, Elem::f16});
+  constexpr Elem inputs[] = {Elem::bf16, Elem::f16, Elem::tf32, Elem::f64, Elem::s8,
+                             Elem::u8,   Elem::s4,  Elem::u4,   Elem::b1};
+  bool known = checkType(draft, s.a.type, "a.type", inputs);
+  known &= checkType(draft, s.b.type, "b.type", inputs);
   if (s.b.type.given)
     s.a.type.decide(*s.b.type, same);
   else
@@ -56,28 +60,102 @@ void decideInputs(Draft &draft) {
         .fix(s.b.type.range, nameOf(*s.a.type));
 }
 
+/// Types of the sums of products of `input`, the usual one first.
+std::vector<Elem> accumulatorsOf(Elem input) {
+  if (isInteger(input))
+    return {Elem::s32};
+  if (input == Elem::f64)
+    return {Elem::f64};
+  return input == Elem::f16 ? std::vector<Elem>{Elem::f32, Elem::f16} : std::vector<Elem>{Elem::f32};
+}
+
+void decideAccumulator(Draft &draft) {
+  Spec &s = draft.spec();
+  std::vector<Elem> allowed = accumulatorsOf(*s.a.type);
+  bool narrow = bitsOf(*s.a.type) == 16;
+  if (narrow)
+    s.accumulator.decide(Elem::f32, "sums of 16-bit products keep 24 bits; as fast as any other accumulator");
+  else
+    s.accumulator.decide(allowed.front(), formatv("what the matrix instructions sum {0} in", nameOf(*s.a.type)));
+  if (llvm::is_contained(allowed, *s.accumulator))
+    return;
+  std::string list;
+  for (Elem type : allowed)
+    list += (list.empty() ? "" : ", ") + nameOf(type).str();
+  draft.diags.report(Diag::plan_accumulator_type, s.accumulator.range, nameOf(*s.accumulator), nameOf(*s.a.type), list)
+      .fix(s.accumulator.range, nameOf(allowed.front()));
+  s.accumulator.value = allowed.front();
+}
+
 void decideTypes(Draft &draft) {
   decideInputs(draft);
+  decideAccumulator(draft);
   Spec &s = draft.spec();
-  s.accumulator.decide(Elem::f32, "sums of 16-bit products keep 24 bits; as fast as any other accumulator");
-  bool half = *s.a.type == Elem::f16;
-  if (*s.accumulator != Elem::f32 && !(half && *s.accumulator == Elem::f16)) {
-    draft.diags
-        .report(Diag::plan_accumulator_type, s.accumulator.range, nameOf(*s.accumulator), nameOf(*s.a.type),
-                half ? "f32, f16" : "f32")
-        .fix(s.accumulator.range, "f32");
-    s.accumulator.value = Elem::f32;
-  }
-  checkType(draft, s.d.type, "d.type", {Elem::f32, Elem::bf16, Elem::f16});
-  s.d.type.decide(*s.a.type, "the type of a and b");
-  checkType(draft, s.c.type, "c.type", {Elem::f32, Elem::bf16, Elem::f16});
+  Elem sum = *s.accumulator;
+  bool narrow = sum == Elem::f32 || sum == Elem::f16;
+  std::vector<Elem> results = narrow ? std::vector<Elem>{Elem::f32, Elem::bf16, Elem::f16} : std::vector<Elem>{sum};
+  checkType(draft, s.d.type, "d.type", results);
+  if (llvm::is_contained(results, *s.a.type))
+    s.d.type.decide(*s.a.type, "the type of a and b");
+  else
+    s.d.type.decide(sum, "the type of the sums");
+  checkType(draft, s.c.type, "c.type", results);
   s.c.type.decide(*s.d.type, "the type of d");
+}
+
+void decideBits(Draft &draft) {
+  Spec &s = draft.spec();
+  bool bits = *s.a.type == Elem::b1;
+  s.bitOperation.decide(bits ? BitOperation::and_ : BitOperation::none,
+                        bits ? "the product of two bits" : "elements are no bits");
+  if ((*s.bitOperation != BitOperation::none) == bits)
+    return;
+  draft.diags
+      .report(Diag::plan_bit_operation, s.bitOperation.range, nameOf(*s.bitOperation), nameOf(*s.a.type),
+              bits ? "and, xor" : "none")
+      .fix(s.bitOperation.range, bits ? "and" : "none");
+}
+
+/// Packed elements share bytes along k, so k is contiguous.
+void decidePackedLayout(Draft &draft, Field<Order> &layout, llvm::StringRef name, Order order) {
+  Elem type = *draft.spec().a.type;
+  if (perByte(type) == 1)
+    return layout.decide(Order::row, "C order: the elements of a row are adjacent");
+  layout.decide(order, formatv("{0} elements lie packed along k", nameOf(type)));
+  if (*layout == order)
+    return;
+  draft.diags
+      .report(Diag::plan_packed_layout, layout.range, nameOf(type), perByte(type), name, nameOf(*layout), nameOf(order))
+      .fix(layout.range, nameOf(order));
+  layout.value = order;
+}
+
+void checkPackedSize(Draft &draft, const Field<Size> &size, llvm::StringRef path) {
+  Elem type = *draft.spec().a.type;
+  if (int64_t each = perByte(type); size.value.fixed.value_or(0) % each != 0)
+    draft.diags.report(Diag::plan_packed_size, size.range, nameOf(type), each, path, *size.value.fixed)
+        .fix(size.range, llvm::Twine((*size.value.fixed / each + 1) * each));
+}
+
+/// Sums of integers are scaled as integers.
+void checkScale(Draft &draft, const Field<Scale> &scale, llvm::StringRef path) {
+  constexpr int64_t most = 65536; // what alpha * sum needs is less than 53 bits
+  if (!isInteger(*draft.spec().a.type))
+    return;
+  if (double value = scale.value.fixed.value_or(0.5); value == std::trunc(value) && std::fabs(value) <= most)
+    return;
+  char text[32];
+  snprintf(text, sizeof text, "%g", scale.value.fixed.value_or(0));
+  draft.diags
+      .report(Diag::plan_scale_integer, scale.range, path, scale.value.dynamic() ? "dynamic" : text,
+              nameOf(*draft.spec().a.type), most)
+      .fix(scale.range, "1");
 }
 
 void decideLayouts(Draft &draft) {
   Spec &s = draft.spec();
-  s.a.layout.decide(Order::row, "C order: the elements of a row are adjacent");
-  s.b.layout.decide(Order::row, "C order: the elements of a row are adjacent");
+  decidePackedLayout(draft, s.a.layout, "a", Order::row);
+  decidePackedLayout(draft, s.b.layout, "b", Order::col);
   s.d.layout.decide(Order::row, "C order: the elements of a row are adjacent");
   s.c.layout.decide(*s.d.layout, "the layout of d");
   if (*s.d.layout == Order::col)
@@ -141,6 +219,14 @@ void decideProblem(Draft &draft) {
   }
   s.alpha.decide(Scale{1.0}, "a plain product");
   s.beta.decide(Scale{0.0}, "c is not read");
+  decideBits(draft);
+  checkPackedSize(draft, s.k, "problem.k");
+  if (s.a.ld.given)
+    checkPackedSize(draft, s.a.ld, "a.ld");
+  if (s.b.ld.given)
+    checkPackedSize(draft, s.b.ld, "b.ld");
+  checkScale(draft, s.alpha, "alpha");
+  checkScale(draft, s.beta, "beta");
 }
 
 } // namespace gemmc::plan

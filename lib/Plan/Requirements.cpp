@@ -10,14 +10,25 @@ void requireAlignment(Plan &plan, const PlanOperand &operand, unsigned bytes) {
   if (bytes <= element)
     return; // every pointer to an element has that
   plan.requirements.push_back(equal(Expr::var(operand.buffer + "_ptr") % Expr(bytes), 0));
-  unsigned elements = bytes / std::gcd(bytes, element);
+  unsigned elements = bytes * perByte(operand.type) / std::gcd(bytes, element);
   if (!operand.ld.isConst() && elements > 1)
     plan.requirements.push_back(equal(operand.ld % Expr(elements), 0));
+}
+
+/// Packed elements: lines of k are whole bytes.
+void requirePacking(Plan &plan) {
+  int64_t each = perByte(plan.a.type);
+  if (each == 1)
+    return;
+  for (const Expr &size : {plan.k, plan.a.ld, plan.b.ld})
+    if (!size.isConst())
+      plan.requirements.push_back(equal(size % Expr(each), 0));
 }
 } // namespace
 
 void addRequirements(Draft &draft) {
   Plan &plan = draft.plan;
+  requirePacking(plan);
   requireAlignment(plan, plan.a, std::min(plan.a.align, plan.copyBytesA));
   requireAlignment(plan, plan.b, std::min(plan.b.align, plan.copyBytesB));
   if (plan.spec.beta.value != Scale{0.0})

@@ -39,7 +39,9 @@ void decidePersistence(Draft &draft) {
 
 void checkStore(Draft &draft) {
   Spec &s = draft.spec();
-  if (*s.store == StoreKind::direct)
+  if (draft.wmma() && *s.store == StoreKind::direct)
+    draft.diags.report(Diag::plan_store_direct, s.store.range).fix(s.store.range, "staged");
+  if (*s.store == StoreKind::direct || (*s.store == StoreKind::staged && !draft.wgmma()))
     return;
   auto refuse = [&](const std::string &why, const char *instead = "direct") {
     draft.diags.report(Diag::plan_store_staged, s.store.range, nameOf(*s.store), why).fix(s.store.range, instead);
@@ -56,6 +58,70 @@ void checkStore(Draft &draft) {
            "staged");
   else if (*s.store == StoreKind::tma && s.beta.value != Scale{0.0})
     refuse("adds no C: beta is not 0", "staged");
+}
+
+/// C as fragments of the accumulators' type, in the tile that D leaves through.
+void decideLoadC(Draft &draft) {
+  Spec &s = draft.spec();
+  bool read = s.beta.value != Scale{0.0};
+  s.loadC.decide(StoreKind::direct, read ? "with the lines of D, in one go" : "C is not read");
+  if (*s.loadC == StoreKind::direct)
+    return;
+  std::string why;
+  if (*s.loadC == StoreKind::tma)
+    why = "brings operands only";
+  else if (!draft.wmma())
+    why = formatv("loads fragments of wmma: the instruction is {0}", nameOf(*s.instruction));
+  else if (!read)
+    why = "reads C: beta is 0";
+  else if (*s.accumulator == Elem::f16)
+    why = "adds in the type of the sums: f16 would round twice";
+  else if (*s.c.type != *s.accumulator)
+    why = formatv("loads accumulators: c is {0}, the sums are {1}", nameOf(*s.c.type), nameOf(*s.accumulator));
+  else if (*s.c.layout != *s.d.layout)
+    why = formatv("takes C through the tile of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
+                  nameOf(*s.d.layout));
+  if (!why.empty())
+    draft.diags.report(Diag::plan_c_staged, s.loadC.range, why).fix(s.loadC.range, "direct");
+}
+
+void decideNegation(Draft &draft) {
+  Spec &s = draft.spec();
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
+    Field<Persistence> &negate = (s.*info.operand).negate;
+    negate.decide(Persistence::off, "the product takes it as it is");
+    if (*negate == Persistence::on && !draft.wgmma() && s.alpha.value.dynamic())
+      draft.diags.report(Diag::plan_negate, negate.range, info.name, nameOf(*s.instruction)).fix(negate.range, "off");
+  }
+  draft.plan.negateA = *draft.kernelA().negate == Persistence::on;
+  draft.plan.negateB = *draft.kernelB().negate == Persistence::on;
+}
+
+void decideSplit(Draft &draft) {
+  Spec &s = draft.spec();
+  s.split.decide(SplitMode::none, "one CTA computes a tile");
+  auto refuse = [&](const std::string &why) {
+    draft.diags.report(Diag::plan_split, s.split.range, nameOf(*s.split), why).fix(s.split.range, "none");
+  };
+  if (*s.split != SplitMode::none) {
+    if (!draft.wgmma() || *s.schedule != Schedule::cooperative)
+      refuse(formatv("belongs to cooperative wgmma kernels: this one is {0}, {1}", nameOf(*s.instruction),
+                     nameOf(*s.schedule)));
+    else if (draft.plan.clusterM * draft.plan.clusterN > 1)
+      refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
+    else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)
+      refuse("is persistent: `raster.persistent` is off");
+  }
+  if (*s.split == SplitMode::split_k)
+    s.splitSlices.decide(2, "two CTAs a tile");
+  else
+    s.splitSlices.decide(1, *s.split == SplitMode::none ? "k is not split"
+                                                        : "the number of CTAs says where tiles are cut");
+  bool split = *s.split == SplitMode::split_k;
+  if (split != (*s.splitSlices > 1))
+    draft.diags
+        .report(Diag::plan_split_slices, s.splitSlices.range, *s.splitSlices, nameOf(*s.split), split ? "2 to 64" : "1")
+        .fix(s.splitSlices.range, split ? "2" : "1");
 }
 
 Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
@@ -83,6 +149,9 @@ void decideRest(Draft &draft) {
   decideRaster(draft);
   decidePersistence(draft);
   checkStore(draft);
+  decideNegation(draft);
+  decideSplit(draft);
+  decideLoadC(draft);
   Plan &plan = draft.plan;
   const Spec &s = plan.spec;
   plan.m = plan.swapped ? exprOf(s.n, "n") : exprOf(s.m, "m");

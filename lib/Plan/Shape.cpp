@@ -81,7 +81,11 @@ int64_t blockDepth(const Draft &draft) {
     return (*s.block)[2];
   if (s.warp.given)
     return (*s.warp)[2];
-  return draft.wgmma() ? 64 : 32;
+  if (draft.wgmma())
+    return 64;
+  // Two steps of the instruction, so that one is read while the other is multiplied.
+  int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
+  return std::min(depth, draft.elementsIn(mostDepthBytes));
 }
 
 /// Most stages that pay: wgmma hides the latency of TMA with up to 8, mma runs well with 4.
@@ -104,6 +108,8 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
 
 Tiles clusterCandidates(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
+  if (!s.cluster.given && s.split.given && *s.split != SplitMode::none)
+    return {{1, 1}};
   if (s.cluster.given) {
     auto cluster = kernelView(draft, *s.cluster);
     return {{cluster[0], cluster[1]}};
@@ -118,8 +124,8 @@ Tiles clusterCandidates(const Draft &draft, const Shape &shape) {
 /// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.
 bool sane(const Shape &shape) {
   auto small = [](int64_t value) { return value >= 1 && value <= 1024; };
-  return small(shape.m) && small(shape.n) && small(shape.k) && small(shape.warpM) && small(shape.warpN) &&
-         shape.warpM <= shape.m && shape.warpN <= shape.n;
+  return small(shape.warpK) && shape.warpK <= shape.k && small(shape.m) && small(shape.n) && small(shape.k) &&
+         small(shape.warpM) && small(shape.warpN) && shape.warpM <= shape.m && shape.warpN <= shape.n;
 }
 
 std::vector<Shape> candidates(const Draft &draft) {
@@ -128,6 +134,7 @@ std::vector<Shape> candidates(const Draft &draft) {
   Shape shape;
   shape.schedule = *s.schedule;
   shape.k = blockDepth(draft);
+  shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
   for (Tile block : blockCandidates(draft))
     for (Tile warp : warpCandidates(draft, shape.schedule, block)) {
       shape.m = block.m, shape.n = block.n;
@@ -218,11 +225,11 @@ void record(Draft &draft, const Choice &choice) {
   Plan &plan = draft.plan;
   const Shape &shape = choice.shape;
   s.block.decide(kernelView(draft, {shape.m, shape.n, shape.k}), blockReason(draft, choice));
-  s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.k}), warpReason(draft, shape));
+  s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}), warpReason(draft, shape));
   s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, 1}), clusterReason(shape));
   s.stages.decide(shape.stages, stagesReason(draft, shape));
   plan.blockM = shape.m, plan.blockN = shape.n, plan.blockK = shape.k;
-  plan.warpM = shape.warpM, plan.warpN = shape.warpN;
+  plan.warpM = shape.warpM, plan.warpN = shape.warpN, plan.warpK = shape.warpK;
   plan.clusterM = shape.clusterM, plan.clusterN = shape.clusterN;
   plan.threads = threadsOf(draft, shape);
   plan.consumerWarpgroups = draft.wgmma() ? consumerWarpgroups(shape) : 0;
@@ -243,7 +250,10 @@ void decideShape(Draft &draft) {
         .fix(s.schedule.range, "pipelined");
   }
   // The epilogue's buffer counts in the shared memory budget.
-  s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
+  if (draft.wmma())
+    s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
+  else
+    s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
   std::vector<Shape> shapes = candidates(draft);
   if (std::optional<Choice> choice = choose(draft, shapes))
     return record(draft, *choice);

@@ -1,18 +1,32 @@
 // Shared memory: what a stage, a staged epilogue and the barriers take, and how many stages fit.
 #include "Draft.h"
+#include "gemmc/Layout/SharedTile.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc::plan {
 namespace {
-/// Bytes of an operand's tile: `rows` lines of `line` contiguous elements.
-int64_t tileBytes(const Draft &draft, int64_t line, int64_t rows, bool kMajor) {
-  if (draft.wgmma()) {
-    // A swizzled line is exactly one span; a longer tile is several columns of spans, the last one whole.
-    line = int64_t(llvm::alignTo(line, swizzleSpan(draft)));
-  } else if (*draft.spec().swizzle == Swizzle::padded) {
-    line += 16 / draft.inputBytes(); // 16 bytes more a line shift each line by four banks
+SharedLayout layoutOf(const Draft &draft) {
+  switch (*draft.spec().swizzle) {
+  case Swizzle::none:
+    return draft.wgmma() ? SharedLayout::none : SharedLayout::rows;
+  case Swizzle::b32:
+    return SharedLayout::b32;
+  case Swizzle::b64:
+    return SharedLayout::b64;
+  case Swizzle::b128:
+    return SharedLayout::b128;
+  case Swizzle::padded:
+    return SharedLayout::padded;
+  case Swizzle::xor_:
+    return SharedLayout::xor_;
+  case Swizzle::blocked:
+    return SharedLayout::blocked;
   }
-  return line * rows * draft.inputBytes();
+  llvm_unreachable("unknown swizzle");
+}
+/// Bytes of an operand's tile of mn x k elements.
+int64_t tileBytes(const Draft &draft, int64_t mn, int64_t k, bool kMajor) {
+  return makeSharedTile(mn, k, kMajor, *draft.spec().a.type, layoutOf(draft), *draft.spec().padding).stageBytes();
 }
 constexpr int64_t alignmentSlack = 1024; ///< The swizzle pattern repeats every 1024 bytes, so stages start there.
 constexpr int64_t barrierBytes = 256;    ///< Full and empty mbarriers of 8 stages, and the schedule's own.
@@ -21,20 +35,18 @@ constexpr int64_t barrierBytes = 256;    ///< Full and empty mbarriers of 8 stag
 int64_t swizzleSpan(const Draft &draft) {
   switch (*draft.spec().swizzle) {
   case Swizzle::none:
-    return 16 / draft.inputBytes();
+    return 16 / bytesOf(*draft.spec().a.type);
   case Swizzle::b32:
-    return 32 / draft.inputBytes();
+    return 32 / bytesOf(*draft.spec().a.type);
   case Swizzle::b64:
-    return 64 / draft.inputBytes();
+    return 64 / bytesOf(*draft.spec().a.type);
   default:
-    return 128 / draft.inputBytes();
+    return 128 / bytesOf(*draft.spec().a.type);
   }
 }
 
 int64_t stageBytes(const Draft &draft, const Shape &shape) {
-  bool a = draft.kMajorA(), b = draft.kMajorB();
-  return tileBytes(draft, a ? shape.k : shape.m, a ? shape.m : shape.k, a) +
-         tileBytes(draft, b ? shape.k : shape.n, b ? shape.n : shape.k, b);
+  return tileBytes(draft, shape.m, shape.k, draft.kMajorA()) + tileBytes(draft, shape.n, shape.k, draft.kMajorB());
 }
 
 // Two: one is filled while the other one is read.
@@ -46,12 +58,27 @@ int64_t stagedBytes(const Draft &draft, const Shape &shape) {
   return consumerWarpgroups(shape) * warpsOfGroup * storeBuffers(draft) * bufferBytes;
 }
 
+// Slices meet as whole tiles of sums; a staged tile has eight elements of padding a line.
+int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
+  if (draft.wgmma())
+    return 0;
+  int64_t bytes = bytesOf(*draft.spec().accumulator), most = 0;
+  if (shape.slices() > 1)
+    most = shape.m * shape.n * bytes;
+  if (*draft.spec().store == StoreKind::staged) {
+    bool rows = (*draft.spec().d.layout == Order::row) != draft.plan.swapped;
+    int64_t lines = rows ? shape.m : shape.n, length = rows ? shape.n : shape.m;
+    most = std::max(most, lines * (length + 8) * bytes);
+  }
+  return most;
+}
+
 int64_t fixedBytes(const Draft &draft, const Shape &shape) {
   return draft.wgmma() ? alignmentSlack + barrierBytes + stagedBytes(draft, shape) : 0;
 }
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {
-  return shape.stages * stageBytes(draft, shape) + fixedBytes(draft, shape);
+  return std::max(shape.stages * stageBytes(draft, shape), epilogueBytes(draft, shape)) + fixedBytes(draft, shape);
 }
 
 int64_t stagesThatFit(const Draft &draft, const Shape &shape) {

@@ -18,12 +18,34 @@ std::optional<FloatFormat> formatOf(Elem type) {
     return FloatFormat{8, 7};
   case Elem::f32:
     return FloatFormat{8, 23};
+  case Elem::tf32:
+    return FloatFormat{8, 10};
+  case Elem::f64:
+    return FloatFormat{11, 52};
   default:
     return std::nullopt;
   }
 }
 
-double decode(Elem type, uint32_t bits) {
+bool isKnown(Elem type) { return isInteger(type) || formatOf(type); }
+
+static bool isSigned(Elem type) { return type == Elem::s8 || type == Elem::s4 || type == Elem::s32; }
+
+int64_t lowestOf(Elem type) { return isSigned(type) ? -(int64_t(1) << (bitsOf(type) - 1)) : 0; }
+int64_t highestOf(Elem type) { return lowestOf(type) + (int64_t(1) << bitsOf(type)) - 1; }
+
+static double decodeInteger(Elem type, uint64_t bits) {
+  int64_t value = static_cast<int64_t>(bits & ((uint64_t(1) << bitsOf(type)) - 1));
+  return static_cast<double>(value > highestOf(type) ? value - (int64_t(1) << bitsOf(type)) : value);
+}
+
+double decode(Elem type, uint64_t bits) {
+  if (isInteger(type))
+    return decodeInteger(type, bits);
+  if (type == Elem::f64)
+    return std::bit_cast<double>(bits);
+  if (type == Elem::tf32)
+    bits >>= 13;
   FloatFormat format = *formatOf(type);
   uint32_t fraction = bits & ((1u << format.fractionBits) - 1);
   int exponent = (bits >> format.fractionBits) & ((1 << format.exponentBits) - 1);
@@ -35,8 +57,12 @@ double decode(Elem type, uint32_t bits) {
   return sign * std::ldexp((1u << format.fractionBits) + fraction, exponent - format.bias() - format.fractionBits);
 }
 
-uint32_t encode(Elem type, double value) {
-  FloatFormat format = *formatOf(type);
+uint64_t encode(Elem type, double value) {
+  if (isInteger(type))
+    return static_cast<uint64_t>(std::llrint(value)) & ((uint64_t(1) << bitsOf(type)) - 1);
+  if (type == Elem::f64)
+    return std::bit_cast<uint64_t>(std::isnan(value) ? std::bit_cast<double>(~uint64_t(0) >> 1) : value);
+  FloatFormat format = *formatOf(type == Elem::tf32 ? Elem::f32 : type);
   const int signShift = format.fractionBits + format.exponentBits;
   const uint32_t infinity = ((1u << format.exponentBits) - 1) << format.fractionBits;
   if (std::isnan(value))
@@ -56,7 +82,10 @@ uint32_t encode(Elem type, double value) {
   return sign | static_cast<uint32_t>(std::min<uint64_t>(bits, infinity));
 }
 
-uint32_t poisonOf(Elem type) { return bitsOf(type) == 32 ? (uint32_t(poison) << 16 | poison) : poison; }
+uint64_t poisonOf(Elem type) {
+  constexpr uint64_t all = poison * 0x0001000100010001u;
+  return bitsOf(type) == 64 ? all : all & ((uint64_t(1) << bitsOf(type)) - 1);
+}
 
 Random::Random(uint64_t seed) {
   for (uint64_t &word : state) { // splitmix64

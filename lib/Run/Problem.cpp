@@ -1,4 +1,5 @@
 #include "gemmc/Run/Problem.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <cstring>
 #include <unistd.h>
@@ -53,32 +54,29 @@ IntegerPlan planIntegers(const LaunchArgs &args, Elem accumulator, int64_t limit
 }
 
 /// Walks a matrix line by line (a line = adjacent elements) and leaves the padding as it is.
-void fill(HostMatrix &matrix, llvm::function_ref<uint32_t()> draw) {
+void fill(HostMatrix &matrix, llvm::function_ref<uint64_t()> draw) {
   if (matrix.data.empty())
     return;
   int64_t lines = matrix.order == Order::row ? matrix.rows : matrix.cols;
   int64_t length = matrix.order == Order::row ? matrix.cols : matrix.rows;
-  unsigned bytes = bytesOf(matrix.type);
   for (int64_t line = 0; line < lines; ++line)
-    for (int64_t i = 0; i < length; ++i) {
-      uint32_t bits = draw();
-      std::memcpy(matrix.data.data() + (line * matrix.ld + i) * bytes, &bits, bytes);
-    }
+    for (int64_t i = 0; i < length; ++i)
+      matrix.setBitsAt(line * matrix.ld + i, draw());
 }
 
 /// Draws from a table of 65,536 entries, four numbers from one random word.
 class TableDraw {
 public:
-  TableDraw(uint64_t seed, llvm::function_ref<uint32_t(Random &)> entry) : random(seed), table(65536) {
-    for (uint32_t &bits : table)
+  TableDraw(uint64_t seed, llvm::function_ref<uint64_t(Random &)> entry) : random(seed), table(65536) {
+    for (uint64_t &bits : table)
       bits = entry(random);
   }
-  uint32_t operator()() {
+  uint64_t operator()() {
     if (left == 0) {
       word = random.next();
       left = 4;
     }
-    uint32_t bits = table[word & 0xffff];
+    uint64_t bits = table[word & 0xffff];
     word >>= 16;
     --left;
     return bits;
@@ -86,7 +84,7 @@ public:
 
 private:
   Random random;
-  std::vector<uint32_t> table;
+  std::vector<uint64_t> table;
   uint64_t word = 0;
   int left = 0;
 };
@@ -105,7 +103,7 @@ void fillIntegers(HostMatrix &matrix, int64_t range, uint64_t seed) {
 
 /// At most `nonZeros` elements of each row are not 0, at random places all over the row.
 void fillSparseRows(HostMatrix &matrix, int64_t range, int64_t nonZeros, uint64_t seed) {
-  fill(matrix, [] { return 0u; });
+  fill(matrix, [] { return uint64_t(0); });
   Random random(seed);
   for (int64_t row = 0; row < matrix.rows; ++row)
     for (int64_t i = 0; i < nonZeros; ++i) {
@@ -113,6 +111,16 @@ void fillSparseRows(HostMatrix &matrix, int64_t range, int64_t nonZeros, uint64_
       matrix.setBits(row, static_cast<int64_t>(random.below(matrix.cols)),
                      encode(matrix.type, random.next() & 1 ? double(value) : -double(value)));
     }
+}
+
+/// Every value of an integer type; of s32 (C) such that a sum has room besides.
+void fillWhole(HostMatrix &matrix, uint64_t seed) {
+  constexpr int64_t most = 1 << 20;
+  int64_t low = std::max(lowestOf(matrix.type), -most), high = std::min(highestOf(matrix.type), most);
+  TableDraw draw(seed, [&](Random &random) {
+    return encode(matrix.type, double(low + static_cast<int64_t>(random.below(high - low + 1))));
+  });
+  fill(matrix, [&] { return draw(); });
 }
 
 /// Few NaN and infinities, so that most of D stays finite: they spread over a whole row or column of D.
@@ -128,7 +136,7 @@ void sprinkle(HostMatrix &matrix, uint64_t seed) {
   };
   int64_t elements = matrix.rows * matrix.cols;
   for (int64_t i = 0; i < elements / 20 + 1; ++i) {
-    double subnormal = std::ldexp(double(1 + random.below((1u << format.fractionBits) - 1)),
+    double subnormal = std::ldexp(double(1 + random.below((uint64_t(1) << format.fractionBits) - 1)),
                                   format.minExponent() - format.fractionBits);
     anywhere(random.next() & 1 ? subnormal : -subnormal);
     anywhere(random.next() & 1 ? 0.0 : -0.0);
@@ -192,14 +200,15 @@ MaybeFailure checkProblem(const LaunchInfo &info, const LaunchArgs &args, const 
       {"d", info.d, args.m, args.n, args.ldd}};
   unsigned __int128 total = 0;
   for (const auto &[name, operand, rows, cols, ld] : operands) {
-    if (!formatOf(operand.type))
+    if (!isKnown(operand.type))
       return Failure::make(Diag::run_type, nameOf(operand.type));
     if (options.misalign % bytesOf(operand.type) != 0 || options.misalign >= 256)
       return Failure::make(Diag::run_misalign, options.misalign, bytesOf(operand.type), name);
     if (llvm::StringRef(name) != "c" || args.beta != 0)
       total += *matrixBytes(operand.type, operand.order, rows, cols, ld);
   }
-  if (info.accumulator != Elem::f32 && info.accumulator != Elem::f16)
+  constexpr Elem sums[] = {Elem::f32, Elem::f16, Elem::f64, Elem::s32};
+  if (!llvm::is_contained(sums, info.accumulator))
     return Failure::make(Diag::run_type, nameOf(info.accumulator));
   if (uint64_t limit = memoryLimit(options); total > limit)
     return Failure::make(Diag::run_too_large, uint64_t(std::min<unsigned __int128>(total, UINT64_MAX)), limit);
@@ -213,6 +222,12 @@ void fillInputs(GemmProblem &problem) {
   const ProblemOptions &options = problem.options;
   uint64_t seeds[3] = {options.seed * 3 + 1, options.seed * 3 + 2, options.seed * 3 + 3};
   HostMatrix *matrices[3] = {&problem.a, &problem.b, &problem.c};
+  if (isInteger(problem.a.type)) {
+    for (int i = 0; i < 3; ++i)
+      fillWhole(*matrices[i], seeds[i]);
+    problem.exact = problem.exactResult = true;
+    return;
+  }
   if (options.kind != InputKind::integer) {
     for (int i = 0; i < 3; ++i) {
       fillNormal(*matrices[i], seeds[i]);
@@ -255,27 +270,34 @@ llvm::StringRef nameOf(InputKind kind) {
 
 int64_t exactLimit(Elem type) { return int64_t(1) << formatOf(type)->precision(); }
 
-uint32_t HostMatrix::bitsAt(int64_t element) const {
-  uint32_t value = 0;
-  unsigned bytes = bytesOf(type);
-  std::memcpy(&value, data.data() + element * bytes, bytes);
-  return value;
+uint64_t HostMatrix::bitsAt(int64_t element) const {
+  unsigned width = bitsOf(type), bytes = bytesOf(type);
+  uint64_t value = 0;
+  std::memcpy(&value, data.data() + element * width / 8, bytes);
+  return width < 8 ? value >> element * width % 8 & ((1u << width) - 1) : value;
 }
 
-void HostMatrix::setBits(int64_t row, int64_t col, uint32_t value) {
-  unsigned bytes = bytesOf(type);
-  std::memcpy(data.data() + offset(row, col) * bytes, &value, bytes);
+void HostMatrix::setBitsAt(int64_t element, uint64_t value) {
+  unsigned width = bitsOf(type), bytes = bytesOf(type);
+  std::byte *place = data.data() + element * width / 8;
+  if (width < 8) { // the first element in the low bits
+    unsigned shift = element * width % 8, mask = ((1u << width) - 1) << shift;
+    value = (std::to_integer<unsigned>(*place) & ~mask) | (value << shift & mask);
+  }
+  std::memcpy(place, &value, bytes);
 }
 
 void HostMatrix::fillPoison() {
-  for (size_t i = 0; i + 1 < data.size(); i += 2)
-    std::memcpy(data.data() + i, &poison, 2);
+  for (size_t i = 0; i < data.size(); ++i)
+    data[i] = std::byte(i % 2 ? poison >> 8 : poison & 0xff);
 }
 
 Outcome<GemmProblem> makeProblem(const LaunchInfo &info, const ProblemOptions &options) {
   GemmProblem problem;
   problem.options = options;
   problem.accumulator = info.accumulator;
+  problem.bits = info.bits;
+  problem.negated = info.negated;
   LaunchArgs &args = problem.args = Shape{info, options}.args();
   if (auto failed = checkShape(info, args))
     return *failed;

@@ -3,23 +3,29 @@
 
 namespace gemmc::run {
 namespace {
-/// The matrix row by row, as float (every supported element is one).
-std::vector<float> unpack(const HostMatrix &matrix, unsigned threads) {
-  std::vector<float> out(static_cast<size_t>(matrix.rows) * matrix.cols);
+/// The matrix row by row, in double.
+std::vector<double> unpack(const HostMatrix &matrix, unsigned threads) {
+  std::vector<double> out(static_cast<size_t>(matrix.rows) * matrix.cols);
   // 16-bit elements: decoding by table is several times faster than by arithmetic.
-  std::vector<float> table;
+  std::vector<double> table;
   if (bitsOf(matrix.type) == 16) {
     table.resize(65536);
     for (uint32_t bits = 0; bits < 65536; ++bits)
-      table[bits] = static_cast<float>(decode(matrix.type, bits));
+      table[bits] = decode(matrix.type, bits);
   }
   parallelFor(matrix.rows, threads, [&](int64_t row) {
     for (int64_t col = 0; col < matrix.cols; ++col) {
-      uint32_t bits = matrix.bits(row, col);
-      out[row * matrix.cols + col] = table.empty() ? static_cast<float>(decode(matrix.type, bits)) : table[bits];
+      uint64_t bits = matrix.bits(row, col);
+      out[row * matrix.cols + col] = table.empty() ? decode(matrix.type, bits) : table[bits];
     }
   });
   return out;
+}
+
+std::vector<double> complement(std::vector<double> bits) {
+  for (double &bit : bits)
+    bit = 1 - bit;
+  return bits;
 }
 
 /// n u / (1 - n u); infinite when the bound says nothing.
@@ -29,34 +35,58 @@ double gammaOf(double n, double u) {
 } // namespace
 
 Reference::Reference(const GemmProblem &problem, unsigned threads)
-    : prob(problem), threadCount(threads), format(*formatOf(problem.d.type)) {
+    : prob(problem), threadCount(threads), width(problem.args.k) {
   double k = double(problem.args.k);
+  if (auto floating = formatOf(problem.d.type))
+    format = *floating;
   gamma =
       problem.accumulator == Elem::f16 ? gammaOf(std::ceil(k / 8) + 2, 0x1p-10) + k * 0x1p-23 : gammaOf(k + 2, 0x1p-23);
+  if (problem.accumulator == Elem::f64) {
+    gamma = gammaOf(2 * (k + 2), 0x1p-53);
+    epilogue = 0x1p-51;
+  }
   if (!problem.readsInputs())
     return;
   a = unpack(problem.a, threads);
   b = unpack(problem.b, threads);
+  if (problem.negated)
+    for (double &x : a)
+      x = -x;
+  if (problem.bits == ptx::BitProduct::xor_)
+    unpackDifference();
 }
 
-llvm::ArrayRef<float> Reference::aRow(int64_t row) const {
+void Reference::unpackDifference() {
   int64_t k = prob.args.k;
-  return a.empty() ? llvm::ArrayRef<float>() : llvm::ArrayRef<float>(a.data() + row * k, k);
+  std::vector<double> notA = complement(a), both;
+  for (int64_t row = 0; row < prob.args.m; ++row) {
+    both.insert(both.end(), a.begin() + row * k, a.begin() + (row + 1) * k);
+    both.insert(both.end(), notA.begin() + row * k, notA.begin() + (row + 1) * k);
+  }
+  a = std::move(both);
+  std::vector<double> lower = std::move(b);
+  b = complement(lower);
+  b.insert(b.end(), lower.begin(), lower.end());
+  width = 2 * k;
 }
 
-llvm::ArrayRef<float> Reference::bRow(int64_t row) const {
+llvm::ArrayRef<double> Reference::aRow(int64_t row) const {
+  return a.empty() ? llvm::ArrayRef<double>() : llvm::ArrayRef<double>(a.data() + row * width, width);
+}
+
+llvm::ArrayRef<double> Reference::bRow(int64_t row) const {
   int64_t n = prob.args.n;
-  return b.empty() ? llvm::ArrayRef<float>() : llvm::ArrayRef<float>(b.data() + row * n, n);
+  return b.empty() ? llvm::ArrayRef<double>() : llvm::ArrayRef<double>(b.data() + row * n, n);
 }
 
 void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> out) const {
   int64_t count = out.size();
   std::vector<double> sums(count), magnitudes(prob.exact ? 0 : count);
   // Column after column of A times row after row of B: adjacent elements, sums in registers' order.
-  llvm::ArrayRef<float> left = aRow(row);
+  llvm::ArrayRef<double> left = aRow(row);
   for (int64_t k = 0; k < int64_t(left.size()); ++k) {
     double x = left[k];
-    const float *right = bRow(k).data() + col;
+    const double *right = bRow(k).data() + col;
     if (prob.exact) {
       if (x != 0) // exact inputs are finite: 0 adds nothing
         for (int64_t j = 0; j < count; ++j)
@@ -66,7 +96,7 @@ void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> ou
     double size = std::fabs(x);
     for (int64_t j = 0; j < count; ++j) {
       sums[j] += x * right[j];
-      magnitudes[j] += size * std::fabs(double(right[j]));
+      magnitudes[j] += size * std::fabs(right[j]);
     }
   }
   double alpha = prob.args.alpha, beta = prob.args.beta;
@@ -78,12 +108,15 @@ void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> ou
     if (prob.exact)
       continue;
     double spread = prob.readsInputs() ? gamma * std::fabs(alpha) * magnitudes[j] : 0.0;
-    out[j].bound = spread + 0x1p-22 * (std::fabs(product) + spread + std::fabs(added)) +
-                   std::fabs(alpha) * double(prob.args.k) * 0x1p-149; // products below f32's subnormals
+    double smallest = prob.accumulator == Elem::f64 ? 0x1p-1074 : 0x1p-149; // products below the subnormals
+    out[j].bound = spread + epilogue * (std::fabs(product) + spread + std::fabs(added)) +
+                   std::fabs(alpha) * double(prob.args.k) * smallest;
   }
 }
 
-bool Reference::accepts(const Expected &expected, uint32_t bits) const {
+bool Reference::accepts(const Expected &expected, uint64_t bits) const {
+  if (isInteger(prob.d.type)) // exact below 2^53 (the plan's bound on alpha); an s32 keeps the low bits
+    return bits == encode(prob.d.type, expected.value);
   double got = decode(prob.d.type, bits);
   if (bits == poisonOf(prob.d.type)) // not written
     return false;

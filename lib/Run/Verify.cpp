@@ -64,7 +64,7 @@ llvm::StringRef manner(const GemmProblem &problem) { return problem.exact ? "bit
 
 /// Rows that Freivalds' check finds wrong, modulo 2^64. With x random and D = (alpha A B + beta C) * 2^s in integers,
 /// D x - alpha A (B x) - beta C x is 0 in every row; a row with an error of at most 2^25 in some element shows one with
-/// a chance of at most 2^-39 to be missed.
+/// a chance of at most 2^-39 to be missed. Sums in s32 are compared modulo 2^32.
 class Freivalds {
 public:
   Freivalds(const Reference &reference, const HostMatrix &d)
@@ -75,7 +75,7 @@ public:
     x.resize(problem.args.n);
     for (uint64_t &value : x)
       value = random.next();
-    bx.assign(problem.readsInputs() ? problem.args.k : 0, 0);
+    bx.assign(problem.readsInputs() ? reference.depth() : 0, 0);
     parallelFor(bx.size(), reference.threads(), [&](int64_t k) { bx[k] = dot(reference.bRow(k), x); });
     std::vector<char> wrong(problem.args.m);
     parallelFor(problem.args.m, reference.threads(), [&](int64_t row) { wrong[row] = !rowHolds(row); });
@@ -88,7 +88,7 @@ public:
 
 private:
   static uint64_t integer(double value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
-  static uint64_t dot(llvm::ArrayRef<float> row, const std::vector<uint64_t> &vector) {
+  static uint64_t dot(llvm::ArrayRef<double> row, const std::vector<uint64_t> &vector) {
     uint64_t sum = 0;
     for (size_t i = 0; i < row.size(); ++i)
       sum += integer(row[i]) * vector[i];
@@ -108,7 +108,8 @@ private:
     if (problem.readsC())
       for (int64_t col = 0; col < problem.args.n; ++col)
         difference -= beta * integer(problem.c.at(row, col)) * x[col];
-    return difference == 0;
+    // An s32 sum wraps: it is right modulo 2^32.
+    return isInteger(problem.d.type) ? static_cast<uint32_t>(difference) == 0 : difference == 0;
   }
 
   const Reference &reference;
@@ -151,10 +152,10 @@ bool blockSumsHold(const Reference &reference, const HostMatrix &d, int64_t &fir
   std::vector<double> signs(args.n);
   for (double &sign : signs)
     sign = random.next() & 1 ? 1 : -1;
-  int64_t depth = problem.readsInputs() ? args.k : 0;
+  int64_t depth = problem.readsInputs() ? reference.depth() : 0;
   std::vector<double> sums(depth * blocks), sizes(depth * blocks);
   parallelFor(depth, reference.threads(), [&](int64_t k) {
-    llvm::ArrayRef<float> row = reference.bRow(k);
+    llvm::ArrayRef<double> row = reference.bRow(k);
     for (int64_t j = 0; j < args.n; ++j) {
       sums[k * blocks + j / width] += signs[j] * row[j];
       sizes[k * blocks + j / width] += std::fabs(row[j]);
@@ -162,21 +163,22 @@ bool blockSumsHold(const Reference &reference, const HostMatrix &d, int64_t &fir
   });
   FloatFormat format = *formatOf(problem.d.type);
   double alpha = args.alpha, beta = args.beta, factor = reference.accumulationFactor();
+  double rounding = 2 * reference.epilogueFactor();
   std::vector<char> wrong(args.m);
   parallelFor(args.m, reference.threads(), [&](int64_t row) {
     std::vector<double> difference(blocks), allowed(blocks);
-    llvm::ArrayRef<float> left = reference.aRow(row);
+    llvm::ArrayRef<double> left = reference.aRow(row);
     for (int64_t k = 0; k < depth; ++k)
       for (int64_t block = 0; block < blocks; ++block) {
         difference[block] -= alpha * left[k] * sums[k * blocks + block];
         allowed[block] += std::fabs(alpha * left[k]) * sizes[k * blocks + block];
       }
     for (int64_t block = 0; block < blocks; ++block)
-      allowed[block] *= factor + 0x1p-21;
+      allowed[block] *= factor + rounding;
     for (int64_t j = 0; j < args.n; ++j) {
       double got = d.at(row, j), added = problem.readsC() ? beta * problem.c.at(row, j) : 0;
       difference[j / width] += signs[j] * (got - added);
-      allowed[j / width] += std::ldexp(std::fabs(got), 1 - format.precision()) + 0x1p-21 * std::fabs(added) +
+      allowed[j / width] += std::ldexp(std::fabs(got), 1 - format.precision()) + rounding * std::fabs(added) +
                             std::ldexp(1.0, format.minExponent() - format.fractionBits);
     }
     for (int64_t block = 0; block < blocks; ++block)
@@ -219,7 +221,7 @@ Verification verifyBoundedLarge(const Reference &reference, const HostMatrix &d)
 enum class TileState { untouched, written, partly };
 
 TileState stateOf(const HostMatrix &d, int64_t row, int64_t rows, int64_t col, int64_t cols) {
-  uint32_t untouched = poisonOf(d.type);
+  uint64_t untouched = poisonOf(d.type);
   int64_t written = 0;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < cols; ++j)
@@ -315,9 +317,9 @@ std::optional<GuardViolation> checkPadding(const HostMatrix &before, const HostM
     return std::nullopt;
   bool byRow = before.order == Order::row;
   int64_t lines = byRow ? before.rows : before.cols, length = byRow ? before.cols : before.rows;
-  unsigned bytes = bytesOf(before.type);
+  unsigned bits = bitsOf(before.type);
   for (int64_t line = 0; line + 1 < lines; ++line) { // nothing lies behind the last line
-    int64_t start = (line * before.ld + length) * bytes, end = (line + 1) * before.ld * bytes;
+    int64_t start = (line * before.ld + length) * bits / 8, end = (line + 1) * before.ld * bits / 8;
     for (int64_t at = start; at < end; ++at)
       if (before.data[at] != after.data[at])
         return GuardViolation{before.name, at};

@@ -23,6 +23,10 @@ std::optional<cuda::TensorType> tensorTypeOf(Elem type) {
     return cuda::mapU8;
   case Elem::s32:
     return cuda::mapS32;
+  case Elem::s4:
+  case Elem::u4:
+  case Elem::b1:
+    break;
   }
   return std::nullopt;
 }

@@ -51,6 +51,9 @@ MaybeFailure checkLd(const Matrix &matrix) {
                          extent);
   if (matrix.info.ld.isConst() && matrix.info.ld.constant() != matrix.ld)
     return Failure::make(Diag::launch_fixed, matrix.ldName, matrix.ld, matrix.info.ld.constant());
+  if (matrix.ld % perByte(matrix.info.type) != 0)
+    return Failure::make(Diag::launch_packed, matrix.ldName, matrix.ld, nameOf(matrix.info.type),
+                         perByte(matrix.info.type));
   if (!matrixBytes(matrix.info.type, matrix.info.order, matrix.rows, matrix.cols, matrix.ld))
     return Failure::make(Diag::launch_too_large, matrix.name, matrix.rows, matrix.cols, matrix.ld);
   return std::nullopt;
@@ -126,7 +129,7 @@ std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_
     return 0;
   int64_t lines = order == Order::row ? rows : cols;
   int64_t length = order == Order::row ? cols : rows;
-  __int128 bytes = (static_cast<__int128>(lines - 1) * ld + length) * bytesOf(type);
+  __int128 bytes = ((static_cast<__int128>(lines - 1) * ld + length) * bitsOf(type) + 7) / 8;
   // Half the address space, so that a start plus a size never wraps.
   if (bytes > INT64_MAX)
     return std::nullopt;

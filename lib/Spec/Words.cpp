@@ -11,16 +11,20 @@ constexpr StringRef targets[] = {"sm_80", "sm_86", "sm_89", "sm_90a"};
 constexpr StringRef instructions[] = {"wmma", "mma", "wgmma"};
 constexpr StringRef copies[] = {"ld", "cp_async", "tma"};
 constexpr StringRef schedules[] = {"pipelined", "cooperative", "pingpong"};
-constexpr StringRef swizzles[] = {"none", "32B", "64B", "128B", "padded", "xor"};
+constexpr StringRef swizzles[] = {"none", "32B", "64B", "128B", "padded", "xor", "blocked"};
 constexpr StringRef rasterOrders[] = {"along_m", "along_n"};
 constexpr StringRef switches[] = {"off", "on"};
 constexpr StringRef stores[] = {"direct", "staged", "tma"};
+constexpr StringRef splitModes[] = {"none", "split_k", "stream_k"};
+constexpr StringRef fragmentLoads[] = {"ldmatrix", "lds", "descriptor", "wmma_load"};
+constexpr StringRef fragmentOrders[] = {"snake", "plain"};
+constexpr StringRef bitOperations[] = {"none", "xor", "and"};
 constexpr StringRef orders[] = {"row", "col"};
 /// The words of `Elem` belong to Support; this is only their list.
 struct Elems {
   std::vector<StringRef> words;
   Elems() {
-    for (unsigned i = 0; i <= static_cast<unsigned>(Elem::s32); ++i)
+    for (unsigned i = 0; i <= static_cast<unsigned>(lastElem); ++i)
       words.push_back(nameOf(static_cast<Elem>(i)));
   }
 };
@@ -35,6 +39,10 @@ template <> ArrayRef<StringRef> wordsOf<Swizzle>() { return swizzles; }
 template <> ArrayRef<StringRef> wordsOf<RasterOrder>() { return rasterOrders; }
 template <> ArrayRef<StringRef> wordsOf<Persistence>() { return switches; }
 template <> ArrayRef<StringRef> wordsOf<StoreKind>() { return stores; }
+template <> ArrayRef<StringRef> wordsOf<SplitMode>() { return splitModes; }
+template <> ArrayRef<StringRef> wordsOf<FragmentLoad>() { return fragmentLoads; }
+template <> ArrayRef<StringRef> wordsOf<FragmentOrder>() { return fragmentOrders; }
+template <> ArrayRef<StringRef> wordsOf<BitOperation>() { return bitOperations; }
 template <> ArrayRef<StringRef> wordsOf<Order>() { return orders; }
 template <> ArrayRef<StringRef> wordsOf<Elem>() {
   static const Elems elems;
@@ -50,5 +58,9 @@ StringRef nameOf(Swizzle value) { return swizzles[static_cast<unsigned>(value)];
 StringRef nameOf(RasterOrder value) { return rasterOrders[static_cast<unsigned>(value)]; }
 StringRef nameOf(Persistence value) { return switches[static_cast<unsigned>(value)]; }
 StringRef nameOf(StoreKind value) { return stores[static_cast<unsigned>(value)]; }
+StringRef nameOf(SplitMode value) { return splitModes[static_cast<unsigned>(value)]; }
+StringRef nameOf(FragmentLoad value) { return fragmentLoads[static_cast<unsigned>(value)]; }
+StringRef nameOf(FragmentOrder value) { return fragmentOrders[static_cast<unsigned>(value)]; }
+StringRef nameOf(BitOperation value) { return bitOperations[static_cast<unsigned>(value)]; }
 
 } // namespace gemmc

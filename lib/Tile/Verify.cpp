@@ -21,20 +21,30 @@ const std::vector<WordRule> &wordRules() {
       {"kernel", "copy", {"ld", "cp_async", "tma"}},
       {"kernel", "schedule", {"pipelined", "cooperative", "pingpong"}},
       {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
+      {"kernel", "load_a", {"ldmatrix", "lds", "wmma_load"}},
+      {"kernel", "load_b", {"ldmatrix", "lds", "wmma_load"}},
+      {"kernel", "order", {"snake", "plain"}},
+      {"kernel", "bits", {"xor", "and"}},
       {"kernel", "raster", {"along_m", "along_n"}},
       {"kernel", "persistent", {"on", "off"}},
       {"kernel", "store", {"direct", "staged", "tma"}},
+      {"kernel", "load_c", {"direct", "staged"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
-      {"tensor", "type", {"f16", "bf16", "f32"}},
+      {"tensor", "type", {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32"}},
       {"tensor", "order", {"row", "col"}},
-      {"shared", "type", {"f16", "bf16", "f32"}},
+      {"shared", "type", {"f16", "bf16", "f32", "tf32", "f64", "s32", "s8", "u8", "s4", "u4", "b1"}},
       {"shared", "major", {"mn", "k"}},
       {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
       {"shared", "over", {"operands"}},
-      {"accumulator", "type", {"f16", "f32"}},
+      {"accumulator", "type", {"f16", "f32", "f64", "s32"}},
       {"fragment", "operand", {"a", "b"}},
       {"copy", "via", {"ld", "cp_async", "tma"}},
+      {"load", "via", {"ldmatrix", "lds", "wmma_load"}},
+      {"mma", "order", {"snake", "plain"}},
       {"copy", "multicast", {"m", "n"}},
+      {"tiles", "parts", {"split_k", "stream_k"}},
+      {"multiply", "negate", {"a", "b", "ab"}},
+      {"wgmma", "negate", {"a", "b", "ab"}},
       {"turn", "action", {"wait", "pass"}},
       {"wgmma", "accumulate", {"yes", "no", "later"}},
       {"for", "runs", {"once"}},
@@ -59,6 +69,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "cluster", 1, 16, 2},
     {"kernel", "copy_bytes", 1, 16, 2},
     {"kernel", "stages", 1, maxStages},
+    {"kernel", "buffers", 1, 2},
     {"kernel", "group", 1, 65536},
     {"kernel", "consumers", 0, 8},
     {"kernel", "producer_regs", 24, 256},
@@ -67,6 +78,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "matrix", 1, 256, 3},
     {"kernel", "slices", 1, 16},
     {"kernel", "store_buffers", 1, 8},
+    {"kernel", "split_slices", 2, 64},
     {"kernel", "padding", 16, 1024},
     {"tensor", "align", 1, 1 << 20},
     {"shared", "extent", 1, maxExtent, 2},
@@ -78,7 +90,7 @@ constexpr NumberRule numberRules[] = {
     {"barrier", "offset", 0, maxShared},
     {"accumulator", "tile", 1, maxExtent, 2},
     {"accumulator", "warp", 1, maxExtent, 2},
-    {"fragment", "buffers", 1, 2},
+    {"fragment", "buffers", 1, maxExtent / 16},
     {"role", "warps", 0, 32, 2},
     {"role", "regs", 24, 256},
     {"tiles", "alternate", 1, 8},
@@ -87,7 +99,7 @@ constexpr NumberRule numberRules[] = {
     {"wait_group", "pending", 0, maxStages},
     {"cursor", "stages", 1, maxStages},
     {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
-    {"load", "step", 0, maxExtent / 16 - 1},
+    {"load", "step", 0, maxExtent / 4 - 1},
     {"wait_wgmma", "pending", 0, 7},
     {"send", "slice", 1, 15},
     {"wait_store", "pending", 0, 7},
@@ -149,6 +161,10 @@ private:
       if (op.kind == OpKind::Tiles) {
         scoped("tm");
         scoped("tn");
+        if (op.has("parts")) {
+          scoped("kf");
+          scoped("kn");
+        }
       } else if (op.kind == OpKind::For) {
         scoped(op.subject.name);
       } else if (op.kind == OpKind::Role) {
@@ -189,12 +205,13 @@ private:
         diags.report(Diag::tile_undeclared, placeOf(op), op.subject.name);
       break;
     case OpKind::Zero:
+    case OpKind::Gather:
       use(op, op.subject, OpKind::Accumulator, 0);
       break;
     case OpKind::Multiply:
     case OpKind::Wgmma:
       use(op, op.subject, OpKind::Accumulator, 0);
-      use(op, op.ref("a"), OpKind::Shared, 1);
+      use(op, op.ref("a"), isFragment(op.ref("a")) && op.kind == OpKind::Wgmma ? OpKind::Fragment : OpKind::Shared, 1);
       use(op, op.ref("b"), OpKind::Shared, 1);
       break;
     case OpKind::Load:
@@ -210,6 +227,14 @@ private:
     case OpKind::Stage:
       use(op, op.subject, OpKind::Shared, 1);
       use(op, op.ref("from"), OpKind::Accumulator, 0);
+      break;
+    case OpKind::Bring:
+      use(op, op.subject, OpKind::Shared, 1);
+      use(op, op.ref("from"), OpKind::Tensor, 2);
+      break;
+    case OpKind::Combine:
+      use(op, op.subject, OpKind::Accumulator, 0);
+      use(op, op.ref("c"), OpKind::Shared, 1);
       break;
     case OpKind::Receive:
       use(op, op.subject, OpKind::Accumulator, 0);
@@ -306,6 +331,11 @@ private:
         if (cursor->second->number("stages") != decl.number("stages"))
           diags.report(Diag::tile_stage_count, placeOf(op), cursor->first(), cursor->second->number("stages"), ref.name,
                        decl.number("stages"));
+  }
+
+  bool isFragment(const Ref &ref) const {
+    auto found = declared.find(ref.name);
+    return found != declared.end() && found->second->kind == OpKind::Fragment;
   }
 
   bool isShared(const Ref &ref) const {

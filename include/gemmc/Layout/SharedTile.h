@@ -18,6 +18,7 @@
 ///     f(row) = (row / (128 / pitch)) % (pitch / 16)   for a pitch below 128,   row % 8   otherwise
 /// because 128 bytes are all 32 banks: the rows that share 128 bytes already differ.
 #pragma once
+#include "gemmc/Support/Types.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <optional>
@@ -56,5 +57,8 @@ struct SharedTile {
   /// Byte offset of element (row, col) in a stage; col counts along the contiguous direction.
   int64_t offset(int64_t row, int64_t col) const;
 };
+
+/// The tile of elements of `type`. Packed ones (s4, u4, b1) count as the bytes that hold them, along k.
+SharedTile makeSharedTile(int64_t mn, int64_t k, bool kMajor, Elem type, SharedLayout layout, int64_t padding = 16);
 
 } // namespace gemmc

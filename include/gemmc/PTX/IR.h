@@ -101,6 +101,7 @@ struct Operand {
   static Operand makeReg(RegId reg, bool negated = false);
   static Operand makeImm(int64_t value);
   static Operand makeF32(float value);
+  static Operand makeF64(double value);
   static Operand makeSymbol(llvm::StringRef name, int64_t offset = 0);
   static Operand makeSpecial(llvm::StringRef name);
   static Operand makeLabel(llvm::StringRef name);

@@ -16,6 +16,10 @@ namespace gemmc::ptx {
 enum class TmaSwizzle : uint8_t { none, b32, b64, b128 };
 llvm::StringRef nameOf(TmaSwizzle swizzle); ///< none, 32B, 64B, 128B
 
+/// What two elements of b1 give before they are summed (PTX ISA 9.7.14.5.14, `.bitOp`).
+enum class BitProduct : uint8_t { none, xor_, and_ };
+llvm::StringRef nameOf(BitProduct bits);
+
 /// Arguments of cuTensorMapEncodeTiled, dimension 0 innermost.
 struct TensorMapInfo {
   std::string name;   ///< The kernel parameter it is passed in.
@@ -60,9 +64,11 @@ struct LaunchInfo {
   Expr m, n, k; ///< Constants, or the variables m, n, k when dynamic.
   OperandInfo a, b, c, d;
   Elem accumulator = Elem::f32;
-  std::optional<double> alpha, beta; ///< Fixed values; nullopt = given at launch.
-  Expr workspace = 0;                ///< Bytes.
-  std::vector<KernelInfo> kernels;   ///< Launched in this order on one stream.
+  BitProduct bits = BitProduct::none; ///< b1: what two elements give.
+  uint32_t negated = 0;               ///< 1: the product is taken negative.
+  std::optional<double> alpha, beta;  ///< Fixed values; nullopt = given at launch.
+  Expr workspace = 0;                 ///< Bytes.
+  std::vector<KernelInfo> kernels;    ///< Launched in this order on one stream.
   /// Sampling aid: CTA (or cluster) index -> block tile for `--ctas`; tile extents of D one CTA works on.
   uint32_t blockM = 0, blockN = 0;
 };

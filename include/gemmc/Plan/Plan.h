@@ -30,16 +30,19 @@ struct Plan {
   PlanOperand a, b, c,
       d; ///< a: m x k, b: k x n, c and d: m x n, as the kernel sees them (layouts flipped when swapped).
   int64_t blockM = 0, blockN = 0, blockK = 0;
+  int64_t warpK = 0;            ///< Less than blockK: warps multiply slices of k.
   int64_t warpM = 0, warpN = 0; ///< mma: tile of one warp; wgmma: tile of one consumer warpgroup (M a multiple of 64).
   int64_t clusterM = 1, clusterN = 1;
   RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's.
   unsigned threads = 0;                           ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.
+  bool negateA = false, negateB = false;          ///< The kernel's operands.
   unsigned storeBuffers = 0;                      ///< wgmma, store through shared memory: buffers of each warp.
   int64_t sharedBytes = 0;                        ///< Estimate that was checked against the target's limit.
   /// Bytes one copy instruction moves: 16, 8, 4 (cp.async) or the element size (ld). TMA: 16.
   unsigned copyBytesA = 16, copyBytesB = 16;
+  FragmentLoad loadA = FragmentLoad::descriptor, loadB = FragmentLoad::descriptor;
   /// Conditions on the launch variables under which this plan is right (alignment of dynamic leading dimensions and
   /// pointers for TMA and 16-byte copies, k > 0...). When one fails at launch, the caller plans again with
   /// `align`/`ld` lowered or `instruction: mma`, `copy: ld`.

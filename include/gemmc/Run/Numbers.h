@@ -17,18 +17,25 @@ struct FloatFormat {
   int minExponent() const { return 1 - bias(); }     ///< Of the smallest normal number.
   double maxFinite() const;
 };
-/// f16, bf16 and f32; nullopt for a type that the harness cannot make or check.
+/// Of the floating-point types; nullopt for integers, and for a type that the harness cannot make or check. tf32 has
+/// the format of what is multiplied, the upper 19 of its 32 bits.
 std::optional<FloatFormat> formatOf(Elem type);
+/// Whether matrices of `type` can be made and checked.
+bool isKnown(Elem type);
+/// The smallest and largest value of an integer type.
+int64_t lowestOf(Elem type);
+int64_t highestOf(Elem type);
 
-/// The value of `bits`.
-double decode(Elem type, uint32_t bits);
-/// The nearest value, ties to even, overflow to infinity, subnormals kept; any NaN becomes 0x7fff.
-uint32_t encode(Elem type, double value);
+/// The value of `bits`; of a tf32 that of its upper 19 bits, as the tensor cores see it.
+double decode(Elem type, uint64_t bits);
+/// The nearest value, ties to even, overflow to infinity, subnormals kept; any NaN becomes 0x7fff. An integer that is
+/// too large keeps its low bits; a tf32 keeps the bits of an f32.
+uint64_t encode(Elem type, double value);
 
-/// Two bytes that fill guard zones and unwritten results: a NaN in f16, bf16 and f32 alike, and one with a payload that
-/// no arithmetic gives.
+/// Two bytes that fill guard zones and unwritten results: a NaN in f16, bf16, f32 and f64 alike, and one with a payload
+/// that no arithmetic gives. In integers it is a number like any other.
 constexpr uint16_t poison = 0xffa5;
-uint32_t poisonOf(Elem type);
+uint64_t poisonOf(Elem type);
 
 /// xoshiro256++ (Blackman and Vigna), seeded by splitmix64. Same seed, same numbers, on every machine.
 class Random {

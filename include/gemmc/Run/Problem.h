@@ -19,16 +19,18 @@ struct HostMatrix {
   std::vector<std::byte> data;
 
   int64_t offset(int64_t row, int64_t col) const { return order == Order::row ? row * ld + col : col * ld + row; }
-  uint32_t bits(int64_t row, int64_t col) const { return bitsAt(offset(row, col)); }
-  uint32_t bitsAt(int64_t element) const;
-  void setBits(int64_t row, int64_t col, uint32_t bits);
+  uint64_t bits(int64_t row, int64_t col) const { return bitsAt(offset(row, col)); }
+  uint64_t bitsAt(int64_t element) const;
+  void setBits(int64_t row, int64_t col, uint64_t bits) { setBitsAt(offset(row, col), bits); }
+  void setBitsAt(int64_t element, uint64_t bits);
   double at(int64_t row, int64_t col) const { return decode(type, bits(row, col)); }
   /// Fills everything with poison.
   void fillPoison();
 };
 
 /// normal: standard normal numbers. integer: small integers such that every partial sum is exact in the accumulator,
-/// whatever the order (see exactLimit). special: normal, sprinkled with NaN, infinities, subnormals and -0.
+/// whatever the order (see exactLimit); integer types: all their values, for each kind. special: normal, sprinkled with
+/// NaN, infinities, subnormals and -0.
 enum class InputKind : uint8_t { normal, integer, special };
 llvm::StringRef nameOf(InputKind kind);
 
@@ -48,8 +50,11 @@ struct GemmProblem {
   ProblemOptions options;
   LaunchArgs args; ///< All but the addresses.
   Elem accumulator = Elem::f32;
-  HostMatrix a, b, c, d; ///< `d` is the initial state; c is empty when beta is 0.
-  /// Every way to compute gives the same D: integers within the accumulator's exact range. D is then rounded once.
+  ptx::BitProduct bits = ptx::BitProduct::none; ///< b1.
+  bool negated = false;                         ///< D = alpha * -(A * B) + beta * C.
+  HostMatrix a, b, c, d;                        ///< `d` is the initial state; c is empty when beta is 0.
+  /// Every way to compute gives the same D: integers within the accumulator's exact range. D is then rounded once, or
+  /// (s32) keeps its low 32 bits.
   bool exact = false;
   /// exact, and D holds the result without rounding.
   bool exactResult = false;

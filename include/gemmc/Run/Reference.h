@@ -5,8 +5,9 @@
 ///     |acc - sum| <= g * S,  S = sum |a||b|,  g = n u / (1 - n u)
 ///     f32: u = 2^-23, n = K + 2.   f16: u = 2^-10, n = ceil(K / 8) + 2, as the tensor cores add at least eight
 ///     products before they round to f16; their inner adder is covered by K 2^-23 more.
-/// The epilogue adds 2^-22 (|alpha| (|sum| + g S) + |beta c|) for its f32 operations, the store 2^-p of the magnitude
-/// (p = significant bits of D's type) and half a smallest subnormal.
+///     f64: u = 2^-53, n = 2 (K + 2): the kernel's roundings and ours.
+/// The epilogue (f64: 2^-51) adds 2^-22 (|alpha| (|sum| + g S) + |beta c|) for its f32 operations, the store 2^-p of
+/// the magnitude (p = significant bits of D's type) and half a smallest subnormal.
 #pragma once
 #include "gemmc/Run/Problem.h"
 
@@ -26,21 +27,26 @@ public:
   void row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> out) const;
   /// Whether D may hold `bits` where `expected` is wanted: bit-exact (zeros of either sign are equal) when the problem
   /// is exact, else within the bound; NaN matches NaN, infinity the same infinity.
-  bool accepts(const Expected &expected, uint32_t bits) const;
+  bool accepts(const Expected &expected, uint64_t bits) const;
 
   const GemmProblem &problem() const { return prob; }
   unsigned threads() const { return threadCount; }
-  // Unpacked inputs, row by row: A is m x k, B is k x n. Empty when they are not read.
-  llvm::ArrayRef<float> aRow(int64_t row) const;
-  llvm::ArrayRef<float> bRow(int64_t row) const;
+  // Unpacked inputs, row by row: A is m x depth, B is depth x n. Empty when they are not read. depth is k; the xor of
+  // two bits is a (1 - b) + (1 - a) b, so A then is [A, 1 - A], B is [1 - B; B], and depth is 2 k.
+  int64_t depth() const { return width; }
+  llvm::ArrayRef<double> aRow(int64_t row) const;
+  llvm::ArrayRef<double> bRow(int64_t row) const;
   double accumulationFactor() const { return gamma; } ///< g of the header.
+  double epilogueFactor() const { return epilogue; }  ///< 2^-22 or 2^-51 of the header.
 
 private:
+  void unpackDifference();
   const GemmProblem &prob;
   unsigned threadCount;
-  std::vector<float> a, b;
-  FloatFormat format; ///< Of D.
-  double gamma = 0;
+  std::vector<double> a, b;
+  int64_t width = 0;
+  FloatFormat format{}; ///< Of D, when it is no integer.
+  double gamma = 0, epilogue = 0x1p-22;
 };
 
 } // namespace gemmc::run

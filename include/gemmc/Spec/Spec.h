@@ -20,10 +20,16 @@ enum class CopyKind : uint8_t { ld, cp_async, tma };
 /// pipelined: all warps copy and multiply. cooperative: a producer warp, consumer warpgroups share a block tile.
 /// pingpong: a producer warp, two consumer warpgroups take block tiles in turn.
 enum class Schedule : uint8_t { pipelined, cooperative, pingpong };
-enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_ };
+enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_, blocked };
 enum class RasterOrder : uint8_t { along_m, along_n };
 enum class Persistence : uint8_t { off, on };
 enum class StoreKind : uint8_t { direct, staged, tma };
+/// How a fragment gets from shared memory into registers. descriptor: not at all, wgmma reads shared memory itself.
+enum class FragmentLoad : uint8_t { ldmatrix, lds, descriptor, wmma_load };
+/// snake: each other row of a warp tile is walked backwards, so that neighbouring products share a fragment.
+enum class FragmentOrder : uint8_t { snake, plain };
+/// What takes the place of a product of two bits; none: the elements are no bits.
+enum class BitOperation : uint8_t { none, xor_, and_ };
 
 /// A value with its place and origin.
 template <typename T> struct Field {
@@ -53,11 +59,16 @@ struct Scale {
   friend bool operator==(const Scale &, const Scale &) = default;
 };
 
+/// split_k: each tile's k is cut into slices, which CTAs share. stream_k: the k steps of all tiles stand in a row, which
+/// is cut into equal parts, one a CTA.
+enum class SplitMode : uint8_t { none, split_k, stream_k };
+
 struct OperandSpec {
   Field<Elem> type;
   Field<Order> layout;
   Field<Size> ld;        ///< Elements; >= the extent along the contiguous direction.
   Field<unsigned> align; ///< Bytes the base pointer is a multiple of (element size .. 128).
+  Field<Persistence> negate; ///< a, b: the product takes the negative.
 };
 
 struct Spec {
@@ -67,18 +78,28 @@ struct Spec {
   OperandSpec a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n.
   Field<Elem> accumulator;
   Field<Scale> alpha, beta;
-  Field<std::array<int64_t, 3>> block;   ///< Block tile [m, n, k] of one CTA.
-  Field<std::array<int64_t, 3>> warp;    ///< Warp tile [m, n, k] (mma, wmma) or warpgroup tile (wgmma).
-  Field<std::array<int64_t, 3>> cluster; ///< CTAs of a cluster along [m, n, 1].
+  Field<std::array<int64_t, 3>> block;       ///< Block tile [m, n, k] of one CTA.
+  Field<std::array<int64_t, 3>> warp;        ///< Warp tile [m, n, k] (mma, wmma) or warpgroup tile (wgmma).
+  Field<std::array<int64_t, 3>> cluster;     ///< CTAs of a cluster along [m, n, 1].
+  Field<std::array<int64_t, 3>> matrixShape; ///< [m, n, k] of one matrix instruction, as PTX names it.
   Field<Instruction> instruction;
+  Field<FragmentLoad> fragmentsA, fragmentsB;
+  Field<int64_t> fragmentBuffers;
+  Field<FragmentOrder> fragmentOrder;
+  Field<BitOperation> bitOperation;
   Field<CopyKind> copy;
+  Field<int64_t> copyBytes; ///< At most, of one copy instruction.
   Field<int64_t> stages;
   Field<Schedule> schedule;
   Field<Swizzle> swizzle;
+  Field<int64_t> padding; ///< Bytes behind each row of a padded tile; 0 for the other layouts.
   Field<RasterOrder> rasterOrder;
   Field<int64_t> rasterGroup; ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
   Field<Persistence> persistent;
   Field<StoreKind> store;          ///< How the epilogue writes D.
+  Field<StoreKind> loadC;          ///< How it reads C.
+  Field<SplitMode> split;
+  Field<int64_t> splitSlices;
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
 
@@ -116,5 +137,9 @@ llvm::StringRef nameOf(Swizzle);
 llvm::StringRef nameOf(RasterOrder);
 llvm::StringRef nameOf(Persistence);
 llvm::StringRef nameOf(StoreKind);
+llvm::StringRef nameOf(SplitMode);
+llvm::StringRef nameOf(FragmentLoad);
+llvm::StringRef nameOf(FragmentOrder);
+llvm::StringRef nameOf(BitOperation);
 
 } // namespace gemmc

@@ -32,17 +32,21 @@ public:
     maybe(s.alpha, {Scale{}, Scale{0.0}, Scale{2.0}});
     maybe(s.beta, {Scale{}, Scale{-0.0}, Scale{1.0}});
     maybe(s.block, {triple(64), triple(16), {128, 256, 64}, {64, 64, 32}, {256, 128, 64}, {128, 176, 64}});
-    maybe(s.warp, {triple(64), triple(16), {64, 64, 64}, {32, 32, 32}, {64, 256, 64}, {128, 176, 64}});
+    maybe(s.warp, {triple(64), triple(16), {64, 64, 64}, {32, 32, 32}, {32, 32, 16}, {64, 256, 64}, {128, 176, 64}});
     maybe(s.cluster, {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {4, 4, 1}, {3, 1, 2}});
     maybe(s.instruction, {Instruction::mma, Instruction::wgmma, Instruction::wmma});
     maybe(s.copy, {CopyKind::ld, CopyKind::cp_async, CopyKind::tma});
     maybe(s.stages, {1, 2, 3, 4, 5, 8, 64});
     maybe(s.schedule, {Schedule::pipelined, Schedule::cooperative, Schedule::pingpong});
-    maybe(s.swizzle, {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128, Swizzle::padded, Swizzle::xor_});
+    maybe(s.swizzle, {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128, Swizzle::padded, Swizzle::xor_,
+                      Swizzle::blocked});
+    maybe(s.padding, {0, 8, 16, 32});
+    maybe(s.copyBytes, {1, 2, 4, 8, 16});
     maybe(s.rasterOrder, {RasterOrder::along_m, RasterOrder::along_n});
     maybe(s.rasterGroup, {1, 8, 65536});
     maybe(s.persistent, {Persistence::off, Persistence::on});
     maybe(s.store, {StoreKind::direct, StoreKind::staged, StoreKind::tma});
+    maybe(s.loadC, {StoreKind::direct, StoreKind::staged});
     maybe(s.swapOperands, {Persistence::off, Persistence::on});
     return s;
   }
