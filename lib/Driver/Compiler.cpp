@@ -19,7 +19,7 @@ ptx::OperandInfo operandInfo(const OperandSpec &spec, const PlanOperand &plan) {
 }
 
 /// The problem-wide half of the launch information, from the plan.
-ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo kernel) {
+ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
   const Spec &spec = plan.spec;
   ptx::LaunchInfo info;
   info.requirements = plan.requirements;
@@ -33,6 +33,7 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo kernel) {
   info.d = operandInfo(spec.d, plan.d);
   info.accumulator = *spec.accumulator;
   info.bits = static_cast<ptx::BitProduct>(*spec.bitOperation); // the same words in the same order
+  info.negated = plan.negateA != plan.negateB;
   info.alpha = spec.alpha.value.fixed;
   info.beta = spec.beta.value.fixed;
   info.blockM = plan.swapped ? plan.blockN : plan.blockM;
@@ -42,7 +43,6 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo kernel) {
     for (ptx::ParamInfo &param : kernel.params)
       if (param.name == "k" && plan.requirements.empty() | (*spec.instruction != Instruction::wgmma))
         param.value = info.k * equal(Expr::var("alpha_is_zero"), 0);
-  info.kernels.push_back(std::move(kernel));
   return info;
 }
 } // namespace
@@ -71,7 +71,11 @@ std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const Compil
   if (verifyEach && !ptx::verify(lowered.module, diags))
     return std::nullopt;
 
-  Compiled result{plan, launchInfo(plan, std::move(lowered.kernel)), ""};
+  Compiled result{plan, launchInfo(plan, lowered.kernel), ""};
+  result.launch.workspace = lowered.workspace;
+  if (lowered.first)
+    result.launch.kernels.push_back(std::move(*lowered.first));
+  result.launch.kernels.push_back(std::move(lowered.kernel));
   lowered.module.header = ptx::toHeader(result.launch);
   result.ptx = ptx::print(lowered.module);
   if (options.afterPass)

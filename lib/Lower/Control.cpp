@@ -71,6 +71,8 @@ void Lowering::placeTile(const Val &id, const Val &tilesM, const Val &tilesN) {
 }
 
 void Lowering::tiles(const Op &op) {
+  if (op.has("parts"))
+    return tilesInParts(op);
   const Expr &m = kernel.root.expr("m"), &n = kernel.root.expr("n");
   int64_t cluster = clusterM * clusterN;
   Expr countM = ceilDiv(ceilDiv(m, kernel.root.item("block", 0)), clusterM);

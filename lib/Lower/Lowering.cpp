@@ -29,7 +29,8 @@ Lowering::Lowering(const tile::Kernel &kernel)
   isTma = kernel.word("copy") == "tma";
   slices = kernel.root.number("slices", 1);
   if (!isWgmma) {
-    Elem type = *parseElem(kernel.declaration("sA")->word("type")), sum = *parseElem(kernel.declaration("acc")->word("type"));
+    Elem type = *parseElem(kernel.declaration("sA")->word("type")),
+         sum = *parseElem(kernel.declaration("acc")->word("type"));
     isWmma = kernel.word("instruction") == "wmma";
     matrix = (isWmma ? findWmmaInstruction : findMatrixInstruction)(
         kernel.root.item("matrix", 0), kernel.root.item("matrix", 1), kernel.root.item("matrix", 2), type, sum);
@@ -67,6 +68,8 @@ Lowered Lowering::run() {
   initBarriers();
   ops(kernel.body());
   finish();
+  if (result.workspace != Expr(0))
+    clearCounters();
   return std::move(result);
 }
 
@@ -103,6 +106,10 @@ void Lowering::declareParams() {
   for (const Op &op : kernel.body())
     if (isTensor(op) && !byTma(op))
       add(ParamInfo::Pointer, Type::u64, op.word("buffer").str() + "_ptr", op.word("buffer"));
+  bool gathers = false;
+  tile::walk(kernel.body(), [&](const Op &op) { gathers |= op.kind == OpKind::Gather; });
+  if (gathers)
+    add(ParamInfo::Pointer, Type::u64, "workspace_ptr", "workspace");
   for (const std::string &name : variablesOf(kernel, mapped))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
   tile::walk(kernel.body(), [&](const Op &op) {
@@ -230,8 +237,8 @@ AccumulatorView Lowering::accumulatorView(const Op &op) {
     view.blockColumns = matrix->columns();
   }
   // wgmma (PTX ISA 9.7.15.5.1.1): each warp's 16 rows lie as those of an m16n8 instruction.
-  view.map = fragmentMap(matrix ? *matrix : *findMatrixInstruction(16, 8, 16, Elem::f16, view.type),
-                         MatrixRole::accumulator);
+  view.map =
+      fragmentMap(matrix ? *matrix : *findMatrixInstruction(16, 8, 16, Elem::f16, view.type), MatrixRole::accumulator);
   int64_t perBlock = view.warpN / view.blockColumns * int64_t(view.map.registers.size());
   Type type = view.type == Elem::f32 ? Type::f32 : view.type == Elem::f64 ? Type::f64 : Type::b32;
   for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
@@ -244,6 +251,12 @@ FragmentView Lowering::fragmentView(const Op &op) {
     return wmmaFragment(op);
   bool isA = op.word("operand") == "a";
   const Op &acc = *kernel.declaration(op.ref("of").name);
+  if (isWgmma) { // a warp's 16 of each 64 rows, by 16
+    FragmentView view;
+    for (int64_t i = 0; i < op.number("buffers"); ++i)
+      view.regs.push_back(b.regs(Type::b32, ("afrag" + llvm::Twine(i) + "_").str(), acc.item("warp", 0) / 64 * 4));
+    return view;
+  }
   int64_t blocks = acc.item("warp", isA ? 0 : 1) / (isA ? matrix->rows() : matrix->columns());
   int64_t each = fragmentMap(*matrix, isA ? MatrixRole::a : MatrixRole::b).registers.size();
   Type type = matrix->type == Elem::f64 ? Type::f64 : Type::b32;
@@ -321,9 +334,11 @@ void Lowering::op(const Op &op) {
   case OpKind::Stage:
     return stage(op);
   case OpKind::Store:
-    return op.has("through")                       ? storeThroughShared(op)
+    return op.has("through")                    ? storeThroughShared(op)
            : buffers.count(op.ref("from").name) ? storeStaged(op)
                                                 : store(op);
+  case OpKind::Gather:
+    return gather(op);
   case OpKind::WaitStore:
     b("cp.async.bulk.wait_group", op.number("pending"));
     return;

@@ -143,6 +143,8 @@ private:
                      int64_t byteConst);
   void mma(const Op &op);
   void wgmma(const Op &op);
+  void loadForWgmma(const Op &op);
+  Val groupAlong(const Op &acc, bool m); ///< The warpgroup's place in the block tile along m or n.
   uint64_t descriptorBits(const SharedView &shared) const;
 
   // Wmma.cpp
@@ -180,6 +182,22 @@ private:
   struct CopyOut; ///< A tile on its way from shared to global memory.
   void copyOut(const Op &store, const StagedTile &from);
 
+  // Parts.cpp: CTAs that share the k steps of a tile.
+  struct TileGrid {
+    Val m, n, cta, ctas; ///< Tiles along m and n; this CTA and how many there are.
+  };
+  static bool isStream(const Op &tiles);
+  Expr tileCount() const;
+  Expr stepCount() const;
+  int64_t slotBytes() const;
+  Expr countersEnd() const;
+  void tilesInParts(const Op &op);
+  void splitTiles(const Op &op, const TileGrid &grid, const Expr &sms);
+  void streamTiles(const Op &op, const TileGrid &grid, const Expr &sms);
+  Val slotOf(const Val &part, bool stream);
+  void gather(const Op &op);
+  void clearCounters();
+
   // WarpStore.cpp: wgmma, through shared memory.
   void storeThroughShared(const Op &op);
   struct WarpStore;
@@ -210,7 +228,11 @@ private:
   Val tid, lane, warp, sharedBase;
   Val rank, rankM, rankN;              ///< In the cluster; None without one.
   int64_t roleWarp = 0, roleWarps = 0; ///< Of the role being lowered.
-  Val alpha, beta;                     ///< f32 registers when given at launch.
+  struct {
+    Val tile, slot, first,
+        count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.
+  } parts;
+  Val alpha, beta; ///< f32 registers when given at launch.
 };
 
 } // namespace gemmc

@@ -30,6 +30,8 @@ struct Lowering::FragmentSource {
 };
 
 void Lowering::load(const Op &op) {
+  if (isWgmma)
+    return loadForWgmma(op);
   const Op &fragment = *kernel.declaration(op.subject.name);
   bool isA = fragment.word("operand") == "a";
   const SharedView &shared = buffers.find(op.ref("from").name)->second;

@@ -142,10 +142,10 @@ void Lowering::turn(const Op &op) {
   constexpr int64_t firstTurn = 1, bothGroups = 256;
   Val id =
       waits ? add(wg, firstTurn, "turn") : binary("sub.u32", inRegister(Val(firstTurn + 1), "last_turn"), wg, "turn");
-  if (waits)
-    b("bar.sync", id, bothGroups);
-  else
-    b("bar.arrive", id, bothGroups);
+  Val when = op.has("when") ? condition(op.expr("when")) : Val();
+  if (when.isReg())
+    b.when(when);
+  b(waits ? "bar.sync" : "bar.arrive", id, bothGroups);
 }
 
 } // namespace gemmc

@@ -130,8 +130,8 @@ struct Lowering::WarpStore {
 
   // Registers to shared memory ---------------------------------------------------------------------------------------
 
-  /// stmatrix.x4: lane l points at row l % 16 of column group l / 16. Eight rows of one group lie in different banks, as
-  /// the swizzle sees to it.
+  /// stmatrix.x4: lane l points at row l % 16 of column group l / 16. Eight rows of one group lie in different banks,
+  /// as the swizzle sees to it.
   void stageHalves(const Chunk &chunk) {
     SharedTile tile = tileOf(chunk.piece);
     Val row = l.remainder(l.lane, lines, "lane_row");
@@ -143,14 +143,14 @@ struct Lowering::WarpStore {
       std::vector<Val> regs;
       for (int64_t part = 0; part < 4 && j + part / 2 < groups; ++part)
         regs.push_back(packed(chunk.block, first + j + part / 2, part % 2));
-      const char *mnemonic = regs.size() == 4 ? "stmatrix.sync.aligned.m8n8.x4.shared.b16"
-                                              : "stmatrix.sync.aligned.m8n8.x2.shared.b16";
+      const char *mnemonic =
+          regs.size() == 4 ? "stmatrix.sync.aligned.m8n8.x4.shared.b16" : "stmatrix.sync.aligned.m8n8.x2.shared.b16";
       b(mnemonic, at(xored(start, 16 * j, "place")), Val(regs));
     }
   }
 
-  /// Words: 16 lanes write four rows of 32 bytes at a time. The swizzle leaves some of these rows on each other's banks;
-  /// their lanes take another column group first (`turned`), which parts them.
+  /// Words: 16 lanes write four rows of 32 bytes at a time. The swizzle leaves some of these rows on each other's
+  /// banks; their lanes take another column group first (`turned`), which parts them.
   void stageWords(const Chunk &chunk) {
     SharedTile tile = tileOf(chunk.piece);
     int64_t groups = chunk.piece.columns / 8, first = chunk.piece.column / 8, turn = groups / 2;
@@ -264,8 +264,8 @@ void Lowering::storeThroughShared(const Op &op) {
   int64_t each = kernel.number("store_buffers");
   Val consumer = add(warp, -roleWarp, "consumer_warp");
   Val slots = add(stageAddress(view, op.ref("through"), "slots"), mul(consumer, each * bufferBytes, "slots"), "slots");
-  WarpStore{*this, b, op, acc, tensors.find(op.subject.name)->second, view, tma, !op.has("c"), type, alpha, row0, col0,
-            slots, each}
+  WarpStore{*this, b,    op,    acc, tensors.find(op.subject.name)->second, view, tma, !op.has("c"), type, alpha,
+            row0,  col0, slots, each}
       .run();
 }
 

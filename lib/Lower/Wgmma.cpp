@@ -37,14 +37,49 @@ uint64_t Lowering::descriptorBits(const SharedView &shared) const {
   return uint64_t(leading >> 4) << 16 | uint64_t(stride >> 4) << 32 | modeOf(tile.layout) << 62;
 }
 
+Val Lowering::groupAlong(const Op &acc, bool m) {
+  int64_t groupsN = acc.item("tile", 1) / acc.item("warp", 1), groupsM = acc.item("tile", 0) / acc.item("warp", 0);
+  Val wg = variables.count("wg") ? variables["wg"] : divide(warp, 4, "wg");
+  if (m)
+    return groupsM > 1 ? divide(wg, groupsN, "group_m") : Val(0);
+  return groupsN > 1 ? remainder(wg, groupsN, "group_n") : Val(0);
+}
+
+/// One k step of A into registers: of each 64 rows a warp holds 16, as the A fragment of m16n8k16 (PTX ISA
+/// 9.7.15.5.1.1). Lane l points into row l % 16 and k chunk l / 16 of a k-major tile; where m is contiguous rows are k,
+/// and `.trans` turns each 8 x 8 matrix.
+void Lowering::loadForWgmma(const Op &op) {
+  const SharedView &shared = buffers.find(op.ref("from").name)->second;
+  const SharedTile &tile = shared.tile;
+  const Op &acc = *kernel.declaration(kernel.declaration(op.subject.name)->ref("of").name);
+  const auto &regs = fragments.find(op.subject.name)->second.regs[op.subject.index[0].constant()];
+  int64_t step = op.number("step");
+  Val start = mul(groupAlong(acc, true), acc.item("warp", 0), "group_row");
+  start = add(start, mul(remainder(warp, 4, "warp_in_group"), 16, "warp_row"), "warp_row");
+  Val stage = stageAddress(shared, op.ref("from"), "from_sA");
+  Val row16 = remainder(lane, 16, "lane_row"), half = divide(lane, 16, "lane_half");
+  Val row8 = add(remainder(lane, 8, "lane_row"), mul(half, 8, "lane_half"), "lane_row");
+  Val eighth = remainder(divide(lane, 8, "lane_eighth"), 2, "lane_eighth");
+  for (int64_t i = 0; i < int64_t(regs.size()) / 4; ++i) {
+    Val m = add(start, rowsPerInstruction * i, "m");
+    Val row = tile.kMajor ? add(m, row16, "row") : add(row8, stepK * step, "row");
+    Val byte = tile.kMajor ? add(mul(half, 16, "chunk"), stepK * step * tile.elemBytes, "byte")
+                           : add(mul(m, tile.elemBytes, "byte"), mul(eighth, 16, "chunk"), "byte");
+    Val address = add(sharedOffset(tile, row, byte, 16), stage, "address");
+    std::vector<Val> four(regs.begin() + 4 * i, regs.begin() + 4 * i + 4);
+    b(tile.kMajor ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16" : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", four,
+      at(address));
+  }
+}
+
 void Lowering::wgmma(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
-  const SharedView &a = buffers.find(op.ref("a").name)->second, &bView = buffers.find(op.ref("b").name)->second;
   const Op &decl = *kernel.declaration(op.subject.name);
-  int64_t groupsN = decl.item("tile", 1) / acc.warpN, groupsM = decl.item("tile", 0) / acc.warpM;
-  Val wg = variables.count("wg") ? variables["wg"] : divide(warp, 4, "wg");
-  Val groupM = groupsM > 1 ? divide(wg, groupsN, "group_m") : Val(0);
-  Val groupN = groupsN > 1 ? remainder(wg, groupsN, "group_n") : Val(0);
+  auto fragment = fragments.find(op.ref("a").name);
+  bool fromRegisters = fragment != fragments.end();
+  const SharedView &a = buffers.find(fromRegisters ? "sA" : op.ref("a").name)->second;
+  const SharedView &bView = buffers.find(op.ref("b").name)->second;
+  Val groupM = groupAlong(decl, true), groupN = groupAlong(decl, false);
 
   // Byte offset of (mn, k) inside a stage; both multiples of what keeps the swizzle's phase.
   auto offsetOf = [](const SharedTile &tile, int64_t mn, int64_t k) {
@@ -62,7 +97,7 @@ void Lowering::wgmma(const Op &op) {
     b("or.b64", full, full, int64_t(descriptorBits(view)));
     return full;
   };
-  Val descA = descriptor(a, op.ref("a"), groupM, acc.warpM, "desc_a");
+  Val descA = fromRegisters ? Val(0) : descriptor(a, op.ref("a"), groupM, acc.warpM, "desc_a");
   Val descB = descriptor(bView, op.ref("b"), groupN, acc.warpN, "desc_b");
 
   const TensorView &tensor = tensors.find("A")->second;
@@ -76,6 +111,8 @@ void Lowering::wgmma(const Op &op) {
   else
     b("setp.ne.u32", accumulate, adds ? 1 : 0, 0);
 
+  llvm::StringRef negate = op.word("negate");
+  int64_t signA = negate.contains('a') ? -1 : 1, signB = negate.contains('b') ? -1 : 1;
   b("wgmma.fence.sync.aligned");
   int64_t steps = kernel.root.item("block", 2) / stepK;
   for (int64_t step = 0; step < steps; ++step) {
@@ -87,8 +124,16 @@ void Lowering::wgmma(const Op &op) {
     for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i) {
       int64_t shiftA = offsetOf(a.tile, rowsPerInstruction * i, stepK * step) >> 4;
       int64_t shiftB = offsetOf(bView.tile, 0, stepK * step) >> 4;
-      Val stepA = add64(descA, shiftA, "desc_a"), stepB = add64(descB, shiftB, "desc_b");
-      b(mnemonic, acc.regs[i], stepA, stepB, keep, 1, 1, a.tile.kMajor ? 0 : 1, bView.tile.kMajor ? 0 : 1);
+      Val stepB = add64(descB, shiftB, "desc_b");
+      int64_t turnB = bView.tile.kMajor ? 0 : 1;
+      if (fromRegisters) {
+        const auto &regs = fragment->second.regs[step];
+        std::vector<Val> four(regs.begin() + 4 * i, regs.begin() + 4 * i + 4);
+        b(mnemonic, acc.regs[i], four, stepB, keep, signA, signB, turnB);
+        continue;
+      }
+      Val stepA = add64(descA, shiftA, "desc_a");
+      b(mnemonic, acc.regs[i], stepA, stepB, keep, signA, signB, a.tile.kMajor ? 0 : 1, turnB);
     }
   }
   b("wgmma.commit_group.sync.aligned");

@@ -86,6 +86,7 @@ template <typename IO> void describe(IO &io, LaunchInfo &x) {
   io("accumulator", x.accumulator);
   if (x.a.type == Elem::b1) // read before
     io("bits", x.bits);
+  io.optional("negated", x.negated, Limits{0, 1});
   io("alpha", x.alpha);
   io("beta", x.beta);
   io("requirements", x.requirements);

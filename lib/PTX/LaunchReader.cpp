@@ -135,6 +135,12 @@ public:
     else
       values.diags.report(Diag::launch_missing_key, map.range, key);
   }
+  void optional(llvm::StringRef key, uint32_t &value, Limits limits) {
+    if (map.find(key))
+      (*this)(key, value, limits);
+    else
+      known.push_back(key);
+  }
   void source(ParamInfo &param);
   void refuseUnknown() {
     for (const YamlEntry &entry : map.entries)

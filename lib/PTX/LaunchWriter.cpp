@@ -45,6 +45,11 @@ public:
   template <typename T, typename... Limits> void operator()(llvm::StringRef key, T &value, const Limits &...) {
     entries.push_back((key + ": " + text(value)).str());
   }
+  /// Only what is not 0.
+  void optional(llvm::StringRef key, uint32_t &value, Limits limits) {
+    if (value)
+      (*this)(key, value, limits);
+  }
   void operator()(llvm::StringRef key, OperandInfo &value) { entries.push_back((key + ": " + inFlow(value)).str()); }
   /// Conditions have a line each: they are read one by one.
   void operator()(llvm::StringRef key, std::vector<Expr> &conditions) {

@@ -119,6 +119,15 @@ void guardConsumer(std::vector<Op> &body) {
   if (at == body.size())
     return;
   Expr r = Expr::var("r"), q = Expr::var("q"), later = less(0, Expr::var("kt"));
+  // Fragments of A are loaded into registers that the wgmma before may still read: it is waited for first.
+  size_t loads = indexOf(body, OpKind::Load);
+  if (loads < at) {
+    body.insert(body.begin() + loads,
+                {Op(OpKind::Wait, Ref{"full", {r}}), Op(OpKind::WaitWgmma).set("pending", 0).set("when", later),
+                 Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later),
+                 Op(OpKind::Advance, "q").set("when", later)});
+    return;
+  }
   body.insert(body.begin() + at + 1,
               {Op(OpKind::WaitWgmma).set("pending", 1).set("when", later),
                Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later), Op(OpKind::Advance, "q").set("when", later)});
@@ -149,19 +158,19 @@ void guardReads(std::vector<Op> &outer) {
   follow(outer);
 }
 
-/// The turn is passed on once the last wgmma is issued, in front of the wait for it. Not for short stages: ptxas 13
-/// answers a barrier between the only wgmma of a stage and its wait by serialising all of them (C7514).
-void passTurnEarly(const Kernel &kernel, Op &tiles) {
-  constexpr int64_t shortStage = 64;
-  if (kernel.root.item("block", 2) < shortStage)
-    return;
+/// The turn is passed on in front of the last wgmma, so that the other warpgroup's first one follows it without a gap.
+/// Behind it would do as well, but what stands between a wgmma and the wait that ends it can make ptxas 13 move
+/// accumulators there, and then it serialises every wgmma (C7514): whether it does depends on the tile's width.
+void passTurnEarly(Op &tiles) {
   auto pass =
       llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::Turn && op.word("action") == "pass"; });
-  if (pass == tiles.body.end())
+  auto loop = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); });
+  if (pass == tiles.body.end() || pass < loop)
     return;
-  auto wait = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::WaitWgmma; });
-  if (wait < pass)
-    std::rotate(wait, pass, pass + 1);
+  Op early = *pass;
+  early.set("when", lessEqual(loop->expr("to"), Expr::var("kt") + 1));
+  loop->body.insert(loop->body.begin() + indexOf(loop->body, OpKind::Wgmma), std::move(early));
+  tiles.body.erase(pass);
 }
 
 void guardMbarriers(Kernel &kernel) {
@@ -180,7 +189,7 @@ void guardMbarriers(Kernel &kernel) {
       continue;
     }
     guardReads(role.body);
-    passTurnEarly(kernel, *findIn(role.body, OpKind::Tiles));
+    passTurnEarly(*findIn(role.body, OpKind::Tiles));
   }
 }
 } // namespace

@@ -61,7 +61,8 @@ inline void indexReads(Op &op, const Expr &cursor) {
   if (op.kind == OpKind::Load)
     index("from");
   if (op.kind == OpKind::Wgmma) {
-    index("a");
+    if (op.ref("a").name == "sA") // not a fragment
+      index("a");
     index("b");
   }
   for (Op &inner : op.body)

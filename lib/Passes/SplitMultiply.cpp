@@ -5,11 +5,23 @@ namespace {
 /// The k of one matrix instruction.
 int64_t stepOf(const Kernel &kernel) { return kernel.root.has("matrix") ? kernel.root.item("matrix", 2) : 16; }
 
-std::vector<Op> wgmmaOf(const Op &multiply) {
+/// A from shared memory, or from registers that are loaded for all k steps of the stage.
+std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel) {
   Op op(OpKind::Wgmma, multiply.subject);
   op.set("a", multiply.ref("a")).set("b", multiply.ref("b")).set("accumulate", "yes");
+  if (multiply.has("negate"))
+    op.set("negate", multiply.word("negate"));
   op.range = multiply.range;
-  return {op};
+  if (!kernel.root.has("load_a"))
+    return {op};
+  std::vector<Op> ops;
+  for (int64_t step = 0; step < kernel.root.item("block", 2) / stepOf(kernel); ++step)
+    ops.push_back(Op(OpKind::Load, Ref{"fA", {step}})
+                      .set("from", multiply.ref("a"))
+                      .set("step", step)
+                      .set("via", kernel.word("load_a")));
+  ops.push_back(op.set("a", Ref{"fA", {0}}));
+  return ops;
 }
 
 /// Gives `op` the kernel's word `from` as its attribute `key`, where there is one.
@@ -46,6 +58,11 @@ void declareFragments(Kernel &kernel) {
         .set("buffers", 1);
   };
   auto after = llvm::find_if(kernel.body(), [](const Op &op) { return op.kind == OpKind::Accumulator; });
+  if (kernel.word("instruction") == "wgmma") {
+    kernel.body().insert(std::next(after),
+                         fragment("fA", "a", "sA").set("buffers", kernel.root.item("block", 2) / stepOf(kernel)));
+    return;
+  }
   after = kernel.body().insert(std::next(after), fragment("fA", "a", "sA"));
   kernel.body().insert(std::next(after), fragment("fB", "b", "sB"));
 }
@@ -58,7 +75,7 @@ void split(std::vector<Op> &body, const Kernel &kernel) {
       result.push_back(std::move(op));
       continue;
     }
-    for (Op &part : kernel.word("instruction") == "wgmma" ? wgmmaOf(op) : mmaStepsOf(op, kernel))
+    for (Op &part : kernel.word("instruction") == "wgmma" ? wgmmaOf(op, kernel) : mmaStepsOf(op, kernel))
       result.push_back(std::move(part));
   }
   body = std::move(result);
@@ -69,7 +86,7 @@ void splitMultiply(Kernel &kernel) {
   bool wgmma = kernel.word("instruction") == "wgmma";
   split(kernel.body(), kernel);
   kernel.declaration("acc")->set("warp", kernel.root.list("warp"));
-  if (!wgmma)
+  if (!wgmma || kernel.root.has("load_a"))
     declareFragments(kernel);
 }
 } // namespace gemmc::tile

@@ -48,7 +48,9 @@ Op warpBuffers(const Kernel &kernel, const Op &store) {
 /// written.
 bool throughShared(Kernel &kernel, std::vector<Op> &outer) {
   size_t tiles = indexOf(outer, OpKind::Tiles);
-  Op *store = tiles < outer.size() ? findIn(outer[tiles].body, OpKind::Store) : nullptr;
+  Op *store = nullptr;
+  if (tiles < outer.size())
+    walk(outer[tiles].body, [&](Op &op) { store = op.kind == OpKind::Store ? &op : store; });
   if (!store)
     return false;
   store->set("through", Ref{"sD", {0}});

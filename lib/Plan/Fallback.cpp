@@ -42,6 +42,8 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.swizzle);
   leaveOpen(plain.persistent);
   leaveOpen(plain.store);
+  leaveOpen(plain.split);
+  leaveOpen(plain.splitSlices);
   leaveOpen(plain.loadC);
   leaveOpen(plain.rasterOrder);
   leaveOpen(plain.rasterGroup);

@@ -82,7 +82,7 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
   if (s.cluster.given && ((*s.cluster)[0] != 1 || (*s.cluster)[1] != 1))
     add(s.cluster, "tile.cluster", formatv("[{0}, {1}, {2}]", (*s.cluster)[0], (*s.cluster)[1], (*s.cluster)[2]).str());
   if (s.store.given && *s.store == StoreKind::tma)
-    add(s.store, "epilogue.store", nameOf(*s.store));
+    add(s.store, "epilogue.store", "tma");
   return wishes;
 }
 

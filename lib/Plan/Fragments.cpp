@@ -68,8 +68,13 @@ void decideForWgmma(Draft &draft) {
   if (*s.matrixShape != std::array<int64_t, 3>{64, n, 16})
     reportShape(draft, formatv("[64, {0}, 16]", n));
   constexpr const char *reads = "wgmma reads its operands from shared memory";
-  fixedByFamily(draft, s.fragmentsA, "fragments.a", FragmentLoad::descriptor, reads);
-  fixedByFamily(draft, s.fragmentsB, "fragments.b", FragmentLoad::descriptor, reads);
+  // The kernel's A may come from registers, its B never.
+  auto &a = draft.plan.swapped ? s.fragmentsB : s.fragmentsA, &b = draft.plan.swapped ? s.fragmentsA : s.fragmentsB;
+  const char *pathA = draft.plan.swapped ? "fragments.b" : "fragments.a";
+  if (!a.given || *a != FragmentLoad::ldmatrix)
+    fixedByFamily(draft, a, pathA, FragmentLoad::descriptor, reads);
+  draft.plan.loadA = *a;
+  fixedByFamily(draft, b, draft.plan.swapped ? "fragments.a" : "fragments.b", FragmentLoad::descriptor, reads);
   fixedByFamily<int64_t>(draft, s.fragmentBuffers, "fragments.buffers", 1, "no fragments of operands");
   fixedByFamily(draft, s.fragmentOrder, "fragments.order", FragmentOrder::plain,
                 "one instruction spans the tile's width");

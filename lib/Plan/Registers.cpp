@@ -27,11 +27,18 @@ unsigned fragmentRegisters(const Draft &draft, const Shape &shape) {
   };
   return 2 * (each(MatrixRole::a, shape.warpM / matrix.rows()) + each(MatrixRole::b, shape.warpN / matrix.columns()));
 }
-} // namespace
+
+/// wgmma with A in registers: four for each 64 x 16 of a warpgroup's stage.
+unsigned heldRegisters(const Draft &draft, const Shape &shape) {
+  const Field<FragmentLoad> &load = draft.plan.swapped ? draft.spec().fragmentsB : draft.spec().fragmentsA;
+  if (!draft.wgmma() || !load.given || *load != FragmentLoad::ldmatrix)
+    return 0;
+  return unsigned(shape.warpM / 64 * (shape.k / 16) * 4);
+}
 
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
 // reads its operands from shared memory), or for the fragments of two k steps besides (mma).
-unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
+unsigned registersForSums(const Draft &draft, const Shape &shape) {
   unsigned threads = std::max(32u, threadsOf(draft, shape));
   unsigned even = draft.limits.registersPerSM / threads; // each thread's share of the register file
   if (!draft.wgmma()) {
@@ -52,6 +59,12 @@ unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
   default:
     return 96; // of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start
   }
+}
+} // namespace
+
+unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
+  unsigned room = registersForSums(draft, shape), fragments = heldRegisters(draft, shape);
+  return room > fragments ? room - fragments : 0;
 }
 
 // mma: fragments of two k steps take about as much again as half the accumulators, addresses the rest.

@@ -12,11 +12,8 @@ void decideRaster(Draft &draft) {
   // The kernel walks along its own m; the user's view of that is n when operands are swapped.
   s.rasterOrder.decide(draft.plan.swapped ? RasterOrder::along_n : RasterOrder::along_m,
                        "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
-  // Measured on an H200 at 4096^3: 16 is 2 to 3% ahead of 8 for mma.sync, 8 ahead of 4 and 16 for wgmma.
-  if (draft.wgmma())
-    s.rasterGroup.decide(8, "8 tile rows walked together: about 8 + 8 operand tiles for each 64 results in the L2");
-  else
-    s.rasterGroup.decide(16, "16 tile rows walked together: about 16 + 8 operand tiles for each 128 results in the L2");
+  // Measured on an H200 at 4096^3: 16 is 2 to 3% ahead of 8 for mma.sync, 1 to 4% for wgmma.
+  s.rasterGroup.decide(16, "16 tile rows walked together: about 16 + 8 operand tiles for each 128 results in the L2");
   if (*s.rasterGroup < 1 || *s.rasterGroup > maxRasterGroup)
     draft.diags.report(Diag::plan_raster_group, s.rasterGroup.range, *s.rasterGroup, maxRasterGroup)
         .fix(s.rasterGroup.range, "8");
@@ -68,7 +65,9 @@ void decideLoadC(Draft &draft) {
   if (*s.loadC == StoreKind::direct)
     return;
   std::string why;
-  if (!draft.wmma())
+  if (*s.loadC == StoreKind::tma)
+    why = "brings operands only";
+  else if (!draft.wmma())
     why = formatv("loads fragments of wmma: the instruction is {0}", nameOf(*s.instruction));
   else if (!read)
     why = "reads C: beta is 0";
@@ -81,6 +80,45 @@ void decideLoadC(Draft &draft) {
                   nameOf(*s.d.layout));
   if (!why.empty())
     draft.diags.report(Diag::plan_c_staged, s.loadC.range, why).fix(s.loadC.range, "direct");
+}
+
+void decideNegation(Draft &draft) {
+  Spec &s = draft.spec();
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
+    Field<Persistence> &negate = (s.*info.operand).negate;
+    negate.decide(Persistence::off, "the product takes it as it is");
+    if (*negate == Persistence::on && !draft.wgmma() && s.alpha.value.dynamic())
+      draft.diags.report(Diag::plan_negate, negate.range, info.name, nameOf(*s.instruction)).fix(negate.range, "off");
+  }
+  draft.plan.negateA = *draft.kernelA().negate == Persistence::on;
+  draft.plan.negateB = *draft.kernelB().negate == Persistence::on;
+}
+
+void decideSplit(Draft &draft) {
+  Spec &s = draft.spec();
+  s.split.decide(SplitMode::none, "one CTA computes a tile");
+  auto refuse = [&](const std::string &why) {
+    draft.diags.report(Diag::plan_split, s.split.range, nameOf(*s.split), why).fix(s.split.range, "none");
+  };
+  if (*s.split != SplitMode::none) {
+    if (!draft.wgmma() || *s.schedule != Schedule::cooperative)
+      refuse(formatv("belongs to cooperative wgmma kernels: this one is {0}, {1}", nameOf(*s.instruction),
+                     nameOf(*s.schedule)));
+    else if (draft.plan.clusterM * draft.plan.clusterN > 1)
+      refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
+    else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)
+      refuse("is persistent: `raster.persistent` is off");
+  }
+  if (*s.split == SplitMode::split_k)
+    s.splitSlices.decide(2, "two CTAs a tile");
+  else
+    s.splitSlices.decide(1, *s.split == SplitMode::none ? "k is not split"
+                                                        : "the number of CTAs says where tiles are cut");
+  bool split = *s.split == SplitMode::split_k;
+  if (split != (*s.splitSlices > 1))
+    draft.diags
+        .report(Diag::plan_split_slices, s.splitSlices.range, *s.splitSlices, nameOf(*s.split), split ? "2 to 64" : "1")
+        .fix(s.splitSlices.range, split ? "2" : "1");
 }
 
 Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
@@ -108,6 +146,8 @@ void decideRest(Draft &draft) {
   decideRaster(draft);
   decidePersistence(draft);
   checkStore(draft);
+  decideNegation(draft);
+  decideSplit(draft);
   decideLoadC(draft);
   Plan &plan = draft.plan;
   const Spec &s = plan.spec;

@@ -115,6 +115,8 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
 
 Tiles clusterCandidates(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
+  if (!s.cluster.given && s.split.given && *s.split != SplitMode::none)
+    return {{1, 1}};
   if (s.cluster.given) {
     auto cluster = kernelView(draft, *s.cluster);
     return {{cluster[0], cluster[1]}};

@@ -297,6 +297,7 @@ Outcome<GemmProblem> makeProblem(const LaunchInfo &info, const ProblemOptions &o
   problem.options = options;
   problem.accumulator = info.accumulator;
   problem.bits = info.bits;
+  problem.negated = info.negated;
   LaunchArgs &args = problem.args = Shape{info, options}.args();
   if (auto failed = checkShape(info, args))
     return *failed;

@@ -49,6 +49,9 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
     return;
   a = unpack(problem.a, threads);
   b = unpack(problem.b, threads);
+  if (problem.negated)
+    for (double &x : a)
+      x = -x;
   if (problem.bits == ptx::BitProduct::xor_)
     unpackDifference();
 }

@@ -15,6 +15,7 @@ constexpr StringRef swizzles[] = {"none", "32B", "64B", "128B", "padded", "xor",
 constexpr StringRef rasterOrders[] = {"along_m", "along_n"};
 constexpr StringRef switches[] = {"off", "on"};
 constexpr StringRef stores[] = {"direct", "staged", "tma"};
+constexpr StringRef splitModes[] = {"none", "split_k", "stream_k"};
 constexpr StringRef fragmentLoads[] = {"ldmatrix", "lds", "descriptor", "wmma_load"};
 constexpr StringRef fragmentOrders[] = {"snake", "plain"};
 constexpr StringRef bitOperations[] = {"none", "xor", "and"};
@@ -38,6 +39,7 @@ template <> ArrayRef<StringRef> wordsOf<Swizzle>() { return swizzles; }
 template <> ArrayRef<StringRef> wordsOf<RasterOrder>() { return rasterOrders; }
 template <> ArrayRef<StringRef> wordsOf<Persistence>() { return switches; }
 template <> ArrayRef<StringRef> wordsOf<StoreKind>() { return stores; }
+template <> ArrayRef<StringRef> wordsOf<SplitMode>() { return splitModes; }
 template <> ArrayRef<StringRef> wordsOf<FragmentLoad>() { return fragmentLoads; }
 template <> ArrayRef<StringRef> wordsOf<FragmentOrder>() { return fragmentOrders; }
 template <> ArrayRef<StringRef> wordsOf<BitOperation>() { return bitOperations; }
@@ -56,6 +58,7 @@ StringRef nameOf(Swizzle value) { return swizzles[static_cast<unsigned>(value)];
 StringRef nameOf(RasterOrder value) { return rasterOrders[static_cast<unsigned>(value)]; }
 StringRef nameOf(Persistence value) { return switches[static_cast<unsigned>(value)]; }
 StringRef nameOf(StoreKind value) { return stores[static_cast<unsigned>(value)]; }
+StringRef nameOf(SplitMode value) { return splitModes[static_cast<unsigned>(value)]; }
 StringRef nameOf(FragmentLoad value) { return fragmentLoads[static_cast<unsigned>(value)]; }
 StringRef nameOf(FragmentOrder value) { return fragmentOrders[static_cast<unsigned>(value)]; }
 StringRef nameOf(BitOperation value) { return bitOperations[static_cast<unsigned>(value)]; }

@@ -28,6 +28,14 @@ std::string wordOf(const Scale &scale) {
   return text;
 }
 
+/// alpha, with the signs of operands that no instruction takes care of.
+Scale productScale(const Plan &plan) {
+  Scale scale = *plan.spec.alpha;
+  if (plan.negateA != plan.negateB && *plan.spec.instruction != Instruction::wgmma)
+    scale.fixed = -*scale.fixed; // the plan has refused a dynamic one
+  return scale;
+}
+
 /// With alpha == 0 neither A nor B may be read: k is 0 then, and only known at launch when alpha is.
 Expr effectiveK(const Plan &plan) {
   const Scale &alpha = *plan.spec.alpha;
@@ -61,6 +69,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("stages", *spec.stages).set("schedule", nameOf(*spec.schedule)).set("swizzle", nameOf(*spec.swizzle));
   if (*spec.instruction != Instruction::wgmma)
     configureFragments(root, plan);
+  else if (plan.loadA == FragmentLoad::ldmatrix)
+    root.set("load_a", "ldmatrix");
   if (plan.warpK < plan.blockK)
     root.set("slices", plan.blockK / plan.warpK);
   if (*spec.loadC == StoreKind::staged)
@@ -69,6 +79,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("padding", *spec.padding);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
+  if (*spec.split == SplitMode::split_k)
+    root.set("split_slices", *spec.splitSlices);
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
   root.set("resident", int64_t(plan.residentCtas));
   if (plan.storeBuffers)
@@ -77,16 +89,22 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("producer_regs", int64_t(plan.producerRegs)).set("consumer_regs", int64_t(plan.consumerRegs));
 }
 
+/// Where CTAs share a tile's k steps, this one's begin at step `kf` and are `kn`.
 Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
-  Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn") * plan.blockN, depth = Expr::var("kt") * plan.blockK;
+  bool split = *plan.spec.split != SplitMode::none;
+  Expr step = split ? Expr::var("kf") + Expr::var("kt") : Expr::var("kt");
+  Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn") * plan.blockN, depth = step * plan.blockK;
   Op loop(OpKind::For, "kt");
-  loop.set("from", int64_t(0)).set("to", ceilDiv(k, plan.blockK));
+  loop.set("from", int64_t(0)).set("to", split ? Expr::var("kn") : ceilDiv(k, plan.blockK));
   loop.body.push_back(Op(OpKind::Copy, "sA").set("from", Ref{"A", {row, depth}}));
   loop.body.push_back(Op(OpKind::Copy, "sB").set("from", Ref{"B", {depth, col}}));
-  loop.body.push_back(Op(OpKind::Multiply, "acc").set("a", Ref{"sA", {}}).set("b", Ref{"sB", {}}));
+  Op multiply = Op(OpKind::Multiply, "acc").set("a", Ref{"sA", {}}).set("b", Ref{"sB", {}});
+  if ((plan.negateA || plan.negateB) && *plan.spec.instruction == Instruction::wgmma)
+    multiply.set("negate", plan.negateA && plan.negateB ? "ab" : plan.negateA ? "a" : "b");
+  loop.body.push_back(std::move(multiply));
 
   Op store(OpKind::Store, Ref{"D", {row, col}});
-  store.set("from", Ref{"acc", {}}).set("alpha", wordOf(*plan.spec.alpha)).set("beta", wordOf(*plan.spec.beta));
+  store.set("from", Ref{"acc", {}}).set("alpha", wordOf(productScale(plan))).set("beta", wordOf(*plan.spec.beta));
   if (readsC)
     store.set("c", Ref{"C", {row, col}});
   store.set("via", nameOf(*plan.spec.store));
@@ -95,7 +113,14 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   Op tiles(OpKind::Tiles);
   tiles.body.push_back(Op(OpKind::Zero, "acc"));
   tiles.body.push_back(std::move(loop));
-  tiles.body.push_back(std::move(store));
+  if (!split) {
+    tiles.body.push_back(std::move(store));
+    return tiles;
+  }
+  tiles.set("parts", nameOf(*plan.spec.split));
+  Op gather(OpKind::Gather, "acc");
+  gather.body.push_back(std::move(store));
+  tiles.body.push_back(std::move(gather));
   return tiles;
 }
 } // namespace

@@ -42,6 +42,9 @@ const std::vector<WordRule> &wordRules() {
       {"load", "via", {"ldmatrix", "lds", "wmma_load"}},
       {"mma", "order", {"snake", "plain"}},
       {"copy", "multicast", {"m", "n"}},
+      {"tiles", "parts", {"split_k", "stream_k"}},
+      {"multiply", "negate", {"a", "b", "ab"}},
+      {"wgmma", "negate", {"a", "b", "ab"}},
       {"turn", "action", {"wait", "pass"}},
       {"wgmma", "accumulate", {"yes", "no", "later"}},
       {"for", "runs", {"once"}},
@@ -76,6 +79,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "matrix", 1, 256, 3},
     {"kernel", "slices", 1, 16},
     {"kernel", "store_buffers", 1, 8},
+    {"kernel", "split_slices", 2, 64},
     {"kernel", "padding", 16, 1024},
     {"tensor", "align", 1, 1 << 20},
     {"shared", "extent", 1, maxExtent, 2},
@@ -87,7 +91,7 @@ constexpr NumberRule numberRules[] = {
     {"barrier", "offset", 0, maxShared},
     {"accumulator", "tile", 1, maxExtent, 2},
     {"accumulator", "warp", 1, maxExtent, 2},
-    {"fragment", "buffers", 1, 2},
+    {"fragment", "buffers", 1, maxExtent / 16},
     {"role", "warps", 0, 32, 2},
     {"role", "regs", 24, 256},
     {"tiles", "alternate", 1, 8},
@@ -158,6 +162,10 @@ private:
       if (op.kind == OpKind::Tiles) {
         scoped("tm");
         scoped("tn");
+        if (op.has("parts")) {
+          scoped("kf");
+          scoped("kn");
+        }
       } else if (op.kind == OpKind::For) {
         scoped(op.subject.name);
       } else if (op.kind == OpKind::Role) {
@@ -198,12 +206,13 @@ private:
         diags.report(Diag::tile_undeclared, placeOf(op), op.subject.name);
       break;
     case OpKind::Zero:
+    case OpKind::Gather:
       use(op, op.subject, OpKind::Accumulator, 0);
       break;
     case OpKind::Multiply:
     case OpKind::Wgmma:
       use(op, op.subject, OpKind::Accumulator, 0);
-      use(op, op.ref("a"), OpKind::Shared, 1);
+      use(op, op.ref("a"), isFragment(op.ref("a")) && op.kind == OpKind::Wgmma ? OpKind::Fragment : OpKind::Shared, 1);
       use(op, op.ref("b"), OpKind::Shared, 1);
       break;
     case OpKind::Load:
@@ -323,6 +332,11 @@ private:
         if (cursor->second->number("stages") != decl.number("stages"))
           diags.report(Diag::tile_stage_count, placeOf(op), cursor->first(), cursor->second->number("stages"), ref.name,
                        decl.number("stages"));
+  }
+
+  bool isFragment(const Ref &ref) const {
+    auto found = declared.find(ref.name);
+    return found != declared.end() && found->second->kind == OpKind::Fragment;
   }
 
   bool isShared(const Ref &ref) const {

@@ -10,6 +10,8 @@ namespace gemmc {
 struct Lowered {
   ptx::Module module;
   ptx::KernelInfo kernel;
+  std::optional<ptx::KernelInfo> first; ///< Runs before it: clears what the kernel counts with.
+  Expr workspace = 0;                   ///< Bytes.
 };
 
 /// Lowers a kernel on which all passes have run.

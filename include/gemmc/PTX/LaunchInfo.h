@@ -65,6 +65,7 @@ struct LaunchInfo {
   OperandInfo a, b, c, d;
   Elem accumulator = Elem::f32;
   BitProduct bits = BitProduct::none; ///< b1: what two elements give.
+  uint32_t negated = 0;               ///< 1: the product is taken negative.
   std::optional<double> alpha, beta;  ///< Fixed values; nullopt = given at launch.
   Expr workspace = 0;                 ///< Bytes.
   std::vector<KernelInfo> kernels;    ///< Launched in this order on one stream.

@@ -38,6 +38,7 @@ struct Plan {
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.
   unsigned residentCtas = 1;                      ///< CTAs of an SM that the registers must suffice for.
+  bool negateA = false, negateB = false;          ///< The kernel's operands.
   unsigned storeBuffers = 0;                      ///< wgmma, store through shared memory: buffers of each warp.
   int64_t sharedBytes = 0;                        ///< Estimate that was checked against the target's limit.
   /// Bytes one copy instruction moves: 16, 8, 4 (cp.async) or the element size (ld). TMA: 16.

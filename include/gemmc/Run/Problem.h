@@ -51,6 +51,7 @@ struct GemmProblem {
   LaunchArgs args; ///< All but the addresses.
   Elem accumulator = Elem::f32;
   ptx::BitProduct bits = ptx::BitProduct::none; ///< b1.
+  bool negated = false;                         ///< D = alpha * -(A * B) + beta * C.
   HostMatrix a, b, c, d;                        ///< `d` is the initial state; c is empty when beta is 0.
   /// Every way to compute gives the same D: integers within the accumulator's exact range. D is then rounded once, or
   /// (s32) keeps its low 32 bits.

@@ -59,11 +59,16 @@ struct Scale {
   friend bool operator==(const Scale &, const Scale &) = default;
 };
 
+/// split_k: each tile's k is cut into slices, which CTAs share. stream_k: the k steps of all tiles stand in a row, which
+/// is cut into equal parts, one a CTA.
+enum class SplitMode : uint8_t { none, split_k, stream_k };
+
 struct OperandSpec {
   Field<Elem> type;
   Field<Order> layout;
   Field<Size> ld;        ///< Elements; >= the extent along the contiguous direction.
   Field<unsigned> align; ///< Bytes the base pointer is a multiple of (element size .. 128).
+  Field<Persistence> negate; ///< a, b: the product takes the negative.
 };
 
 struct Spec {
@@ -93,6 +98,8 @@ struct Spec {
   Field<Persistence> persistent;
   Field<StoreKind> store;          ///< How the epilogue writes D.
   Field<StoreKind> loadC;          ///< How it reads C.
+  Field<SplitMode> split;
+  Field<int64_t> splitSlices;
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
 
@@ -130,6 +137,7 @@ llvm::StringRef nameOf(Swizzle);
 llvm::StringRef nameOf(RasterOrder);
 llvm::StringRef nameOf(Persistence);
 llvm::StringRef nameOf(StoreKind);
+llvm::StringRef nameOf(SplitMode);
 llvm::StringRef nameOf(FragmentLoad);
 llvm::StringRef nameOf(FragmentOrder);
 llvm::StringRef nameOf(BitOperation);

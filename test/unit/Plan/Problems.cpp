@@ -110,8 +110,10 @@ const Case cases[] = {
     // The rest.
     {"pipeline: {schedule: pingpong}\nraster: {persistent: off}", "plan_persistent 3:22"},
     {"raster: {group: 65536}", "plan_raster_group 2:17"},
+    {"instruction: mma\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"d: {ld: 257}\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {store: tma}", "plan_store_staged 3:19"},
+    {"beta: 1\nepilogue: {c: tma}", "plan_c_staged 3:15"},
     {"d: {layout: col}\nswap_operands: off\nepilogue: {store: staged}", "plan_store_staged 4:19"},
     // Swapped: the user's n is the kernel's m.
     {"d: {layout: col}\ntile: {block: [64, 100, 64]}\ninstruction: wgmma", "plan_block_multiple 3:20"},

@@ -1,0 +1,235 @@
+// CTAs that share the k steps of a tile (split-k, stream-k). Each leaves its part of the sums in the workspace and
+// counts itself; whoever comes last adds the parts in their order and stores the tile. Nobody waits for another CTA, so
+// any order of CTAs is good, and the order of the sum is always the same.
+//
+//     workspace   counters of all tiles, one for each consumer warpgroup, zero when the kernel starts
+//                 slots of one block tile each, as the consumers' registers lie: 16 bytes a thread, threads side by
+//                 side
+#include "Lowering.h"
+
+namespace gemmc {
+namespace {
+constexpr int64_t groupThreads = 128, firstBarrier = 1, counterBytes = 4, slotAlign = 256;
+Expr atLeastOne(const Expr &e) { return maxOf(1, e); }
+} // namespace
+
+bool Lowering::isStream(const Op &tiles) { return tiles.word("parts") == "stream_k"; }
+
+Expr Lowering::tileCount() const {
+  const Op &root = kernel.root;
+  return ceilDiv(root.expr("m"), root.item("block", 0)) * ceilDiv(root.expr("n"), root.item("block", 1));
+}
+Expr Lowering::stepCount() const { return ceilDiv(kernel.root.expr("k"), kernel.root.item("block", 2)); }
+
+int64_t Lowering::slotBytes() const {
+  const Op &acc = *kernel.declaration("acc");
+  return acc.item("tile", 0) * acc.item("tile", 1) * int64_t(bytesOf(*parseElem(acc.word("type"))));
+}
+Expr Lowering::countersEnd() const {
+  return ceilDiv(tileCount() * (kernel.number("consumers") * counterBytes), slotAlign) * slotAlign;
+}
+
+/// Defines tm, tn, kf and kn for one part after the other; `parts` remembers which one it is.
+void Lowering::tilesInParts(const Op &op) {
+  Expr sms = atLeastOne(Expr::var("sms"));
+  Expr slots = isStream(op) ? minOf(tileCount() * stepCount(), sms) * 2 : tileCount() * kernel.number("split_slices");
+  result.workspace = countersEnd() + slots * slotBytes();
+  b.blank();
+  Val tilesM = value(ceilDiv(kernel.root.expr("m"), kernel.root.item("block", 0)));
+  Val tilesN = value(ceilDiv(kernel.root.expr("n"), kernel.root.item("block", 1)));
+  Val cta = b.reg(Type::b32, "cta"), ctas = b.reg(Type::b32, "ctas");
+  b("mov.u32", cta, b.special("%ctaid.x"));
+  b("mov.u32", ctas, b.special("%nctaid.x"));
+  if (isStream(op))
+    streamTiles(op, {tilesM, tilesN, cta, ctas}, sms);
+  else
+    splitTiles(op, {tilesM, tilesN, cta, ctas}, sms);
+}
+
+/// Part number id % parts of tile id / parts, for every id.
+void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
+  int64_t slices = kernel.number("split_slices");
+  Expr stepsOfPart = atLeastOne(ceilDiv(stepCount(), slices)), count = ceilDiv(stepCount(), stepsOfPart);
+  Expr total = tileCount() * count;
+  bool persistent = kernel.word("persistent") == "on";
+  result.kernel.grid[0] = persistent ? minOf(total, sms) : total;
+
+  Val steps = value(stepCount()), each = value(stepsOfPart),
+      all = mul(mul(grid.m, grid.n, "tiles"), value(count), "parts");
+  parts.count = value(count);
+  Val id = b.reg(Type::b32, "part_id"), next = b.label("part_loop"), end = b.label("parts_done");
+  b("mov.u32", id, grid.cta);
+  Val done = b.reg(Type::pred, "done"), more = b.reg(Type::pred, "more");
+  b("setp.ge.u32", done, id, all);
+  b.when(done)("bra", end);
+  b.place(next);
+  Val part = remainder(id, parts.count, "part"), tile = divide(id, parts.count, "tile");
+  parts.slot = id;
+  parts.tile = tile;
+  parts.first = binary("sub.u32", id, part, "first_slot");
+  Val from = mul(part, each, "kf");
+  variables["kf"] = from;
+  variables["kn"] = binary("min.u32", binary("sub.u32", inRegister(steps, "steps"), from, "steps_left"), each, "kn");
+  placeTile(tile, grid.m, grid.n);
+  ops(op.body);
+  b("add.u32", id, id, grid.ctas);
+  b("setp.lt.u32", more, id, all);
+  if (persistent)
+    b.when(more)("bra", next);
+  b.place(end);
+}
+
+/// Steps cta * each to (cta + 1) * each of the steps of all tiles in a row. A CTA has parts of two tiles at most: the
+/// end of its first one goes to slot 2 cta, the beginning of its last one to slot 2 cta + 1.
+void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
+  result.kernel.grid[0] = minOf(tileCount() * stepCount(), sms);
+  Val steps = value(stepCount()), all = mul(mul(grid.m, grid.n, "tiles"), steps, "steps_of_all");
+  Val rounded = add(add(grid.ctas, -1, "rounded"), all, "rounded");
+  Val each = divide(rounded, grid.ctas, "steps_of_cta");
+  Val at = b.reg(Type::b32, "step_at"), stop = b.reg(Type::b32, "step_stop");
+  b("mul.lo.u32", at, grid.cta, each);
+  b("add.u32", stop, at, each);
+  b("min.u32", stop, stop, all);
+  Val next = b.label("part_loop"), end = b.label("parts_done");
+  Val done = b.reg(Type::pred, "done"), more = b.reg(Type::pred, "more");
+  b("setp.ge.u32", done, at, stop);
+  b.when(done)("bra", end);
+  b.place(next);
+  Val tile = divide(at, steps, "tile"), begin = inRegister(mul(tile, steps, "tile_begin"), "tile_begin");
+  Val from = binary("sub.u32", at, begin, "kf");
+  Val left = binary("sub.u32", inRegister(steps, "steps"), from, "steps_left");
+  Val count = binary("min.u32", left, binary("sub.u32", stop, at, "own_left"), "kn");
+  variables["kf"] = from;
+  variables["kn"] = count;
+  Val firstCta = divide(begin, each, "first_cta");
+  Val lastCta = divide(add(add(begin, steps, "tile_end"), -1, "tile_end"), each, "last_cta");
+  parts.tile = tile;
+  parts.first = firstCta;
+  parts.count = add(binary("sub.u32", lastCta, firstCta, "more_parts"), 1, "parts");
+  Val whole = b.reg(Type::pred, "begins"), odd = b.reg(Type::b32, "begins");
+  b("setp.eq.u32", whole, from, 0);
+  b("selp.b32", odd, 1, 0, whole);
+  parts.slot = add(mul(grid.cta, 2, "slot"), odd, "slot");
+  placeTile(tile, grid.m, grid.n);
+  ops(op.body);
+  b("add.u32", at, at, count);
+  b("setp.lt.u32", more, at, stop);
+  b.when(more)("bra", next);
+  b.place(end);
+}
+
+/// The slot of part number `part` of this tile.
+Val Lowering::slotOf(const Val &part, bool stream) {
+  if (!stream)
+    return add(parts.first, part, "slot");
+  Val first = b.reg(Type::pred, "is_first"), odd = b.reg(Type::b32, "is_first");
+  b("setp.eq.u32", first, part, 0);
+  b("selp.b32", odd, 1, 0, first);
+  return add(mul(add(parts.first, part, "part_cta"), 2, "slot"), odd, "slot");
+}
+
+void Lowering::gather(const Op &op) {
+  const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
+  bool half = acc.type == Elem::f16, stream = !kernel.root.has("split_slices");
+  std::vector<Val> regs;
+  for (const auto &block : acc.regs)
+    regs.insert(regs.end(), block.begin(), block.end());
+  int64_t width = regs.size() % 4 ? 2 : 4, stride = groupThreads * width * 4;
+  std::string word = (width == 4 ? ".v4." : ".v2.") + std::string(half ? "b32" : "f32");
+  auto some = [&](const std::vector<Val> &from, size_t at) {
+    return Val(std::vector<Val>(from.begin() + at, from.begin() + at + width));
+  };
+
+  b.blank();
+  b.comment("the parts of a tile meet in the workspace, in their order");
+  Val ready = b.label("sums_ready"), end = b.label("not_last");
+  Val single = b.reg(Type::pred, "single");
+  b("setp.eq.u32", single, inRegister(parts.count, "parts"), 1);
+  b.when(single)("bra", ready);
+
+  Val thread = binary("and.b32", tid, groupThreads - 1, "group_thread"), wg = variables["wg"];
+  Val place = add(mul(thread, width * 4, "thread_place"),
+                  mul(wg, int64_t(regs.size()) * groupThreads * 4, "group_place"), "place");
+  Val base = add64(wide(add(place, value(countersEnd()), "place"), 1, "place"), variables["workspace_ptr"], "slots");
+  Val own = add64(wide(parts.slot, slotBytes(), "slot_offset"), base, "own_slot");
+  for (size_t i = 0; i < regs.size(); i += width)
+    b("st.global" + word, at(own, int64_t(i / width) * stride), some(regs, i));
+
+  // All of the warpgroup has written before its first thread counts; what it then learns, all learn.
+  Val barrier = add(wg, firstBarrier, "barrier"), first = b.reg(Type::pred, "first_thread");
+  b("fence.acq_rel.gpu");
+  b("bar.sync", barrier, groupThreads);
+  b("setp.eq.u32", first, thread, 0);
+  Val counter = add(mul(parts.tile, kernel.number("consumers"), "counter"), wg, "counter");
+  Val counterAt = add64(wide(counter, counterBytes, "counter"), variables["workspace_ptr"], "counter");
+  Val before = b.reg(Type::b32, "before"), last = b.reg(Type::pred, "last"), lastOfAll = b.reg(Type::pred, "last");
+  b("mov.u32", before, 0);
+  b.when(first)("atom.acq_rel.gpu.global.add.u32", before, at(counterAt), 1);
+  b("setp.eq.and.u32", last, before, add(parts.count, -1, "parts_before"), first);
+  b("bar.red.or.pred", lastOfAll, barrier, groupThreads, last);
+  b.unless(lastOfAll)("bra", end);
+  b("fence.acq_rel.gpu");
+
+  for (const Val &reg : regs)
+    half ? b("mov.b32", reg, 0) : b("mov.f32", reg, Val(ptx::Operand::makeF32(0)));
+  Val part = b.reg(Type::b32, "part"), again = b.label("next_part"), more = b.reg(Type::pred, "more");
+  b("mov.u32", part, 0);
+  b.place(again);
+  Val from = add64(wide(slotOf(part, stream), slotBytes(), "slot_offset"), base, "slot");
+  for (size_t i = 0; i < regs.size(); i += width) {
+    std::vector<Val> added = b.regs(half ? Type::b32 : Type::f32, "added", width);
+    b("ld.global" + word, Val(added), at(from, int64_t(i / width) * stride));
+    for (int64_t j = 0; j < width; ++j)
+      b(half ? "add.rn.f16x2" : "add.rn.f32", regs[i + j], regs[i + j], added[j]);
+  }
+  b("add.u32", part, part, 1);
+  b("setp.lt.u32", more, part, parts.count);
+  b.when(more)("bra", again);
+  b.place(ready);
+  ops(op.body);
+  b.place(end);
+}
+
+/// A kernel that runs before this one: the counters start at zero, whatever the workspace held.
+void Lowering::clearCounters() {
+  constexpr unsigned threads = 256;
+  ptx::Function &clear = result.module.functions.emplace_back();
+  clear.name = kernel.name().str() + "_clear";
+  clear.reqntid = {threads, 1, 1};
+  Expr counters = tileCount() * kernel.number("consumers");
+  ptx::KernelInfo info;
+  info.name = clear.name;
+  info.block = {threads, 1, 1};
+  info.grid[0] = ceilDiv(counters, threads);
+  auto param = [&](ptx::ParamInfo given) {
+    ptx::Variable variable;
+    variable.space = ptx::Space::param;
+    variable.type = given.type;
+    variable.name = given.name;
+    clear.params.push_back(variable);
+    info.params.push_back(std::move(given));
+  };
+  param({ptx::ParamInfo::Pointer, "workspace_ptr", Type::u64, "workspace", 0});
+  param({ptx::ParamInfo::Int, "counters", Type::u32, "", counters});
+
+  ptx::Builder c(clear);
+  Val thread = c.reg(Type::b32, "tid"), block = c.reg(Type::b32, "cta"), index = c.reg(Type::b32, "index");
+  Val count = c.reg(Type::b32, "counters"), beyond = c.reg(Type::pred, "beyond"), end = c.label("end");
+  Val raw = c.reg(Type::b64, "workspace_ptr"), base = c.reg(Type::b64, "workspace"), place = c.reg(Type::b64, "place");
+  c("mov.u32", thread, c.special("%tid.x"));
+  c("mov.u32", block, c.special("%ctaid.x"));
+  c("mad.lo.u32", index, block, threads, thread);
+  c("ld.param.u32", count, at(c.symbol("counters")));
+  c("setp.ge.u32", beyond, index, count);
+  c.when(beyond)("bra", end);
+  c("ld.param.u64", raw, at(c.symbol("workspace_ptr")));
+  c("cvta.to.global.u64", base, raw);
+  c("mul.wide.u32", place, index, counterBytes);
+  c("add.s64", place, place, base);
+  c("st.global.u32", at(place), 0);
+  c.place(end);
+  c("ret");
+  result.first = std::move(info);
+}
+
+} // namespace gemmc
