@@ -59,15 +59,15 @@ struct Scale {
   friend bool operator==(const Scale &, const Scale &) = default;
 };
 
-/// split_k: each tile's k is cut into slices, which CTAs share. stream_k: the k steps of all tiles stand in a row, which
-/// is cut into equal parts, one a CTA.
+/// split_k: each tile's k is cut into slices, which CTAs share. stream_k: the k steps of all tiles stand in a row,
+/// which is cut into equal parts, one a CTA.
 enum class SplitMode : uint8_t { none, split_k, stream_k };
 
 struct OperandSpec {
   Field<Elem> type;
   Field<Order> layout;
-  Field<Size> ld;        ///< Elements; >= the extent along the contiguous direction.
-  Field<unsigned> align; ///< Bytes the base pointer is a multiple of (element size .. 128).
+  Field<Size> ld;            ///< Elements; >= the extent along the contiguous direction.
+  Field<unsigned> align;     ///< Bytes the base pointer is a multiple of (element size .. 128).
   Field<Persistence> negate; ///< a, b: the product takes the negative.
 };
 
@@ -96,8 +96,8 @@ struct Spec {
   Field<RasterOrder> rasterOrder;
   Field<int64_t> rasterGroup; ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
   Field<Persistence> persistent;
-  Field<StoreKind> store;          ///< How the epilogue writes D.
-  Field<StoreKind> loadC;          ///< How it reads C.
+  Field<StoreKind> store; ///< How the epilogue writes D.
+  Field<StoreKind> loadC; ///< How it reads C.
   Field<SplitMode> split;
   Field<int64_t> splitSlices;
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.

@@ -183,10 +183,9 @@ TEST(Compile, IsDeterministic) {
 /// The shared memory of a launch is what the last pass has laid out.
 TEST(Compile, SharedMemoryIsTheAllocation) {
   std::string tile;
-  auto compiled =
-      compile(hopper(square, "a: {type: bf16}",
-                     "tile: {block: [128, 128, 64]}\npipeline: {stages: 4}\nepilogue: {store: direct}"),
-              tile);
+  auto compiled = compile(hopper(square, "a: {type: bf16}",
+                                 "tile: {block: [128, 128, 64]}\npipeline: {stages: 4}\nepilogue: {store: direct}"),
+                          tile);
   ASSERT_TRUE(compiled);
   // 2 operands x 4 stages x 128 x 64 x 2 bytes, and 2 x 4 mbarriers of 8 bytes.
   EXPECT_EQ(compiled->launch.kernels.front().dynamicShared, 2u * 4 * 128 * 64 * 2 + 64);
