@@ -138,6 +138,8 @@ class Draw:
         self.staged = self.wmma or self.chance(0.25)
         self.shape, self.open_shape = shapes[0] if self.chance(0.5) else self.pick(*shapes), shapes[0]
         step_m, step_n = self.shape[:2]
+        if self.wmma and self.swizzle == "blocked" and max(step_m, step_n) > 16:
+            self.swizzle = "padded"  # blocks are 16 x 16
         depths = [bytes * 8 // self.bits for bytes in (32, 64, 64, 128)]
         while True:
             warp = self.pick((16, 16), (16, 32), (32, 16), (32, 32), (64, 32), (32, 64), (64, 64),
