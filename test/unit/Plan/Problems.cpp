@@ -114,6 +114,7 @@ const Case cases[] = {
     {"d: {ld: 257}\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {c: tma}", "plan_c_staged 3:15"},
+    {"instruction: mma\na: {negate: on}\nalpha: dynamic", "plan_negate 3:13"},
     {"d: {layout: col}\nswap_operands: off\nepilogue: {store: staged}", "plan_store_staged 4:19"},
     // Swapped: the user's n is the kernel's m.
     {"d: {layout: col}\ntile: {block: [64, 100, 64]}\ninstruction: wgmma", "plan_block_multiple 3:20"},
