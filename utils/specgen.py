@@ -157,6 +157,8 @@ class Draw:
             if self.swizzle == "blocked":
                 whole &= warp[0] % 16 == 0 and warp[1] % 16 == 0 and k // self.per_byte % 16 == 0
                 whole &= not self.wmma or max(step_m, step_n) <= 16
+                whole &= sums <= 64  # ptxas spills a few bytes where a warp of blocks fills its registers
+            whole &= not self.wmma or max(warp) <= 64  # the same
             if max(m, n) <= 256 and most >= 2 and sums <= min(128, limit) and whole and store <= SHARED[self.target]:
                 break
         # Two warps to a warp tile, each for a slice of k: whole instructions, 16 bytes, 16 elements.
@@ -283,7 +285,7 @@ class Draw:
             if self.staged:
                 spec["epilogue"] = {"store": "staged"}
         else:
-            if self.chance(0.7) or self.sliced or self.wmma or self.swizzle == "blocked":
+            if self.chance(0.7) or self.sliced or self.wmma or self.swizzle == "blocked" or self.input == "f64":
                 spec["tile"]["warp"] = user(self.warp)
             if self.shape != self.open_shape or self.chance(0.5):
                 spec["tile"]["instruction"] = list(self.shape)

@@ -275,7 +275,14 @@ void decideShape(Draft &draft) {
   }
   decideStore(draft);
   std::vector<Shape> shapes = candidates(draft);
-  if (std::optional<Choice> choice = choose(draft, shapes))
+  std::optional<Choice> choice = choose(draft, shapes);
+  // Buffers that nobody asked for give way to stages or tiles that somebody did.
+  if (!choice && draft.wgmma() && !s.store.given && *s.store != StoreKind::direct) {
+    s.store.decide(StoreKind::direct, "buffers for whole lines do not fit beside the stages");
+    shapes = candidates(draft);
+    choice = choose(draft, shapes);
+  }
+  if (choice)
     return record(draft, *choice);
   unsigned before = draft.diags.numErrors();
   checkShape(draft, shapes.front(), draft.diags);
