@@ -111,10 +111,12 @@ const Case cases[] = {
     {"pipeline: {schedule: pingpong}\nraster: {persistent: off}", "plan_persistent 3:22"},
     {"raster: {group: 65536}", "plan_raster_group 2:17"},
     {"instruction: mma\nepilogue: {store: tma}", "plan_store_staged 3:19"},
+    {"instruction: mma\nalpha: dynamic\na: {negate: on}", "plan_negate 4:13"},
+    {"tile: {cluster: [2, 1, 1]}\nsplit: {mode: stream_k}", "plan_split 3:15"},
+    {"split: {mode: stream_k, slices: 3}", "plan_split_slices 2:33"},
     {"d: {ld: 257}\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {c: tma}", "plan_c_staged 3:15"},
-    {"instruction: mma\na: {negate: on}\nalpha: dynamic", "plan_negate 3:13"},
     {"d: {layout: col}\nswap_operands: off\nepilogue: {store: staged}", "plan_store_staged 4:19"},
     // Swapped: the user's n is the kernel's m.
     {"d: {layout: col}\ntile: {block: [64, 100, 64]}\ninstruction: wgmma", "plan_block_multiple 3:20"},
