@@ -18,9 +18,10 @@ FOLDER = ROOT / "examples" / "ladder"
 PAGE, FIGURES = ROOT / "docs" / "ladder.md", ROOT / "docs" / "ladder.json"
 BEGIN, END = "<!-- table: utils/gpu-check ladder -->", "<!-- end of table -->"
 LARGE = 2048  # problems of at least this size are timed
-# Wavefronts beyond the first of shared loads (ldmatrix too) and stores. cp.async and TMA do not count here.
-COUNTERS = ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum")
+# ncu counts these for each SASS instruction by patching it, so they are exact; the hardware's own counters
+# (l1tex__data_bank_conflicts_*) also count arbitration and differ from run to run.
+WAVEFRONTS, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
+KINDS = {"LDS": "loads", "LDSM": "loads", "STS": "stores", "STSM": "stores"}
 TELLING = re.compile(r"^(wgmma\.mma|mma\.|wmma\.|ldmatrix|stmatrix|cp\.async|ld\.shared|st\.shared|setmaxnreg|mbarrier\.try)")
 
 
@@ -70,18 +71,35 @@ def compiled(path, gemmc, folder):
     return result
 
 
+def counted(rows):
+    """Wavefronts beyond the ideal of the launch, by kind, from ncu's source page; None where it shows no such page."""
+    header = next((row for row in rows if "Source" in row), None)
+    if header is None:
+        return None
+    source, found, ideal = (header.index(name) for name in ("Source", "L1 Wavefronts Shared", "L1 Wavefronts Shared Ideal"))
+    totals = dict.fromkeys(KINDS.values(), 0)
+    for row in rows[rows.index(header) + 1:]:
+        if "Source" in row:
+            break  # the next launch
+        words = [word for word in (row[source] if len(row) == len(header) else "").split() if not word.startswith("@")]
+        if words and (kind := KINDS.get(words[0].split(".")[0])):
+            totals[kind] += int(row[found] or 0) - int(row[ideal] or 0)
+    return totals
+
+
 def conflicts(path, gemmc, ncu, arguments):
-    """Bank conflicts (counted by ncu, predicted by the emulator) of one small launch; None where ncu counts nothing."""
+    """Bank conflicts of loads and stores (counted by ncu, predicted by the emulator) of one small launch; None where ncu
+    counts nothing."""
     small = [gemmc, "run", path, "--input", "integer", *arguments]
     predicted = subprocess.run([*small, "--device", "emulator", "--json"], capture_output=True, text=True, timeout=300)
-    counted = subprocess.run([ncu, "--clock-control", "none", "--csv", "--metrics", ",".join(COUNTERS), *small, "--device",
-                              "gpu"], capture_output=True, text=True, timeout=300)
-    rows = [row for row in csv.reader(counted.stdout.splitlines()) if row and any(row[-3:][0].startswith(c) for c in COUNTERS)]
-    if not rows or predicted.returncode:
+    measured = subprocess.run([ncu, "--clock-control", "none", "--csv", "--page", "source", "--metrics",
+                               f"{WAVEFRONTS},{IDEAL}", "--launch-count", "1", *small, "--device", "gpu"],
+                              capture_output=True, text=True, errors="replace", timeout=300)
+    totals = counted([row for row in csv.reader(measured.stdout.splitlines()) if row])
+    if totals is None or predicted.returncode:
         return None
-    launches = {row[0] for row in rows}
-    total = sum(float(row[-1].replace(",", "")) for row in rows)
-    return {"ncu": round(total / len(launches)), "emulator": json.loads(predicted.stdout)["bank_conflicts"],
+    emulator = json.loads(predicted.stdout)
+    return {"ncu": totals, "emulator": {kind: emulator[kind]["bank_conflicts"] for kind in totals},
             "arguments": " ".join(arguments)}
 
 
@@ -103,7 +121,7 @@ def row(path, figures):
     cells = [str(rung), f"[{path.stem}](../examples/ladder/{path.name})", adds,
              "<br>".join(f"`{name}`" for name in found.get("instructions", [])), number(found.get("shared"), "{:,}"),
              number(found.get("registers"), "{}"),
-             "-" if not banks else f"{banks['ncu']:,} / {banks['emulator']:,}",
+             "-" if not banks else " / ".join(f"{sum(banks[side].values()):,}" for side in ("ncu", "emulator")),
              number(found.get("tflops"), "{:.0f}"), number(found.get("ratio"), "{:.3f}"), claim or "-"]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

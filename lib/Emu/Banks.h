@@ -1,6 +1,7 @@
-/// Bank conflicts of shared memory: 32 banks of 4 bytes. A request is served in wavefronts; lanes that want the same
-/// word share it, lanes that want different words of one bank wait for each other. Accesses of 4 bytes and less take
-/// all 32 lanes at once, of 8 bytes half a warp, of 16 bytes a quarter; ldmatrix and stmatrix one 8x8 matrix.
+/// Bank conflicts of shared memory, and sectors of global memory. 32 banks of 4 bytes. A request is served in
+/// wavefronts; lanes that want the same word share it, lanes that want different words of one bank wait for each other.
+/// Accesses of 4 bytes and less take all 32 lanes at once, of 8 bytes half a warp, of 16 bytes a quarter; ldmatrix and
+/// stmatrix one 8x8 matrix.
 #pragma once
 #include "Machine.h"
 
@@ -9,9 +10,9 @@ namespace gemmc::emu {
 /// Wavefronts beyond the first that one phase needs: `count` lanes that access `bytes` bytes each at these addresses.
 unsigned extraWavefronts(const uint32_t *addresses, unsigned count, unsigned bytes);
 
-/// Adds the conflicts of a warp's access to the statistics, when it goes to shared memory.
-void countConflicts(Warp &warp, Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes,
-                    Mask mask);
+/// Adds what a warp's access costs: conflicts in shared memory, sectors of global memory.
+void countTraffic(Traffic &traffic, Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes,
+                  Mask mask);
 
 /// The new value of an atomic operation (`atomicOpOf` numbers them); nullopt when it is not modelled for `type`.
 std::optional<uint64_t> atomicResult(ptx::Type type, unsigned op, uint64_t old, uint64_t operand);

@@ -91,7 +91,8 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
   copy.bytes = code.imm[0];
   copy.pending = mask;
   copy.serial = ++warp.async.lastSerial;
-  std::array<uint64_t, numLanes> addresses;
+  std::array<uint64_t, numLanes> addresses{}, sources{};
+  Mask reading = 0;
   Step step = Step::Next;
   forLanes(mask, [&](unsigned l) {
     if (step == Step::Stop)
@@ -109,10 +110,12 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
     }
     addresses[l] = warp.address(code.args[0], l);
     copy.dst[l] = warp.memory(Where::Shared, addresses[l], copy.bytes, copy.bytes, l, code);
+    sources[l] = warp.address(code.args[1], l);
+    reading |= from ? Mask(1) << l : 0;
     copy.src[l] = nullptr; // nothing is read where nothing is copied: the address may be anywhere
     if (copy.dst[l] && from)
-      copy.src[l] = warp.memory(Where::Global, warp.address(code.args[1], l), from, 1, l, code);
-    if (uint64_t address = warp.address(code.args[1], l); copy.src[l] && address % copy.bytes)
+      copy.src[l] = warp.memory(Where::Global, sources[l], from, 1, l, code);
+    if (uint64_t address = sources[l]; copy.src[l] && address % copy.bytes)
       step = warp.fail(
           code, l, "CA-2",
           formatv("`cp.async` of {0} bytes from address {1:x}, which is not aligned to them", copy.bytes, address)
@@ -124,7 +127,9 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
   });
   if (step == Step::Stop)
     return step;
-  countConflicts(warp, Where::Shared, addresses, copy.bytes, mask);
+  Traffic &traffic = warp.cluster.stats.copies;
+  countTraffic(traffic, Where::Shared, addresses, copy.bytes, mask);
+  countTraffic(traffic, Where::Global, sources, copy.bytes, reading);
   if (warp.cluster.check) {
     warp.cluster.check->copyIssued(warp, code, copy);
     forLanes(mask, [&](unsigned l) { std::memset(copy.dst[l], 0xff, copy.bytes); }); // poison until it completes

@@ -30,7 +30,8 @@ bool locate(Warp &warp, const Code &code, const Arg &arg, unsigned bytes, Mask m
   });
   if (!good)
     return false;
-  countConflicts(warp, code.where, addresses, bytes, mask);
+  Stats &stats = warp.cluster.stats;
+  countTraffic(use & Check::write ? stats.stores : stats.loads, code.where, addresses, bytes, mask);
   if (warp.cluster.check)
     warp.cluster.check->generic(warp, code, mask, addresses.data(), code.where, bytes,
                                 use | (code.flags & Ordered ? Check::strong : 0));

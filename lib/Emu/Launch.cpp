@@ -128,8 +128,8 @@ void Launch::runCluster(uint64_t index) {
                           static_cast<uint32_t>(index / x / y)});
   cluster.run();
   std::lock_guard lock(mutex);
-  result.stats.warpInstructions += cluster.steps;
-  result.stats.sharedBankConflicts += cluster.stats.sharedBankConflicts;
+  cluster.stats.warpInstructions = cluster.steps;
+  result.stats += cluster.stats;
 }
 
 std::shared_ptr<const Kernel> Kernel::load(const ptx::Module &module, StringRef entry) {

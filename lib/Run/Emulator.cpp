@@ -132,7 +132,7 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   auto start = std::chrono::steady_clock::now();
   emu::Result result = loaded->launch(params, memory, options);
   outcome.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  outcome.bankConflicts += result.stats.sharedBankConflicts;
+  outcome.stats += result.stats;
   outcome.incomplete |= result.verdict == emu::Verdict::incomplete;
   for (const emu::Finding &finding : result.findings)
     if (finding.verdict != emu::Verdict::review)

@@ -66,6 +66,15 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
     os << finding << "\n";
 }
 
+namespace {
+void write(llvm::json::OStream &json, llvm::StringRef name, const emu::Traffic &traffic) {
+  json.attributeObject(name, [&] {
+    json.attribute("bank_conflicts", int64_t(traffic.bankConflicts));
+    json.attribute("sectors", int64_t(traffic.sectors));
+  });
+}
+} // namespace
+
 void RunReport::printJson(llvm::raw_ostream &os) const {
   llvm::json::OStream json(os, 2);
   json.object([&] {
@@ -80,7 +89,12 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attribute("seconds", launch.seconds);
     json.attribute("clusters_run", int64_t(launch.clustersRun));
     json.attribute("clusters_total", int64_t(launch.clustersTotal));
-    json.attribute("bank_conflicts", int64_t(launch.bankConflicts));
+    if (launch.stats.warpInstructions) { // the emulator counts, a GPU does not
+      json.attribute("warp_instructions", int64_t(launch.stats.warpInstructions));
+      write(json, "loads", launch.stats.loads);
+      write(json, "stores", launch.stats.stores);
+      write(json, "copies", launch.stats.copies);
+    }
     json.attribute("verified", ok());
     json.attribute("verification", verification.str());
     json.attributeArray("notes", [&] {

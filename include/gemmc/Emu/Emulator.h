@@ -106,9 +106,30 @@ struct Options {
   uint64_t maxSteps = uint64_t(1) << 40; ///< Warp instructions for one cluster; reaching it is `incomplete`.
 };
 
+/// What accesses of one kind cost, as `ncu --page source` counts it.
+struct Traffic {
+  uint64_t bankConflicts = 0; ///< Wavefronts of shared memory beyond those that the bytes alone need.
+  uint64_t sectors = 0;       ///< Different sectors (32 bytes) of global memory that each warp asked for.
+
+  Traffic &operator+=(const Traffic &other) {
+    bankConflicts += other.bankConflicts;
+    sectors += other.sectors;
+    return *this;
+  }
+};
+
 struct Stats {
   uint64_t warpInstructions = 0;
-  uint64_t sharedBankConflicts = 0; ///< Extra wavefronts of shared loads and stores (ldmatrix included).
+  Traffic loads, stores; ///< ld, ldmatrix and wmma.load; st, stmatrix and wmma.store.
+  Traffic copies;        ///< cp.async; its sectors are those that it reads.
+
+  Stats &operator+=(const Stats &other) {
+    warpInstructions += other.warpInstructions;
+    loads += other.loads;
+    stores += other.stores;
+    copies += other.copies;
+    return *this;
+  }
 };
 
 struct Result {

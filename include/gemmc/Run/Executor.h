@@ -29,7 +29,7 @@ struct LaunchOutcome {
   std::vector<std::string> findings;
   std::vector<emu::Finding> witnesses; ///< The same as data, reviews included.
   bool incomplete = false;             ///< Something was not modelled: no verdict.
-  uint64_t bankConflicts = 0;          ///< Extra shared-memory wavefronts (emulator).
+  emu::Stats stats;                    ///< What the emulator counted.
 };
 
 class Executor {

@@ -89,7 +89,7 @@ TEST(EmuMatrix, LdmatrixAndStmatrix) {
                     rows + "ldmatrix.sync.aligned.m8n8.x4" + (trans ? ".trans" : "") +
                         ".shared.b16 {%x0, %x1, %x2, %x3}, [%a];\n" + storeAll("x", 4),
                     128);
-    EXPECT_EQ(r.result.stats.sharedBankConflicts, 0u);
+    EXPECT_EQ(r.result.stats.loads.bankConflicts, 0u);
     for (unsigned l = 0; l < 32; ++l)
       for (unsigned m = 0; m < 4; ++m) {
         unsigned row = l / 4, col = 2 * (l % 4);
@@ -115,7 +115,7 @@ TEST(EmuMatrix, LdmatrixConflictsAndMistakes) {
   MatrixTrial r;
   r.go(numbers(256), "shl.b32 %a, %t, 7;\nadd.u32 %a, %a, %s;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%x0}, [%a];\n",
        1);
-  EXPECT_EQ(r.result.stats.sharedBankConflicts, 7u); // eight rows, all in the same banks
+  EXPECT_EQ(r.result.stats.loads.bankConflicts, 7u); // eight rows, all in the same banks
   Trial bad;
   bad.param(bad.buffer(std::vector<uint32_t>(1)));
   bad.body(regs, "mov.u32 %s, s;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%x0}, [%s+8];\n");

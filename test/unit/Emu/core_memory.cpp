@@ -240,7 +240,7 @@ TEST(EmuMemory, BankConflicts) {
     r.param(r.buffer(std::vector<uint32_t>(1)));
     r.body(".reg .b32 %a, %b, %c, %d, %s;\n.shared .align 16 .b8 s[8192];\n", "mov.u32 %s, s;\n" + code);
     EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
-    return r.result.stats.sharedBankConflicts;
+    return r.result.stats.loads.bankConflicts + r.result.stats.stores.bankConflicts;
   };
   auto at = [](unsigned stride, const std::string &access) {
     return "mul.lo.u32 %a, %t, " + std::to_string(stride) + ";\nadd.u32 %s, %s, %a;\n" + access;
