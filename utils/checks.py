@@ -290,9 +290,9 @@ def lit_tests(stage, build_folder, *options):
 
 
 def lit_reason(output):
-    if missing := re.search(r"unavailable features: (.*)", output):
+    if missing := re.search(r"(?:unavailable features|requires the following unavailable features): (.*)", output):
         return {"ptxas": "no ptxas on PATH", "gpu": "no GPU"}.get(missing[1].strip(), f"needs {missing[1].strip()}")
-    if present := re.search(r"(?:unsupported features|with the following features): (.*)", output):
+    if present := re.search(r"does not support the following features and/or targets: (.*)", output):
         return f"not for this build: {present[1].strip()}"
     return "unsupported"
 

@@ -84,7 +84,7 @@ def counted(rows):
     header = next((row for row in rows if "Source" in row), None)
     if header is None:
         return None
-    source, found, ideal = (header.index(name) for name in ("Source", "L1 Wavefronts Shared", "L1 Wavefronts Shared Ideal"))
+    source, found, ideal = (header.index(name) for name in ("Source", WAVEFRONTS, IDEAL))
     totals = dict.fromkeys(KINDS.values(), 0)
     for row in rows[rows.index(header) + 1:]:
         if "Source" in row:
