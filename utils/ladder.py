@@ -79,36 +79,33 @@ def compiled(path, gemmc, folder):
     return result
 
 
-def counted(rows):
-    """Wavefronts beyond the ideal of the launch, by kind, from ncu's source page; None where it shows no such page."""
+def predicted(path, gemmc, arguments):
+    """Bank conflicts of loads and stores in one small launch, as the emulator counts them; None when it fails."""
+    run = subprocess.run([gemmc, "run", path, "--input", "integer", *arguments, "--device", "emulator", "--json"],
+                         capture_output=True, text=True, timeout=300)
+    found = json.loads(run.stdout) if run.returncode == 0 else None
+    return found and {kind: found[kind]["bank_conflicts"] for kind in KINDS.values()}
+
+
+def counted(path, gemmc, arguments, ncu):
+    """The same from ncu's source page: wavefronts beyond the ideal, summed over the SASS instructions of each kind."""
+    run = subprocess.run([ncu, "--clock-control", "none", "--csv", "--page", "source", "--metrics", f"{WAVEFRONTS},{IDEAL}",
+                          "--kernel-name", "regex:^(?!.*_clear$)", "--launch-count", "1", gemmc, "run", path, "--input",
+                          "integer", *arguments, "--device", "gpu"],
+                         capture_output=True, text=True, errors="replace", timeout=300)
+    rows = [row for row in csv.reader(run.stdout.splitlines()) if row]
     header = next((row for row in rows if "Source" in row), None)
-    if header is None:
+    if run.returncode or header is None:
         return None
-    source, found, ideal = (header.index(name) for name in ("Source", WAVEFRONTS, IDEAL))
     totals = dict.fromkeys(KINDS.values(), 0)
+    if WAVEFRONTS not in header:
+        return totals  # the kernel does not touch shared memory
+    source, found, ideal = (header.index(name) for name in ("Source", WAVEFRONTS, IDEAL))
     for row in rows[rows.index(header) + 1:]:
-        if "Source" in row:
-            break  # the next launch
         words = [word for word in (row[source] if len(row) == len(header) else "").split() if not word.startswith("@")]
         if words and (kind := KINDS.get(words[0].split(".")[0])):
             totals[kind] += int(row[found] or 0) - int(row[ideal] or 0)
     return totals
-
-
-def conflicts(path, gemmc, ncu, arguments):
-    """Bank conflicts of loads and stores (counted by ncu, predicted by the emulator) of one small launch; None where ncu
-    counts nothing."""
-    small = [gemmc, "run", path, "--input", "integer", *arguments]
-    predicted = subprocess.run([*small, "--device", "emulator", "--json"], capture_output=True, text=True, timeout=300)
-    measured = subprocess.run([ncu, "--clock-control", "none", "--csv", "--page", "source", "--metrics",
-                               f"{WAVEFRONTS},{IDEAL}", "--launch-count", "1", *small, "--device", "gpu"],
-                              capture_output=True, text=True, errors="replace", timeout=300)
-    totals = counted([row for row in csv.reader(measured.stdout.splitlines()) if row])
-    if totals is None or predicted.returncode:
-        return None
-    emulator = json.loads(predicted.stdout)
-    return {"ncu": totals, "emulator": {kind: emulator[kind]["bank_conflicts"] for kind in totals},
-            "arguments": " ".join(arguments)}
 
 
 def profiled(path, gemmc, ncu):
@@ -147,7 +144,7 @@ def row(path, figures):
     cells = [str(rung), f"[{path.stem}](../examples/ladder/{path.name})", adds,
              "<br>".join(f"`{name}`" for name in found.get("instructions", [])), number(found.get("shared"), "{:,}"),
              number(found.get("registers"), "{}"),
-             "-" if not banks else " / ".join(f"{sum(banks[side].values()):,}" for side in ("ncu", "emulator")),
+             " / ".join(f"{sum(banks[side].values()):,}" if banks and banks[side] else "-" for side in ("ncu", "emulator")),
              busy if profile else "-", waits if profile else "-", number(found.get("tflops"), "{:.0f}"), number(found.get("ratio"), "{:.3f}"), claim or "-"]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
