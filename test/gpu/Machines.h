@@ -33,6 +33,7 @@ public:
   /// The output, or an error. After a sticky one `dead` is true and nothing works any more.
   Trouble run(const std::string &ptx, Shape shape, ConstBytes in, Bytes out, const MapRequest *map = nullptr);
   bool dead = false;
+  std::vector<std::string> recorded; ///< Without a device, `run` only keeps the texts: they can be assembled anywhere.
   double jitSeconds = 0;
 
 private:

@@ -63,19 +63,28 @@ void printAnswer(const Question &question, const json::Object &result) {
   outs().flush();
 }
 
-int emitAll(const std::vector<Family> &families) {
+int emitAll(const std::vector<Family> &families, const std::vector<Question> &questions) {
   sys::fs::create_directories(emitTo);
   unsigned number = 0;
-  for (const Family &family : families) {
+  auto write = [&](const std::string &name, const std::string &ptx) {
     std::error_code error;
     raw_fd_ostream file(formatv("{0}/{1}.ptx", emitTo, number++).str(), error);
-    if (error) {
+    if (!error)
+      file << "// " << name << "\n" << ptx;
+    else
       errs() << emitTo << ": " << error.message() << "\n";
-      return 2;
-    }
-    file << "// " << family.name << "\n" << family.ptx;
+    return !error;
+  };
+  bool good = true;
+  for (const Family &family : families)
+    good &= write(family.name, family.ptx);
+  for (const Question &question : questions) {
+    Card card;
+    question.ask(card);
+    for (const std::string &ptx : card.recorded)
+      good &= write(question.name, ptx);
   }
-  return 0;
+  return good ? 0 : 2;
 }
 
 /// The tasks of this run, and what a process needs for them.
@@ -138,7 +147,7 @@ int main(int argc, char **argv) {
     return 0;
   }
   if (!emitTo.empty())
-    return emitAll(session.families);
+    return emitAll(session.families, session.questions);
   unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   unsigned processes = jobs ? jobs : std::clamp(cores / 2, 1u, 8u);
   session.settings = {vectors, seed, std::max(1u, cores / processes)};
