@@ -189,9 +189,7 @@ uint64_t Style::drawInteger(Random &random) const {
     return any;
   }
 }
-uint64_t Style::draw(Random &random) const {
-  return fieldsOf(type) ? drawFloat(random, kind) : drawInteger(random);
-}
+uint64_t Style::draw(Random &random) const { return fieldsOf(type) ? drawFloat(random, kind) : drawInteger(random); }
 
 namespace {
 uint64_t drawScalarFloat(Random &random, const Fields &f) {

@@ -41,7 +41,21 @@ public:
   uint64_t draw(Random &random) const;
 
 private:
-  enum Kind : uint8_t { bits, finite, normal, near, window, cancel, edges, sprinkled, large, tiny, zeros, powers, kinds };
+  enum Kind : uint8_t {
+    bits,
+    finite,
+    normal,
+    near,
+    window,
+    cancel,
+    edges,
+    sprinkled,
+    large,
+    tiny,
+    zeros,
+    powers,
+    kinds
+  };
   uint64_t drawFloat(Random &random, Kind of) const;
   uint64_t drawInteger(Random &random) const;
   ptx::Type type;

@@ -44,7 +44,7 @@ private:
 
 /// Runs it on the emulator with `threads` host threads.
 Trouble emulate(const std::string &ptx, Shape shape, ConstBytes in, Bytes out, unsigned threads,
-              const MapRequest *map = nullptr);
+                const MapRequest *map = nullptr);
 
 /// What one family came to.
 struct Tally {

@@ -181,7 +181,8 @@ int main(int argc, char **argv) {
                                                           {"answers_that_differ", int64_t(differing)},
                                                           {"seconds", seconds}}));
   else
-    outs() << formatv("{0} families, {1} failed; {2} vectors; {3} questions, {4} answers differ from our rules; {5:f1} s\n",
-                      session.families.size(), bad, total, session.questions.size(), differing, seconds);
+    outs() << formatv(
+        "{0} families, {1} failed; {2} vectors; {3} questions, {4} answers differ from our rules; {5:f1} s\n",
+        session.families.size(), bad, total, session.questions.size(), differing, seconds);
   return bad ? 1 : 0;
 }

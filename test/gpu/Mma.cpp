@@ -1,6 +1,6 @@
 // mma.sync: a warp loads its fragments register by register, so that any bits may be anywhere.
-#include "Family.h"
 #include "gemmc/Emu/Mma.h"
+#include "Family.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace llvm;
@@ -149,9 +149,9 @@ void add(std::vector<Family> &families, const MmaForm &form, const std::string &
 struct Product {
   std::vector<Family> &families;
 
-  void operator()(std::initializer_list<std::array<unsigned, 3>> shapes, std::initializer_list<std::array<Type, 4>> types,
-                  std::initializer_list<const char *> before, std::initializer_list<const char *> after,
-                  std::initializer_list<const char *> orders = {"row.col"}) {
+  void operator()(std::initializer_list<std::array<unsigned, 3>> shapes,
+                  std::initializer_list<std::array<Type, 4>> types, std::initializer_list<const char *> before,
+                  std::initializer_list<const char *> after, std::initializer_list<const char *> orders = {"row.col"}) {
     for (auto [m, n, k] : shapes)
       for (auto [d, a, b, c] : types)
         for (std::string order : orders)
@@ -185,8 +185,14 @@ void addMmaFamilies(std::vector<Family> &families) {
   product({{8, 8, 4}, {16, 8, 4}, {16, 8, 8}, {16, 8, 16}}, {{f64, f64, f64, f64}}, {"", ".rn", ".rz", ".rm", ".rp"},
           {""});
   product({{16, 8, 16}, {16, 8, 32}},
-          {{f32, e4, e4, f32}, {f32, e4, e5, f32}, {f32, e5, e4, f32}, {f32, e5, e5, f32},
-           {f16, e4, e4, f16}, {f16, e4, e5, f16}, {f16, e5, e4, f16}, {f16, e5, e5, f16}},
+          {{f32, e4, e4, f32},
+           {f32, e4, e5, f32},
+           {f32, e5, e4, f32},
+           {f32, e5, e5, f32},
+           {f16, e4, e4, f16},
+           {f16, e4, e5, f16},
+           {f16, e5, e4, f16},
+           {f16, e5, e5, f16}},
           {""}, {""});
   product({{8, 8, 16}, {16, 8, 16}, {16, 8, 32}},
           {{s32, s8, s8, s32}, {s32, s8, u8, s32}, {s32, u8, s8, s32}, {s32, u8, u8, s32}}, {"", ".satfinite"}, {""});

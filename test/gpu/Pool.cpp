@@ -114,7 +114,8 @@ private:
       end.noDevice = true;
       return;
     }
-    finish(task, json::Object{{"name", tasks[task].name}, {"error", why.empty() ? formatv("the process ended with {0}", code).str() : why}});
+    finish(task, json::Object{{"name", tasks[task].name},
+                              {"error", why.empty() ? formatv("the process ended with {0}", code).str() : why}});
   }
   void take(Child &child) {
     char bytes[65536];

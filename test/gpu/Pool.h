@@ -10,7 +10,7 @@ namespace gemmc::microtests {
 
 struct Task {
   std::string name;
-  unsigned seconds = 90;  ///< Then its process is killed.
+  unsigned seconds = 90;   ///< Then its process is killed.
   bool ownProcess = false; ///< It may break its context.
 };
 struct PoolEnd {

@@ -1,4 +1,5 @@
-// Tensor maps: transaction bytes, bounds, fill, alignment, swizzles, element strides (5.14: 1, 2, 3, 4, 5, 6, 8, 9, 22).
+// Tensor maps: transaction bytes, bounds, fill, alignment, swizzles, element strides (5.14: 1, 2, 3, 4, 5, 6, 8, 9,
+// 22).
 #include "Protocol.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -17,8 +18,9 @@ struct Load {
 /// out[0]: the bytes were complete; out[1]: tries; the image from byte 512 on.
 std::string loadText(const Load &load) {
   std::string text = begin(true, imageBytes) + prepare(imageBytes, pattern);
-  text += formatv("@!%p7 bra ISSUED;\nmbarrier.arrive.expect_tx.shared.b64 %x0, [%bar], {0};\nadd.u32 %u1, %img, {1};\n",
-                  load.expect, load.to);
+  text +=
+      formatv("@!%p7 bra ISSUED;\nmbarrier.arrive.expect_tx.shared.b64 %x0, [%bar], {0};\nadd.u32 %u1, %img, {1};\n",
+              load.expect, load.to);
   std::string coords;
   for (size_t i = 0; i < load.coords.size(); ++i) {
     text += formatv("mov.u32 %u{0}, {1};\n", 4 + i, load.coords[i]);
@@ -73,8 +75,10 @@ std::string words(ConstBytes image, size_t from, unsigned count) {
 Question::Answer outOfBounds(Card &card) {
   Words in = numbered(4096);
   MapRequest map = plainMap(Elem::f16, cuda::mapF16, 40, 5, 80, 64, 8);
-  const std::pair<const char *, std::vector<int>> places[] = {
-      {"right and bottom edge", {16, 2}}, {"negative", {-8, -3}}, {"wholly outside", {64, 8}}, {"far outside", {-4096, 100}}};
+  const std::pair<const char *, std::vector<int>> places[] = {{"right and bottom edge", {16, 2}},
+                                                              {"negative", {-8, -3}},
+                                                              {"wholly outside", {64, 8}},
+                                                              {"far outside", {-4096, 100}}};
   std::string text;
   bool all = true;
   for (auto &[name, coords] : places) {
@@ -83,7 +87,8 @@ Question::Answer outOfBounds(Card &card) {
       return unsettled(std::string(name) + ": " + full.error);
     Words emulated((imageBytes + 512) / 4);
     Trouble trouble = onEmulator(map, {coords, 1024, 0}, in, emulated);
-    bool same = trouble.empty() && ConstBytes(full.out.bytes()).drop_front(512) == ConstBytes(emulated.bytes()).drop_front(512);
+    bool same =
+        trouble.empty() && ConstBytes(full.out.bytes()).drop_front(512) == ConstBytes(emulated.bytes()).drop_front(512);
     text += formatv("{0}: {1} after the box's 1024 bytes, data {2} the emulator's{3}; ", name,
                     full.complete ? "complete" : "NOT complete", same ? "equal" : "NOT", trouble);
     all &= full.complete && same;
@@ -125,8 +130,8 @@ Question::Answer oobFill(Card &card) {
     int driverType;
     unsigned bytes;
   };
-  const Kind kinds[] = {{"f16", Elem::f16, cuda::mapF16, 2}, {"bf16", Elem::bf16, cuda::mapBF16, 2},
-                        {"f32", Elem::f32, cuda::mapF32, 4}, {"f64", Elem::f64, cuda::mapF64, 8},
+  const Kind kinds[] = {{"f16", Elem::f16, cuda::mapF16, 2},    {"bf16", Elem::bf16, cuda::mapBF16, 2},
+                        {"f32", Elem::f32, cuda::mapF32, 4},    {"f64", Elem::f64, cuda::mapF64, 8},
                         {"tf32", Elem::tf32, cuda::mapTF32, 4}, {"f32.ftz", Elem::f32, 10, 4}};
   Words in = numbered(4096);
   std::string text;
@@ -147,8 +152,9 @@ Question::Answer alignment(Card &card, unsigned at) {
   if (!loaded.error.empty())
     return verdict(!legal, "refused: " + loaded.error);
   bool right = loaded.complete && std::memcmp(loaded.image().data() + at, in.bytes().data(), 512) == 0;
-  return verdict(legal && right, right ? "works" : "no error, but the data lies elsewhere: at 0 " +
-                                                       words(loaded.image(), 0, 4) + ", there " + words(loaded.image(), at, 4));
+  return verdict(legal && right, right ? "works"
+                                       : "no error, but the data lies elsewhere: at 0 " + words(loaded.image(), 0, 4) +
+                                             ", there " + words(loaded.image(), at, 4));
 }
 
 Question::Answer narrowSwizzle(Card &card, int swizzle, unsigned columns) {
@@ -196,12 +202,14 @@ Question::Answer elementStrides(Card &card, std::vector<uint32_t> steps) {
 
 Question::Answer tf32Load(Card &card) {
   Words in(1024);
-  const uint32_t values[] = {0x3f801fff, 0x3f800fff, 0x3f801000, 0x3f803000, 0xbf801001, 0x00000001, 0x7f800001, 0x007fffff};
+  const uint32_t values[] = {0x3f801fff, 0x3f800fff, 0x3f801000, 0x3f803000,
+                             0xbf801001, 0x00000001, 0x7f800001, 0x007fffff};
   for (unsigned i = 0; i < 8; ++i)
     in[i] = values[i];
   std::string text;
   bool raw = true;
-  for (auto [name, type] : {std::pair("TF32", 11), std::pair("TF32_FTZ", 12), std::pair("F32_FTZ", 10), std::pair("F32", 7)}) {
+  for (auto [name, type] :
+       {std::pair("TF32", 11), std::pair("TF32_FTZ", 12), std::pair("F32_FTZ", 10), std::pair("F32", 7)}) {
     MapRequest map = plainMap(Elem::tf32, type, 8, 4, 32, 8, 4);
     Loaded loaded = tryLoad(card, map, {{0, 0}, 128, 0}, in);
     text += std::string(name) + ": " + (loaded.error.empty() ? words(loaded.image(), 0, 8) : loaded.error) + "; ";
@@ -219,7 +227,8 @@ Question::Answer strideZero(Card &card) {
   bool repeats = true;
   for (unsigned row = 0; row < 8; ++row)
     repeats &= std::memcmp(loaded.image().data() + row * 128, in.bytes().data(), 128) == 0;
-  return verdict(loaded.complete && repeats, repeats ? "accepted; every row is the first one" : "accepted, but rows differ");
+  return verdict(loaded.complete && repeats,
+                 repeats ? "accepted; every row is the first one" : "accepted, but rows differ");
 }
 
 /// Clusters of four: rank 0 sends a box to ranks 1 and 2. The second cluster's CTAs are 4 to 7.
@@ -255,7 +264,8 @@ void addTensorMapQuestions(std::vector<Question> &questions) {
   auto add = [&](std::string name, std::string asks, std::string rule, std::function<Question::Answer(Card &)> ask) {
     questions.push_back({"protocol/" + name, std::move(asks), std::move(rule), std::move(ask)});
   };
-  add("1 oob bytes", "transaction bytes of boxes partly or wholly out of bounds", "TM-2: always the whole box", outOfBounds);
+  add("1 oob bytes", "transaction bytes of boxes partly or wholly out of bounds", "TM-2: always the whole box",
+      outOfBounds);
   add("2 store clip", "a store that reaches over the right and bottom edge", "TM-9: elements outside are not written",
       [](Card &card) { return storeClipping(card, {16, 2}); });
   add("2 store negative", "a store with negative start coordinates",
@@ -264,11 +274,13 @@ void addTensorMapQuestions(std::vector<Question> &questions) {
   add("3 multicast mask", "which CTAs the bits of the multicast mask mean", "TM-4: bit = %cluster_ctarank", multicast);
   add("4 oob nan", "bit patterns of the NaN fill", "not used; NaN of the type", oobFill);
   for (unsigned at : {16, 32, 64, 128})
-    add(formatv("5 alignment {0}", at), formatv("destination of a tensor load at a multiple of {0} bytes, no swizzle", at),
+    add(formatv("5 alignment {0}", at),
+        formatv("destination of a tensor load at a multiple of {0} bytes, no swizzle", at),
         at == 128 ? "TM-7: fine" : "TM-7: an error", [at](Card &card) { return alignment(card, at); });
   for (auto [swizzle, columns] : {std::pair(3, 16u), std::pair(3, 32u), std::pair(2, 16u), std::pair(3, 8u)})
     add(formatv("6 swizzle {0} x {1} bytes", swizzle == 3 ? 128 : 64, columns * 2),
-        "a box narrower than the swizzle's span", "rows follow each other densely, bits of the absolute address exchange",
+        "a box narrower than the swizzle's span",
+        "rows follow each other densely, bits of the absolute address exchange",
         [=](Card &card) { return narrowSwizzle(card, swizzle, columns); });
   for (auto steps : {std::vector<uint32_t>{1, 2}, std::vector<uint32_t>{2, 1}, std::vector<uint32_t>{1, 3}})
     add(formatv("8 element strides {0} {1}", steps[0], steps[1]), "transaction bytes and layout with element strides",

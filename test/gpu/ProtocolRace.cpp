@@ -20,7 +20,8 @@ std::string storeText(bool byWriters, bool byIssuer) {
   text += "bar.sync 0;\n@!%p7 bra ISSUED;\n";
   text += byIssuer ? "fence.proxy.async.shared::cta;\n" : "";
   text += formatv("cp.async.bulk.global.shared::cta.bulk_group [%x3], [%img], {0};\n", boxBytes);
-  text += "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nISSUED:\nbar.sync 0;\nmad.wide.u32 %x4, %t, 16, %x3;\n";
+  text += "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nISSUED:\nbar.sync 0;\nmad.wide.u32 %x4, %t, 16, "
+          "%x3;\n";
   for (unsigned at = 0; at < boxBytes; at += 2048)
     text += "ld.volatile.global.b32 %u4, [%x4+" + std::to_string(at) + "];\nld.volatile.global.b32 %u5, [%x4+" +
             std::to_string(at + 12) +
@@ -38,10 +39,11 @@ std::string overwriteText(bool fence) {
     text += formatv("ld.shared.b32 %u{0}, [%u1+{1}];\n", 2 + i, i * 2048);
   text += fence ? "fence.proxy.async.shared::cta;\n" : "";
   text += "bar.sync 0;\n@!%p7 bra ISSUED;\n";
-  text += formatv("mbarrier.arrive.expect_tx.shared.b64 %x0, [%bar], {0};\nmul.lo.u32 %u8, %u10, {0};\n"
-                  "cvt.u64.u32 %x3, %u8;\nadd.u64 %x3, %in, %x3;\n"
-                  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%img], [%x3], {0}, [%bar];\nISSUED:\n",
-                  boxBytes);
+  text += formatv(
+      "mbarrier.arrive.expect_tx.shared.b64 %x0, [%bar], {0};\nmul.lo.u32 %u8, %u10, {0};\n"
+      "cvt.u64.u32 %x3, %u8;\nadd.u64 %x3, %in, %x3;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%img], [%x3], {0}, [%bar];\nISSUED:\n",
+      boxBytes);
   for (unsigned i = 0; i < 4; ++i)
     text += formatv("setp.ne.u32 %p1, %u{0}, %u12;\n@%p1 add.u32 %u11, %u11, 1;\n", 2 + i);
   text += "mov.u32 %u0, 0;\nWAIT:\nmbarrier.test_wait.parity.shared.b64 %p0, [%bar], %u13;\n@%p0 bra DONE;\n"
@@ -66,14 +68,13 @@ Question::Answer count(Card &card, const std::string &text, uint64_t checks, boo
 
 void addRaceQuestions(std::vector<Question> &questions) {
   auto add = [&](std::string name, std::string asks, std::string rule, std::string text, bool needed) {
-    questions.push_back({"protocol/" + name, std::move(asks), std::move(rule), [=](Card &card) {
-                           return count(card, text, uint64_t(ctas) * 128 * 4 * rounds, needed);
-                         }});
+    questions.push_back({"protocol/" + name, std::move(asks), std::move(rule),
+                         [=](Card &card) { return count(card, text, uint64_t(ctas) * 128 * 4 * rounds, needed); }});
   };
-  add("15 store, no fence", "st.shared, barrier, bulk store without a proxy fence", "PX-1: an error", storeText(false, false),
-      true);
-  add("15 store, writers' fence", "the same, each writer fences before the barrier", "PX-1: fine", storeText(true, false),
-      false);
+  add("15 store, no fence", "st.shared, barrier, bulk store without a proxy fence", "PX-1: an error",
+      storeText(false, false), true);
+  add("15 store, writers' fence", "the same, each writer fences before the barrier", "PX-1: fine",
+      storeText(true, false), false);
   add("15 store, issuer's fence", "the same, only the issuing thread fences, behind the barrier", "PX-2: review",
       storeText(false, true), false);
   add("15 overwrite, no fence", "ld.shared, barrier, bulk load over the same bytes without a fence",

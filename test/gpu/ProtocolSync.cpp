@@ -75,12 +75,14 @@ Question::Answer exitedWarps(Card &card, unsigned leavers, const std::string &ba
   text += formatv("setp.ge.u32 %p2, %t, {0};\n@%p2 bra END;\n{1};\nsetp.ne.u32 %p3, %t, 0;\n@%p3 bra END;\n"
                   "mov.u32 %u1, 1;\nmembar.gl;\nst.volatile.global.b32 [%out], %u1;\nbra END;\n",
                   128 - 32 * leavers, barrier);
-  text += "WATCH:\nsetp.ne.u32 %p3, %t, 0;\n@%p3 bra END;\nmov.u32 %u2, 0;\nPOLL:\nld.volatile.global.b32 %u3, [%out];\n"
-          "setp.eq.u32 %p4, %u3, 1;\n@%p4 bra END;\nnanosleep.u32 100;\nadd.u32 %u2, %u2, 1;\nsetp.lt.u32 %p5, %u2, "
-          "200000;\n@%p5 bra POLL;\ntrap;\nEND:\nret;\n}\n";
+  text +=
+      "WATCH:\nsetp.ne.u32 %p3, %t, 0;\n@%p3 bra END;\nmov.u32 %u2, 0;\nPOLL:\nld.volatile.global.b32 %u3, [%out];\n"
+      "setp.eq.u32 %p4, %u3, 1;\n@%p4 bra END;\nnanosleep.u32 100;\nadd.u32 %u2, %u2, 1;\nsetp.lt.u32 %p5, %u2, "
+      "200000;\n@%p5 bra POLL;\ntrap;\nEND:\nret;\n}\n";
   Words in(64), out(64);
   Trouble error = card.run(text, {2, 128, 1, 0}, in.bytes(), out.bytes());
-  return verdict(error.empty() && out[0] == 1, error.empty() ? "released" : "NOT released: the watcher's trap, " + error);
+  return verdict(error.empty() && out[0] == 1,
+                 error.empty() ? "released" : "NOT released: the watcher's trap, " + error);
 }
 
 /// Pairs of CTAs: rank 1 arrives at rank 0's mbarrier behind a cluster barrier that orders nothing.
@@ -89,12 +91,13 @@ Question::Answer unfencedInit(Card &card, bool fence) {
                                           "setp.eq.u32 %p7, %t, 0;\nand.pred %p5, %p6, %p7;\n@!%p5 bra MADE;\n"
                                           "mbarrier.init.shared.b64 [%bar], 1;\n";
   text += fence ? "fence.mbarrier_init.release.cluster;\n" : "";
-  text += "MADE:\nbarrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n@%p6 bra WAIT;\n@!%p7 bra OVER;\n"
-          "mov.u32 %u7, 0;\nmapa.shared::cluster.u32 %u8, %bar, %u7;\n"
-          "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%u8];\nbra OVER;\nWAIT:\n@!%p7 bra OVER;\n" +
-          boundedWait("A") +
-          "selp.u32 %u1, 1, 0, %p0;\nshr.u32 %u9, %cta, 1;\nmad.wide.u32 %x1, %u9, 4, %out;\nst.global.b32 [%x1], %u1;\n"
-          "OVER:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nret;\n}\n";
+  text +=
+      "MADE:\nbarrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n@%p6 bra WAIT;\n@!%p7 bra OVER;\n"
+      "mov.u32 %u7, 0;\nmapa.shared::cluster.u32 %u8, %bar, %u7;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%u8];\nbra OVER;\nWAIT:\n@!%p7 bra OVER;\n" +
+      boundedWait("A") +
+      "selp.u32 %u1, 1, 0, %p0;\nshr.u32 %u9, %cta, 1;\nmad.wide.u32 %x1, %u9, 4, %out;\nst.global.b32 [%x1], %u1;\n"
+      "OVER:\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nret;\n}\n";
   constexpr unsigned clusters = 20000;
   Words in(64), out(clusters);
   Trouble error = card.run(text, {clusters * 2, 64, 2, 0}, in.bytes(), out.bytes());
@@ -111,15 +114,16 @@ void addSyncQuestions(std::vector<Question> &questions) {
   auto add = [&](std::string name, std::string asks, std::string rule, std::function<Question::Answer(Card &)> ask) {
     questions.push_back({"protocol/" + name, std::move(asks), std::move(rule), std::move(ask)});
   };
-  add("10 elect", "which lane elect.sync chooses", "EL-1: any; the emulator tries lowest, highest and seeded", electedLanes);
+  add("10 elect", "which lane elect.sync chooses", "EL-1: any; the emulator tries lowest, highest and seeded",
+      electedLanes);
   add("11 try_wait", "how long try_wait waits for a phase that does not end, and that it comes back False",
       "MB-17: it may come back False", waitingTimes);
   add("12 setmaxnreg dec", "setmaxnreg.dec to the count that the warps already have", "SR-3: legal",
       [](Card &card) { return equalRegisters(card, false); });
   add("12 setmaxnreg inc", "setmaxnreg.inc to the count that the warps already have, others having given some back",
       "SR-3: legal", [](Card &card) { return equalRegisters(card, true); });
-  add("18 init without fence", "a remote arrive at an mbarrier whose init no fence ordered",
-      "MB-20: an error", [](Card &card) { return unfencedInit(card, false); });
+  add("18 init without fence", "a remote arrive at an mbarrier whose init no fence ordered", "MB-20: an error",
+      [](Card &card) { return unfencedInit(card, false); });
   add("18 init with fence", "the same with fence.mbarrier_init", "MB-20: fine",
       [](Card &card) { return unfencedInit(card, true); });
   add("19 exited warps 3", "bar.sync 1, 128 of one warp whose three others have exited",

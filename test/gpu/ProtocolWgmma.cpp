@@ -6,8 +6,8 @@ using namespace llvm;
 namespace gemmc::microtests {
 namespace {
 
-/// A is chunks of 16 bytes whose f16 elements are the chunk's number; B is the unit matrix. So D's element (m, k) is the
-/// number of the chunk from which A's element (m, k) came.
+/// A is chunks of 16 bytes whose f16 elements are the chunk's number; B is the unit matrix. So D's element (m, k) is
+/// the number of the chunk from which A's element (m, k) came.
 constexpr unsigned aBytes = 16384, imageBytes = aBytes + 2048, regs = 8;
 
 struct Case {
@@ -24,8 +24,8 @@ std::string textOf(const std::vector<Case> &cases) {
           "mad.wide.u32 %x2, %t, 4, %out;\n";
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case &c = cases[i];
-    uint64_t a = uint64_t(1) << 62 | uint64_t(c.base) << 49 | uint64_t(c.stride >> 4 & 0x3fff) << 32 | 1u << 16 |
-                 c.start >> 4;
+    uint64_t a =
+        uint64_t(1) << 62 | uint64_t(c.base) << 49 | uint64_t(c.stride >> 4 & 0x3fff) << 32 | 1u << 16 | c.start >> 4;
     uint64_t b = uint64_t(256 >> 4) << 32 | uint64_t(128 >> 4) << 16 | aBytes >> 4;
     text += formatv("add.u64 %x4, %x3, {0};\nadd.u64 %x5, %x3, {1};\n", int64_t(a), int64_t(b));
     text += "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%d0, %d1, %d2, %d3, %d4, "
@@ -95,7 +95,8 @@ Question::Answer baseOffsets(Card &card) {
                       chunkOf(out, i, 2, 0), chunkOf(out, i, 7, 0), chunkOf(out, i, 8, 0));
     text += "; ";
   }
-  return unsettled(text + "(start/base: bits 6-4 exchanged by the absolute address's bits 9-7, minus or plus the base)");
+  return unsettled(text +
+                   "(start/base: bits 6-4 exchanged by the absolute address's bits 9-7, minus or plus the base)");
 }
 
 Question::Answer wraparound(Card &card) {
@@ -111,13 +112,15 @@ Question::Answer wraparound(Card &card) {
   std::string chunks;
   for (unsigned row : {0, 7, 8, 16, 63})
     chunks += formatv(" {0}", chunkOf(out, 0, row, 0));
-  return verdict(false, (matches(out, 0, wrapped) ? "wraps at 2^18: the stride counts backwards" : "something else:") + chunks);
+  return verdict(false, (matches(out, 0, wrapped) ? "wraps at 2^18: the stride counts backwards" : "something else:") +
+                            chunks);
 }
 } // namespace
 
 void addWgmmaQuestions(std::vector<Question> &questions) {
   questions.push_back({"protocol/7 base offset", "what base offsets of 128-byte swizzled operands do",
-                       "WG-5: base offset = (address >> 7) & 7 of the pattern's start; unmodelled unless 0", baseOffsets});
+                       "WG-5: base offset = (address >> 7) & 7 of the pattern's start; unmodelled unless 0",
+                       baseOffsets});
   questions.push_back({"protocol/16 wraparound", "a descriptor whose stride leads beyond 2^18",
                        "WG-6: outside of shared memory, an error", wraparound});
 }

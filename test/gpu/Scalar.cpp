@@ -77,8 +77,7 @@ std::string text(const Scalar &scalar, unsigned inBytes) {
   for (unsigned i = 0; i < number; ++i) {
     std::string instruction = scalar.instructions[i];
     if (predicate)
-      os << instruction << ";\nselp.b32 %u, 1, 0, %p;\n"
-         << formatv("st.global.b32 [%out+{0}], %u;\n", i * threads * 4);
+      os << instruction << ";\nselp.b32 %u, 1, 0, %p;\n" << formatv("st.global.b32 [%out+{0}], %u;\n", i * threads * 4);
     else
       os << instruction << ";\n"
          << formatv("st.global.b{0} [%out+{1}], %d{2};\n", scalar.outBytes * 8, i * threads * scalar.outBytes, i);
@@ -137,8 +136,7 @@ Family familyOf(const Row &row) {
     scalar->types.push_back(*ptx::parseType(name));
   auto [pattern, operands] = StringRef(row.pattern).split(';');
   for (const std::string &mnemonic : expand(pattern))
-    scalar->instructions.push_back(
-        withOperands(mnemonic, operands, scalar->types, scalar->instructions.size()));
+    scalar->instructions.push_back(withOperands(mnemonic, operands, scalar->types, scalar->instructions.size()));
   unsigned inBytes = 0;
   for (size_t i = 1; i < scalar->types.size(); ++i) {
     scalar->offsets.push_back(inBytes);

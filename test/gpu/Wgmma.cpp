@@ -174,12 +174,12 @@ void add(std::vector<Family> &families, Wgmma made) {
   wgmma->inBytes = wgmma->cAt + outBytes;
   Family family;
   static constexpr const char *names[] = {"", " 128B", " 64B", " 32B"};
-  family.name = formatv("wgmma/{0} {1}{2}{3}{4}{5}{6}{7}",
-                        mnemonicOf(form).substr(strlen("wgmma.mma_async.sync.aligned.")),
-                        wgmma->registers ? "RS" : "SS", names[wgmma->swizzle], form.transA ? " transA" : "",
-                        form.transB ? " transB" : "", form.negateA ? " -A" : "", form.negateB ? " -B" : "",
-                        wgmma->accumulate ? "" : " fresh")
-                    .str();
+  family.name =
+      formatv("wgmma/{0} {1}{2}{3}{4}{5}{6}{7}", mnemonicOf(form).substr(strlen("wgmma.mma_async.sync.aligned.")),
+              wgmma->registers ? "RS" : "SS", names[wgmma->swizzle], form.transA ? " transA" : "",
+              form.transB ? " transB" : "", form.negateA ? " -A" : "", form.negateB ? " -B" : "",
+              wgmma->accumulate ? "" : " fresh")
+          .str();
   family.ptx = textOf(*wgmma);
   family.threads = threads;
   family.inBytes = wgmma->inBytes;
@@ -215,12 +215,24 @@ void addLayouts(std::vector<Family> &families, Type d, Type a) {
 } // namespace
 
 void addWgmmaFamilies(std::vector<Family> &families) {
-  constexpr Type f16 = Type::f16, bf16 = Type::bf16, f32 = Type::f32, tf32 = Type::tf32, s32 = Type::s32,
-                 s8 = Type::s8, u8 = Type::u8, e4 = Type::e4m3, e5 = Type::e5m2;
-  const std::array<Type, 3> types[] = {{f32, f16, f16}, {f16, f16, f16}, {f32, bf16, bf16}, {f32, tf32, tf32},
-                                       {f32, e4, e4},   {f32, e4, e5},   {f32, e5, e4},     {f32, e5, e5},
-                                       {f16, e4, e4},   {f16, e4, e5},   {f16, e5, e4},     {f16, e5, e5},
-                                       {s32, s8, s8},   {s32, s8, u8},   {s32, u8, s8},     {s32, u8, u8},
+  constexpr Type f16 = Type::f16, bf16 = Type::bf16, f32 = Type::f32, tf32 = Type::tf32, s32 = Type::s32, s8 = Type::s8,
+                 u8 = Type::u8, e4 = Type::e4m3, e5 = Type::e5m2;
+  const std::array<Type, 3> types[] = {{f32, f16, f16},
+                                       {f16, f16, f16},
+                                       {f32, bf16, bf16},
+                                       {f32, tf32, tf32},
+                                       {f32, e4, e4},
+                                       {f32, e4, e5},
+                                       {f32, e5, e4},
+                                       {f32, e5, e5},
+                                       {f16, e4, e4},
+                                       {f16, e4, e5},
+                                       {f16, e5, e4},
+                                       {f16, e5, e5},
+                                       {s32, s8, s8},
+                                       {s32, s8, u8},
+                                       {s32, u8, s8},
+                                       {s32, u8, u8},
                                        {s32, Type::b1, Type::b1}};
   for (auto [d, a, b] : types)
     for (bool registers : {false, true}) {

@@ -40,7 +40,7 @@ std::string mnemonicOf(const MmaForm &form) {
                    shape);
   if (form.a == Type::f16)
     return formatv("wmma.mma.sync.aligned.{0}.{1}.{2}.{3}", orders, shape, name(form.d), name(form.c));
-  const char *round = form.a != Type::f64                        ? ""
+  const char *round = form.a != Type::f64                   ? ""
                       : form.round == emu::sem::Round::zero ? ".rz"
                       : form.round == emu::sem::Round::down ? ".rm"
                       : form.round == emu::sem::Round::up   ? ".rp"
@@ -137,10 +137,10 @@ void addWmmaFamilies(std::vector<Family> &families) {
   constexpr Type f16 = Type::f16, f32 = Type::f32, s32 = Type::s32;
   const std::array<unsigned, 3> shapes[] = {{16, 16, 16}, {8, 32, 16}, {32, 8, 16}, {16, 16, 8},
                                             {8, 8, 4},    {8, 8, 32},  {8, 8, 128}};
-  const std::array<Type, 3> types[] = {{f16, f32, f32},        {f16, f16, f16},         {f16, f16, f32},
-                                       {f16, f32, f16},        {Type::bf16, f32, f32},  {Type::tf32, f32, f32},
-                                       {Type::s8, s32, s32},   {Type::u8, s32, s32},    {Type::s4, s32, s32},
-                                       {Type::u4, s32, s32},   {Type::b1, s32, s32},    {Type::f64, Type::f64, Type::f64}};
+  const std::array<Type, 3> types[] = {{f16, f32, f32},      {f16, f16, f16},        {f16, f16, f32},
+                                       {f16, f32, f16},      {Type::bf16, f32, f32}, {Type::tf32, f32, f32},
+                                       {Type::s8, s32, s32}, {Type::u8, s32, s32},   {Type::s4, s32, s32},
+                                       {Type::u4, s32, s32}, {Type::b1, s32, s32},   {Type::f64, Type::f64, Type::f64}};
   constexpr emu::sem::Round rounds[] = {emu::sem::Round::nearest, emu::sem::Round::zero, emu::sem::Round::down,
                                         emu::sem::Round::up};
   for (auto [m, n, k] : shapes)
