@@ -18,9 +18,14 @@ SAME_WARP = ("between the barriers around it, each address operand is used by on
 NEVER_WRAPS = "the slot is neither number when it is compared, in any CTA"
 
 
+def rest_of(kernel, index):
+    """The statements behind `index` in its entry."""
+    return kernel.statements[index + 1:kernel.statements.index("}", index)]
+
+
 def nothing_follows(kernel, index):
     """No wait for an mbarrier behind `index`, and no branch back over it."""
-    later = kernel.statements[index + 1:]
+    later = rest_of(kernel, index)
     labels = {s.strip()[:-1] for s in kernel.statements[:index + 1] if s.strip().endswith(":")}
     targets = [m[1] for s in later for m in [re.search(r"bra\s+(\w+);", s)] if m]
     return not any("try_wait" in s for s in later) and not any(target in labels for target in targets)
@@ -34,7 +39,7 @@ def last_release(kernel, index):
 
 def dead_behind(kernel, index, register):
     """`register` is not looked at behind the statements that set it there."""
-    later = [s for s in kernel.statements[index + 1:] if not re.match(rf"\s*@%wraps\w*\s+mov\.u32\s+{register}, 0;", s)]
+    later = [s for s in rest_of(kernel, index) if not re.match(rf"\s*@%wraps\w*\s+mov\.u32\s+{register}, 0;", s)]
     return nothing_follows(kernel, index) and not any(re.search(rf"{register}\b", s) for s in later)
 
 
@@ -301,7 +306,7 @@ def elected_barrier(kernel):
 
 def last_barrier(kernel, index):
     """Nothing that touches memory stands behind it."""
-    rest = [s.strip() for s in kernel.statements[index + 1:]]
+    rest = [s.strip() for s in rest_of(kernel, index)]
     quiet = re.compile(r"(//.*|barrier\.cluster\.wait.*|ret;|\}|)$")
     return Proof(NO_SUCCESSOR) if all(quiet.match(s) for s in rest) else None
 

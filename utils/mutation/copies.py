@@ -1,7 +1,7 @@
 """Operators on copies and memory: M1 to M3, M29, M30, M35, M36, M40 to M43, M52, M53, M55 to M60."""
 import re
 
-from mutation.barriers import same_warp
+from mutation.barriers import rest_of, same_warp
 from mutation.kernel import Proof, bump, differing, dropping, guard_of, never, operator, replacing, trapping
 
 ALWAYS_IN = "every thread that comes here passes the guard, in every CTA: the problem has no edge at this place"
@@ -11,6 +11,8 @@ ALWAYS_WHOLE = "the number of source bytes is the full one in every thread: the 
 
 BEFORE_EXIT = ("only exit follows: a thread may exit when its bulk stores have read their sources (BG-4), and nobody in the "
                "kernel reads what they write")
+NO_STORES = ("the wait is for nothing: no thread has committed more groups of bulk stores than it leaves, so that the buffer "
+             "behind it is used for the first time, in every CTA")
 COVERED = ("every copy issued so far is in a group that the wait before has covered; the groups behind it are empty, in every "
            "thread")
 
@@ -87,14 +89,27 @@ def load_early(kernel):
 dropping("M40", "drop cp.async.bulk.commit_group", r"cp\.async\.bulk\.commit")
 
 
+def waits_for_nothing(kernel, index, wait):
+    """Traps at `index` when the thread has committed more groups of bulk stores than `wait` leaves."""
+    keep = re.search(r"(\d+);", kernel.statements[wait])[1]
+    out = []
+    for s in trapping(kernel, index, [f"setp.gt.u32 %mut_p, %mut_a, {keep};"], "%mut_p", ["    mov.u32 %mut_a, 0;"]):
+        out.append(s)
+        if "cp.async.bulk.commit_group" in s:
+            guard = guard_of(s)
+            out.append(f"    {'@' + guard + ' ' if guard else ''}add.u32 %mut_a, %mut_a, 1;")
+    return Proof(NO_STORES, out)
+
+
 @operator("M41", "wait_group.read dropped, or by a lane that stored nothing")
 def bulk_wait(kernel):
     for i in kernel.find(r"cp\.async\.bulk\.wait_group\.read"):
-        yield kernel.statements[i].strip(), kernel.edit(i)
+        proof = waits_for_nothing(kernel, i, i)
+        yield kernel.statements[i].strip(), kernel.edit(i), proof
         yield "by lane 5 alone", kernel.edit(
             i, "    .reg .b32 %mut_l;", "    .reg .pred %mut_e;", "    mov.u32 %mut_l, %tid.x;",
             "    and.b32 %mut_l, %mut_l, 31;", "    setp.eq.u32 %mut_e, %mut_l, 5;",
-            f"    @%mut_e {kernel.statements[i].strip()}")
+            f"    @%mut_e {kernel.statements[i].strip()}"), proof
 
 
 @operator("M42", ".read where a full wait stands")
@@ -102,7 +117,7 @@ def read_only(kernel):
     """Only who reads the destination needs the full wait; a thread may exit when its sources are read (BG-4)."""
     quiet = re.compile(r"(//.*|barrier\.cluster\..*|\w+:|ret;|\}|)$")
     for i in kernel.find(r"cp\.async\.bulk\.wait_group\s"):
-        last = all(quiet.match(s.strip()) for s in kernel.statements[i + 1:])
+        last = all(quiet.match(s.strip()) for s in rest_of(kernel, i))
         yield kernel.statements[i].strip(), kernel.edit(i, re.sub(
             r"wait_group\s+", "wait_group.read ", kernel.statements[i])), Proof(BEFORE_EXIT) if last else None
 
@@ -115,22 +130,22 @@ dropping("M35", "drop cp.async.commit_group", r"^cp\.async\.commit")
 
 
 def covered(kernel, index):
-    """Traps when a copy was issued in one of the groups that the wait before, in the text, has left open."""
-    waits = [i for i in kernel.find(r"^cp\.async\.wait_group") if i < index]
-    if not waits or kernel.find(r"^cp\.async\.commit", waits[-1])[:1] and kernel.find(
-            r"^cp\.async\.commit", waits[-1])[0] < index:
-        return None
-    left = int(re.search(r"(\d+);", kernel.statements[waits[-1]])[1])
-    lines = [f"add.u32 %mut_a, %mut_a, {left};", "setp.gt.u32 %mut_p, %mut_a, %mut_b;", f"sub.u32 %mut_a, %mut_a, {left};"]
-    made = trapping(kernel, index, lines, "%mut_p", ["    mov.u32 %mut_a, 0;", "    mov.u32 %mut_b, 0;"])
+    """Traps when a copy was issued in one of the groups that the waits so far have left open."""
+    made = trapping(kernel, index, ["setp.gt.s32 %mut_p, %mut_a, %mut_c;"], "%mut_p",
+                    [f"    mov.u32 %mut_{name}, 0;" for name in "abc"])
     out = []
-    for s in made:  # a: number of the last group with a copy, from 1; b: groups committed
+    for s in made:  # a: number of the last group with a copy, from 1; b: groups committed; c: groups waited for
         out.append(s)
-        if re.match(r"\s*(@\S+\s+)?cp\.async\.c[ag]\.", s):
-            guard = guard_of(s)
-            out.append(f"    {'@' + guard + ' ' if guard else ''}add.u32 %mut_a, %mut_b, 1;")
+        guard = guard_of(s)
+        prefix = f"    @{guard} " if guard else "    "
+        if s == "{":
+            out.append("    .reg .b32 %mut_c;")
+        elif re.match(r"\s*(@\S+\s+)?cp\.async\.c[ag]\.", s):
+            out.append(prefix + "add.u32 %mut_a, %mut_b, 1;")
         elif "cp.async.commit_group" in s:
-            out.append("    add.u32 %mut_b, %mut_b, 1;")
+            out.append(prefix + "add.u32 %mut_b, %mut_b, 1;")
+        elif wait := re.match(r"\s*cp\.async\.wait_group\s+(\d+);", s):
+            out.append(f"    sub.s32 %mut_c, %mut_b, {wait[1]};")
     return Proof(COVERED, out)
 
 
@@ -163,8 +178,11 @@ def store_barrier(kernel):
     for i in kernel.find(r"^bar\.(warp\.)?sync", products[0] if products else -1):
         after = kernel.find(r"^(@\S+ )?(st\.shared|stmatrix|wmma\.store\S*\.shared|ld\.shared|ldmatrix|wmma\.load)", i)
         if after and re.search(r"st\.shared|stmatrix|wmma\.store", kernel.statements[after[0]]):
-            yield kernel.statements[i].strip(), kernel.edit(i), (
-                same_warp(kernel, i) if re.match(r"\s*bar\.sync", kernel.statements[i]) else None)
+            if re.match(r"\s*bar\.sync", kernel.statements[i]):
+                proof = same_warp(kernel, i)
+            else:
+                proof = waits_for_nothing(kernel, i, i - 1) if "bulk.wait_group" in kernel.statements[i - 1] else None
+            yield kernel.statements[i].strip(), kernel.edit(i), proof
 
 
 @operator("M55", "guard of the edge dropped")

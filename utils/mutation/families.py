@@ -63,15 +63,15 @@ epilogue: {store: direct}
 tile: {block: [128, 40, 64], warp: [64, 40, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 split: {mode: split_k, slices: 2}
-"""),
-    "stream_k": wgmma((200, 72, 264), "f16/row f16/col", """d: {type: f16}
+""", 3),
+    "stream_k": wgmma((200, 112, 264), "f16/row f16/col", """d: {type: f16}
 tile: {block: [128, 40, 64], warp: [64, 40, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 raster: {persistent: on}
 split: {mode: stream_k}
 """, 3),
-    "single_role": wgmma((136, 152, 680), TN, """d: {type: bf16}
-tile: {block: [128, 136, 64]}
+    "single_role": wgmma((136, 40, 456), TN, """d: {type: bf16}
+tile: {block: [128, 40, 64]}
 pipeline: {stages: 3, schedule: pipelined}
 """),
     "swizzle_64b": wgmma((72, 120, 232), NN, """d: {type: f16}
