@@ -34,9 +34,9 @@ static uint64_t indexOf(const Cluster &cluster) {
 }
 
 Check::Check(Cluster &cluster)
-    : cluster(cluster), index(indexOf(cluster)), granule(granuleBits(cluster.program)), numWarps(cluster.ctas.size() * cluster.warpsPerCta), numComponents(5 * numWarps),
-      warps(numWarps), ctas(cluster.ctas.size()), globals(granule),
-      wgmmaRegisters(cluster.program) {
+    : cluster(cluster), index(indexOf(cluster)), granule(granuleBits(cluster.program)),
+      numWarps(cluster.ctas.size() * cluster.warpsPerCta), numComponents(5 * numWarps), warps(numWarps),
+      ctas(cluster.ctas.size()), globals(granule), wgmmaRegisters(cluster.program) {
   for (auto &cta : cluster.ctas) {
     of(*cta).shadow = std::make_unique<ShadowRange>(cta->shared.size(), granule);
     for (SharedClocks &named : of(*cta).named)

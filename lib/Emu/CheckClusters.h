@@ -1,5 +1,6 @@
 /// What the clusters of a launch hand to each other through global memory (split-K, stream-K): a release and an acquire
-/// of an address, both with a scope that includes other clusters, and nothing else, order plain accesses of two clusters.
+/// of an address, both with a scope that includes other clusters, and nothing else, order plain accesses of two
+/// clusters.
 #pragma once
 #include "Shadow.h"
 #include <mutex>

@@ -69,7 +69,7 @@ tile: {block: [128, 40, 64], warp: [64, 40, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 raster: {persistent: on}
 split: {mode: stream_k}
-""", 3),
+""", 4),
     "single_role": wgmma((136, 40, 456), TN, """d: {type: bf16}
 tile: {block: [128, 40, 64]}
 pipeline: {stages: 3, schedule: pipelined}
