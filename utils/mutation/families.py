@@ -59,6 +59,12 @@ tile: {block: [64, 64, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 epilogue: {store: direct}
 """),
+    "a_in_registers": wgmma((136, 72, 264), "f16/row f16/col", """d: {type: f16}
+accumulator: f32
+tile: {block: [128, 40, 64], warp: [64, 40, 64]}
+fragments: {a: ldmatrix}
+pipeline: {stages: 3, schedule: cooperative}
+"""),
     "split_k": wgmma((136, 72, 520), "f16/row f16/col", """d: {type: f16}
 tile: {block: [128, 40, 64], warp: [64, 40, 64]}
 pipeline: {stages: 2, schedule: cooperative}
@@ -70,8 +76,8 @@ pipeline: {stages: 2, schedule: cooperative}
 raster: {persistent: on}
 split: {mode: stream_k}
 """, 4),
-    "single_role": wgmma((136, 40, 456), TN, """d: {type: bf16}
-tile: {block: [128, 40, 64]}
+    "single_role": wgmma((136, 72, 456), TN, """d: {type: f32}
+tile: {block: [128, 72, 64]}
 pipeline: {stages: 3, schedule: pipelined}
 """),
     "swizzle_64b": wgmma((72, 120, 232), NN, """d: {type: f16}
