@@ -148,7 +148,7 @@ done:
   EXPECT_EQ(got[3], 5u);
 }
 
-TEST(EmuControl, MemberMaskWithoutTheLane) { EXPECT_EQ(finding("vote.sync.ballot.b32 %r, 1, 0xfe;").code, "NB-9"); }
+TEST(EmuControl, MemberMaskWithoutTheLane) { EXPECT_EQ(finding("vote.sync.ballot.b32 %r, 1, 0xfe;").code, "WS-1"); }
 
 TEST(EmuControl, AlignedInADivergentWarp) {
   EXPECT_EQ(finding("setp.lt.u32 %p, %t, 16;\n@%p bar.sync 0;").code, "NB-2");
