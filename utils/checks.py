@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -245,24 +246,24 @@ def sanitizer_options():
 
 
 def unit_tests(stage, build_folder):
-    """ctest runs a binary per room; GoogleTest's JSON reports give the single tests."""
+    """ctest runs a binary per room; GoogleTest's XML reports give the single tests (its JSON lacks the
+    reason of a skip before 1.13)."""
     need(build_folder)
     reports = REPORTS / f"{stage.name}-reports"
     shutil.rmtree(reports, ignore_errors=True)
     good = stage.run("ctest", "--test-dir", build_folder, "-j", JOBS, "--output-on-failure", "--no-tests=error",
-                     "--timeout", 600, GTEST_OUTPUT=f"json:{reports}/", **sanitizer_options())
+                     "--timeout", 600, GTEST_OUTPUT=f"xml:{reports}/", **sanitizer_options())
     before = len(stage.tally.failed)
-    for report in sorted(reports.glob("*.json")):
-        for suite in json.loads(report.read_text())["testsuites"]:
-            for test in suite["testsuite"]:
-                name = f"{suite['name']}.{test['name']}"
-                if test["result"] == "SKIPPED":
-                    message = (test.get("skipped") or [{}])[0].get("message", "")
-                    stage.skip((message.strip().splitlines() or ["no reason given"])[-1])
-                elif test.get("failures"):
-                    stage.fail(name)
-                elif test["result"] == "COMPLETED":
-                    stage.tally.passed += 1
+    for report in sorted(reports.glob("*.xml")):
+        for test in xml.etree.ElementTree.parse(report).iter("testcase"):
+            skipped = test.find("skipped")
+            if test.get("result") == "skipped":
+                message = "" if skipped is None else skipped.get("message", "")
+                stage.skip((message.strip().splitlines() or ["no reason given"])[-1])
+            elif test.find("failure") is not None:
+                stage.fail(f"{test.get('classname')}.{test.get('name')}")
+            elif test.get("result") == "completed":
+                stage.tally.passed += 1
     if not good and len(stage.tally.failed) == before:
         stage.fail("a test binary ended without a report (see the log)")
 
@@ -289,9 +290,9 @@ def lit_tests(stage, build_folder, *options):
 
 
 def lit_reason(output):
-    if missing := re.search(r"unavailable features: (.*)", output):
+    if missing := re.search(r"(?:unavailable features|requires the following unavailable features): (.*)", output):
         return {"ptxas": "no ptxas on PATH", "gpu": "no GPU"}.get(missing[1].strip(), f"needs {missing[1].strip()}")
-    if present := re.search(r"unsupported features: (.*)", output):
+    if present := re.search(r"does not support the following features and/or targets: (.*)", output):
         return f"not for this build: {present[1].strip()}"
     return "unsupported"
 

@@ -17,11 +17,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "examples" / "ladder"
 PAGE, FIGURES = ROOT / "docs" / "ladder.md", ROOT / "docs" / "ladder.json"
 BEGIN, END = "<!-- table: utils/gpu-check ladder -->", "<!-- end of table -->"
-LARGE = 2048  # problems of at least this size are timed
+LARGE = 2048**3  # problems of at least so many products are timed
 # ncu counts these for each SASS instruction by patching it, so they are exact; the hardware's own counters
 # (l1tex__data_bank_conflicts_*) also count arbitration and differ from run to run.
 WAVEFRONTS, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 KINDS = {"LDS": "loads", "LDSM": "loads", "STS": "stores", "STSM": "stores"}
+# Why a rung is as fast as it is: what is busy, and what a warp waits for between two instructions.
+PROFILE = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": "tensor_pipe",
+           "l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed": "shared_pipe",
+           "smsp__inst_executed.sum": "warp_instructions",
+           "sm__warps_active.avg.per_cycle_active": "warps"}
+STALL, PER_ISSUE = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
+STALLS = ("long_scoreboard", "short_scoreboard", "mio_throttle", "barrier", "math_pipe_throttle", "wait", "lg_throttle")
+PROFILED = range(1, 15)  # the rungs whose text explains itself by these counters
 TELLING = re.compile(r"^(wgmma\.mma|mma\.|wmma\.|ldmatrix|stmatrix|cp\.async|ld\.shared|st\.shared|setmaxnreg|mbarrier\.try)")
 
 
@@ -71,36 +79,47 @@ def compiled(path, gemmc, folder):
     return result
 
 
-def counted(rows):
-    """Wavefronts beyond the ideal of the launch, by kind, from ncu's source page; None where it shows no such page."""
+def predicted(path, gemmc, arguments):
+    """Bank conflicts of loads and stores in one small launch, as the emulator counts them; None when it fails."""
+    run = subprocess.run([gemmc, "run", path, "--input", "integer", *arguments, "--device", "emulator", "--json"],
+                         capture_output=True, text=True, timeout=300)
+    found = json.loads(run.stdout) if run.returncode == 0 else None
+    return found and {kind: found[kind]["bank_conflicts"] for kind in KINDS.values()}
+
+
+def counted(path, gemmc, arguments, ncu):
+    """The same from ncu's source page: wavefronts beyond the ideal, summed over the SASS instructions of each kind."""
+    run = subprocess.run([ncu, "--clock-control", "none", "--csv", "--page", "source", "--metrics", f"{WAVEFRONTS},{IDEAL}",
+                          "--kernel-name", "regex:^(?!.*_clear$)", "--launch-count", "1", gemmc, "run", path, "--input",
+                          "integer", *arguments, "--device", "gpu"],
+                         capture_output=True, text=True, errors="replace", timeout=300)
+    rows = [row for row in csv.reader(run.stdout.splitlines()) if row]
     header = next((row for row in rows if "Source" in row), None)
-    if header is None:
+    if run.returncode or header is None:
         return None
-    source, found, ideal = (header.index(name) for name in ("Source", "L1 Wavefronts Shared", "L1 Wavefronts Shared Ideal"))
     totals = dict.fromkeys(KINDS.values(), 0)
+    if WAVEFRONTS not in header:
+        return totals  # the kernel does not touch shared memory
+    source, found, ideal = (header.index(name) for name in ("Source", WAVEFRONTS, IDEAL))
     for row in rows[rows.index(header) + 1:]:
-        if "Source" in row:
-            break  # the next launch
         words = [word for word in (row[source] if len(row) == len(header) else "").split() if not word.startswith("@")]
         if words and (kind := KINDS.get(words[0].split(".")[0])):
             totals[kind] += int(row[found] or 0) - int(row[ideal] or 0)
     return totals
 
 
-def conflicts(path, gemmc, ncu, arguments):
-    """Bank conflicts of loads and stores (counted by ncu, predicted by the emulator) of one small launch; None where ncu
-    counts nothing."""
-    small = [gemmc, "run", path, "--input", "integer", *arguments]
-    predicted = subprocess.run([*small, "--device", "emulator", "--json"], capture_output=True, text=True, timeout=300)
-    measured = subprocess.run([ncu, "--clock-control", "none", "--csv", "--page", "source", "--metrics",
-                               f"{WAVEFRONTS},{IDEAL}", "--launch-count", "1", *small, "--device", "gpu"],
-                              capture_output=True, text=True, errors="replace", timeout=300)
-    totals = counted([row for row in csv.reader(measured.stdout.splitlines()) if row])
-    if totals is None or predicted.returncode:
+def profiled(path, gemmc, ncu):
+    """What ncu counts in one launch of the spec's own problem; None where it counts nothing."""
+    metrics = [*PROFILE, *(STALL + name + PER_ISSUE for name in STALLS)]
+    run = subprocess.run([ncu, "--clock-control", "none", "--csv", "--metrics", ",".join(metrics), "--launch-count", "1",
+                          gemmc, "run", path, "--device", "gpu"], capture_output=True, text=True, errors="replace",
+                         timeout=300)
+    values = {row[-3]: float(row[-1].replace(",", "")) for row in csv.reader(run.stdout.splitlines())
+              if len(row) > 3 and row[-3] in metrics}
+    if len(values) < len(metrics):
         return None
-    emulator = json.loads(predicted.stdout)
-    return {"ncu": totals, "emulator": {kind: emulator[kind]["bank_conflicts"] for kind in totals},
-            "arguments": " ".join(arguments)}
+    waits = {name: values[STALL + name + PER_ISSUE] for name in STALLS}
+    return {**{name: values[metric] for metric, name in PROFILE.items()}, "stalls": waits}
 
 
 def timed(path, gemmc):
@@ -116,19 +135,23 @@ def timed(path, gemmc):
 def row(path, figures):
     rung, adds, claim = words(path)
     found = figures.get(path.stem, {})
-    banks = found.get("conflicts")
+    banks, profile = found.get("conflicts"), found.get("ncu")
+    if profile:
+        longest = max(profile["stalls"], key=profile["stalls"].get)
+        busy = f"{profile['tensor_pipe']:.0f}% / {profile['shared_pipe']:.0f}%"
+        waits = f"{longest} {profile['stalls'][longest]:.1f}"
     number = lambda value, form: form.format(value) if value is not None else "-"
     cells = [str(rung), f"[{path.stem}](../examples/ladder/{path.name})", adds,
              "<br>".join(f"`{name}`" for name in found.get("instructions", [])), number(found.get("shared"), "{:,}"),
              number(found.get("registers"), "{}"),
-             "-" if not banks else " / ".join(f"{sum(banks[side].values()):,}" for side in ("ncu", "emulator")),
-             number(found.get("tflops"), "{:.0f}"), number(found.get("ratio"), "{:.3f}"), claim or "-"]
+             " / ".join(f"{sum(banks[side].values()):,}" if banks and banks[side] else "-" for side in ("ncu", "emulator")),
+             busy if profile else "-", waits if profile else "-", number(found.get("tflops"), "{:.0f}"), number(found.get("ratio"), "{:.3f}"), claim or "-"]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def table(figures):
     head = ("rung", "spec", "what it is", "instructions", "shared bytes", "registers",
-            "bank conflicts, ncu / emulator", "TFLOP/s", "of cuBLASLt's best", "the seed's figure")
+            "bank conflicts, ncu / emulator", "busy: tensor pipe / shared memory", "longest wait (cycles an instruction)", "TFLOP/s", "of cuBLASLt's best", "the seed's figure")
     order = sorted(specs(), key=lambda path: (words(path)[0], path.stem))
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(row(path, figures) for path in order)])
 

@@ -110,7 +110,8 @@ class Draw:
             k = depth * self.pick(1, 1, 2) if depth < 64 else self.pick(64, 64, 64, 128)
             # Sums of a warpgroup: what the schedule leaves registers for.
             groups = {"cooperative": {256: 2}.get(m, m // 64), "pingpong": 1, "pipelined": m // 64}[self.family]
-            limit = {"cooperative": 128 * 128, "pingpong": 128 * 192, "pipelined": 64 * 256}[self.family]
+            limit = {"cooperative": 128 * 128, "pingpong": 128 * (184 if self.staged else 192),
+                     "pipelined": 64 * 256}[self.family]
             if self.family == "cooperative" and m == 192:
                 limit = 64 * 192  # three consumers start with 128 registers a thread
             stage = 2 * k * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))

@@ -36,3 +36,16 @@ def find_gpu():
         return False
     count = ctypes.c_int(0)
     return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+def gpu_facts():
+    """(multiprocessors, `sm_90`) of the first GPU; there must be one."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    device, values = ctypes.c_int(0), []
+    driver.cuInit(0)
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    for attribute in (16, 75, 76):  # count, compute capability
+        value = ctypes.c_int(0)
+        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+        values.append(value.value)
+    return values[0], f"sm_{values[1]}{values[2]}"

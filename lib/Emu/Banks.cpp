@@ -1,5 +1,6 @@
 #include "Banks.h"
 #include "Lanes.h"
+#include "MmaParts.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <bit>
@@ -60,6 +61,44 @@ void countTraffic(Traffic &traffic, Where where, const std::array<uint64_t, numL
     traffic.bankConflicts += conflicts(addresses, bytes, mask);
   else if (where == Where::Global)
     traffic.sectors += sectors(addresses, bytes, mask);
+}
+
+namespace {
+/// One access of a warp, or a phase of it: `bytes` of each of `lines` lines, `step` lines apart.
+struct WmmaAccess {
+  unsigned lines, step, bytes;
+};
+
+/// Lane l holds what mma.sync gives it: of a factor row (column) l / 4 and the l % 4th part of a step's k, of the sums
+/// row l / 4 and columns 2 (l % 4) and the next. m8n32 is computed as the transpose of m32n8.
+WmmaAccess accessOf(const sem::MmaForm &form, sem::Role role, Order order) {
+  unsigned bits = ptx::bitsOf(sem::typeOf(form, role));
+  bool isFactor = role == sem::Role::a || role == sem::Role::b;
+  if (bits == 16)
+    return {8, 1, 16}; // ldmatrix, stmatrix
+  if (!isFactor) {
+    bool pairsInLine = (order == Order::row) != (form.m == 8 && form.n == 32);
+    return !pairsInLine ? WmmaAccess{4, 2, 32} : bits == 64 ? WmmaAccess{2, 1, 64} : WmmaAccess{4, 1, 32};
+  }
+  bool alongK = (role == sem::Role::a) == (order == Order::row);
+  if (bits == 64 || (bits == 32 && !alongK))
+    return {4, 1, 32};
+  return alongK ? WmmaAccess{8, 1, 16} : WmmaAccess{4, 4, 8}; // bytes across k come one by one
+}
+} // namespace
+
+unsigned wmmaConflicts(const sem::MmaForm &form, sem::Role role, Order order, llvm::ArrayRef<uint64_t> lines) {
+  auto [count, step, bytes] = accessOf(form, role, order);
+  unsigned extra = 0, lineBytes = sem::wmmaLines(form, role, order).bytes;
+  for (unsigned first = 0; first < lines.size(); first += count * step)
+    for (unsigned offset = 0; offset < step; ++offset)
+      for (unsigned at = 0; at < lineBytes; at += bytes) {
+        uint32_t starts[8];
+        for (unsigned i = 0; i < count; ++i)
+          starts[i] = static_cast<uint32_t>(lines[first + offset + i * step]) + at;
+        extra += extraWavefronts(starts, count, bytes);
+      }
+  return extra;
 }
 
 } // namespace gemmc::emu

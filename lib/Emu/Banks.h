@@ -4,6 +4,7 @@
 /// stmatrix one 8x8 matrix.
 #pragma once
 #include "Machine.h"
+#include "gemmc/Emu/Mma.h"
 
 namespace gemmc::emu {
 
@@ -13,6 +14,10 @@ unsigned extraWavefronts(const uint32_t *addresses, unsigned count, unsigned byt
 /// Adds what a warp's access costs: conflicts in shared memory, sectors of global memory.
 void countTraffic(Traffic &traffic, Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes,
                   Mask mask);
+
+/// Conflicts of a wmma matrix with these lines in shared memory. The manual leaves the order of its accesses open; these
+/// are the instructions that ptxas 13 makes for sm_80 and up, and ncu counts the same (examples/ladder).
+unsigned wmmaConflicts(const sem::MmaForm &form, sem::Role role, Order order, llvm::ArrayRef<uint64_t> lines);
 
 /// The new value of an atomic operation (`atomicOpOf` numbers them); nullopt when it is not modelled for `type`.
 std::optional<uint64_t> atomicResult(ptx::Type type, unsigned op, uint64_t old, uint64_t operand);

@@ -159,26 +159,13 @@ Exec wmmaExec(Decoder &d, bool shortForm = false) {
   return multiply<sem::wmma>;
 }
 
-/// Conflicts of a matrix whose lines are in shared memory. The manual leaves the order of the accesses open; this is
-/// what ptxas makes of them for sm_80 and up: ldmatrix for 16-bit elements, 8x8 blocks lane by lane for sums of 32
-/// bits.
-unsigned wmmaConflicts(llvm::ArrayRef<uint64_t> lines, unsigned lineBytes, unsigned elementBytes) {
-  unsigned block = 8 * elementBytes, perPhase = elementBytes == 2 ? 8 : 4, extra = 0;
-  for (size_t first = 0; first < lines.size(); first += perPhase)
-    for (unsigned at = 0; at < lineBytes; at += block) {
-      uint32_t rows[8];
-      for (unsigned i = 0; i < perPhase; ++i)
-        rows[i] = static_cast<uint32_t>(lines[first + i]) + at;
-      extra += extraWavefronts(rows, perPhase, block);
-    }
-  return extra;
-}
-
 /// The lines of the matrix in memory: address, then every `stride` elements. False after a finding.
-bool matrixLines(Warp &warp, const Code &code, const Arg &address, const Arg &stride, sem::WmmaLines lines,
-                 unsigned defaultStride, bool isLoad, llvm::SmallVectorImpl<std::byte *> &to) {
+bool matrixLines(Warp &warp, const Code &code, const sem::MmaForm &form, sem::Role role, Order order, bool isLoad,
+                 llvm::SmallVectorImpl<std::byte *> &to) {
+  sem::WmmaLines lines = sem::wmmaLines(form, role, order);
+  const Arg &address = code.args[isLoad ? 1 : 0], &stride = code.args[2];
   uint64_t start = warp.address(address, 0);
-  uint64_t step = stride.kind == Arg::None ? defaultStride : warp.value(stride, 0) & 0xffffffff;
+  uint64_t step = stride.kind == Arg::None ? sem::wmmaDefaultStride(form, role, order) : warp.value(stride, 0) & 0xffffffff;
   uint64_t pitch = step * ptx::bitsOf(code.type) / 8;
   for (unsigned l = 1; l < numLanes; ++l)
     if (warp.address(address, l) != start) {
@@ -201,10 +188,11 @@ bool matrixLines(Warp &warp, const Code &code, const Arg &address, const Arg &st
     to.push_back(line);
     addresses[i] = start + i * pitch;
   }
-  unsigned element = ptx::bitsOf(code.type) / 8;
-  if (code.where == Where::Shared && (element == 2 || element == 4))
-    (isLoad ? warp.cluster.stats.loads : warp.cluster.stats.stores).bankConflicts +=
-        wmmaConflicts(llvm::ArrayRef(addresses).take_front(lines.count), lines.bytes, element);
+  if (code.where == Where::Shared) {
+    Stats &stats = warp.cluster.stats;
+    (isLoad ? stats.loads : stats.stores).bankConflicts +=
+        wmmaConflicts(form, role, order, llvm::ArrayRef(addresses).take_front(lines.count));
+  }
   if (warp.cluster.check)
     warp.cluster.check->generic(warp, code, lines.count == numLanes ? allLanes : (Mask(1) << lines.count) - 1,
                                 addresses.data(), code.where, lines.bytes,
@@ -219,8 +207,7 @@ template <bool isLoad> Step wmmaMemory(Warp &warp, const Code &code, Mask mask) 
   auto role = static_cast<sem::Role>(code.imm[1]);
   auto order = static_cast<Order>(code.imm[2]);
   llvm::SmallVector<std::byte *, 32> lines;
-  if (!matrixLines(warp, code, code.args[isLoad ? 1 : 0], code.args[2], sem::wmmaLines(form, role, order),
-                   sem::wmmaDefaultStride(form, role, order), isLoad, lines))
+  if (!matrixLines(warp, code, form, role, order, isLoad, lines))
     return Step::Stop;
   if constexpr (isLoad)
     sem::wmmaLoad(form, role, order, lines.data(), destinations(warp, code.args[0]).data());

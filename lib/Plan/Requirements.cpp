@@ -24,11 +24,21 @@ void requirePacking(Plan &plan) {
     if (!size.isConst())
       plan.requirements.push_back(equal(size % Expr(each), 0));
 }
+/// stream-k numbers the k steps of all tiles, and up to one CTA's more, in 32 bits.
+void requireCountableSteps(Plan &plan) {
+  if (*plan.spec.split != SplitMode::stream_k)
+    return;
+  constexpr int64_t most = 2147483647;
+  Expr steps = ceilDiv(plan.m, plan.blockM) * ceilDiv(plan.n, plan.blockN) * ceilDiv(plan.k, plan.blockK);
+  if (!steps.isConst() || steps.constant() > most)
+    plan.requirements.push_back(lessEqual(steps, most));
+}
 } // namespace
 
 void addRequirements(Draft &draft) {
   Plan &plan = draft.plan;
   requirePacking(plan);
+  requireCountableSteps(plan);
   requireAlignment(plan, plan.a, std::min(plan.a.align, plan.copyBytesA));
   requireAlignment(plan, plan.b, std::min(plan.b.align, plan.copyBytesB));
   if (plan.spec.beta.value != Scale{0.0})

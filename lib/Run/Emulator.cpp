@@ -30,8 +30,9 @@ constexpr int64_t manySms = int64_t(1) << 30;
 
 class Emulator final : public Executor {
 public:
-  Emulator(unsigned threads, const emu::CheckOptions &check, int64_t numSms)
-      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())), check(check), numSms(numSms) {}
+  Emulator(unsigned threads, const emu::CheckOptions &check, int64_t numSms, llvm::StringRef chip)
+      : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())), check(check), numSms(numSms),
+        chip(chip) {}
 
   std::string where() const override {
     return llvm::formatv("emulator ({0} {1})", threads, threads == 1 ? "thread" : "threads").str();
@@ -73,6 +74,7 @@ private:
   unsigned threads;
   emu::CheckOptions check;
   int64_t numSms;
+  std::string chip; ///< Empty: the target's.
   emu::Memory memory;
   llvm::StringMap<Buffer> buffers;
 };
@@ -152,6 +154,8 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
     diags.print(os);
     return Failure::make(Diag::run_ptx, text);
   }
+  if (!chip.empty())
+    module->target = chip;
   LaunchOutcome outcome;
   bool maySample = code.info.kernels.size() == 1; // later kernels read what all CTAs of earlier ones wrote
   for (const ptx::KernelInfo &kernel : code.info.kernels) {
@@ -164,8 +168,9 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
 }
 } // namespace
 
-std::unique_ptr<Executor> makeEmulator(unsigned threads, const emu::CheckOptions &check, int64_t sms) {
-  return std::make_unique<Emulator>(threads, check, sms);
+std::unique_ptr<Executor> makeEmulator(unsigned threads, const emu::CheckOptions &check, int64_t sms,
+                                       llvm::StringRef chip) {
+  return std::make_unique<Emulator>(threads, check, sms, chip);
 }
 
 } // namespace gemmc::run

@@ -1,5 +1,6 @@
 #include "gemmc/Run/Harness.h"
 #include "gemmc/Runtime/GpuModule.h"
+#include "llvm/Support/xxhash.h"
 #include <algorithm>
 
 namespace gemmc::run {
@@ -160,6 +161,7 @@ MaybeFailure Run::check() {
   HostMatrix d = problem.d;
   if (auto failed = download(d, violation))
     return failed;
+  report.dHash = llvm::xxh3_64bits(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(d.data.data()), d.data.size()));
   if (!violation)
     violation = checkPadding(problem.d, d);
   const HostMatrix *inputs[] = {problem.readsInputs() ? &problem.a : nullptr,

@@ -1,5 +1,6 @@
 #include "gemmc/Run/Bench.h"
 #include "gemmc/Run/Harness.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -95,6 +96,8 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
       write(json, "stores", launch.stats.stores);
       write(json, "copies", launch.stats.copies);
     }
+    if (!launch.sampled) // of a whole D: bits to compare with another device's
+      json.attribute("d_hash", llvm::utohexstr(dHash, true));
     json.attribute("verified", ok());
     json.attribute("verification", verification.str());
     json.attributeArray("notes", [&] {

@@ -23,6 +23,12 @@ cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)
 cl::opt<bool> check("check",
                     cl::desc("Emulator: search for races and misuse, too (`gemmc check` tries more schedules)"),
                     cl::sub(runCommand));
+cl::opt<int64_t> sms("sms", cl::desc("Emulator: multiprocessors that it claims to have"), cl::init(16),
+                     cl::sub(runCommand));
+cl::opt<std::string> chip("chip",
+                          cl::desc("Emulator: the chip whose arithmetic it uses (sm_90: PTX for sm_80 on an H200; "
+                                   "default: the target)"),
+                          cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 /// The executor of choice; a remark when `auto` had to take the emulator.
@@ -30,7 +36,7 @@ Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::strin
   emu::CheckOptions options;
   options.enabled = check;
   if (where == Where::emulator || check)
-    return run::makeEmulator(threads, options);
+    return run::makeEmulator(threads, options, sms, chip);
   auto device = openDevice();
   MaybeFailure why = device ? (*device)->supports(targetOf(code.ptx)) : MaybeFailure(device.failure());
   if (!why)
@@ -38,7 +44,7 @@ Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::strin
   if (where == Where::gpu)
     return *why;
   remark = why->str();
-  return run::makeEmulator(threads);
+  return run::makeEmulator(threads, {}, sms, chip);
 }
 
 int runIt() {

@@ -25,6 +25,7 @@ struct RunReport {
   bool launched = false;            ///< False for an empty D.
   LaunchOutcome launch;
   Verification verification;
+  uint64_t dHash = 0; ///< Of D's bytes, padding too: equal on two devices = D is equal bit for bit.
   bool ok() const { return verification.ok && launch.findings.empty(); }
 
   void printTable(llvm::raw_ostream &os) const;

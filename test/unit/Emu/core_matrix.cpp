@@ -111,6 +111,32 @@ TEST(EmuMatrix, LdmatrixAndStmatrix) {
   EXPECT_EQ(got[4 * 5 + 3], (64 + 8 * 2 + 1) | (64 + 8 * 3 + 1) << 16);
 }
 
+TEST(EmuMatrix, WmmaConflicts) {
+  // Extra wavefronts of one access at a pitch. ncu counts the same for these shapes (docs/ladder.md, rungs 10 and 13).
+  auto conflicts = [](const std::string &access) {
+    MatrixTrial r;
+    r.go(numbers(256), access, 1);
+    return std::pair(r.result.stats.loads.bankConflicts, r.result.stats.stores.bankConflicts);
+  };
+  auto load = [&](const std::string &what, unsigned count, unsigned pitch) {
+    return conflicts("wmma.load." + what + " " + regList("x", count) + ", [%s], " + std::to_string(pitch) + ";\n").first;
+  };
+  auto store = [&](const std::string &shape, unsigned pitch) {
+    return conflicts("wmma.store.d.sync.aligned.row." + shape + ".shared.f32 [%s], " + regList("d", 8) + ", " +
+                     std::to_string(pitch) + ";\n")
+        .second;
+  };
+  EXPECT_EQ(load("a.sync.aligned.row.m16n16k16.shared.f16", 8, 64), 28u); // four 8x8 matrices, eight rows in one bank
+  EXPECT_EQ(load("a.sync.aligned.row.m16n16k16.shared.f16", 8, 72), 0u);
+  EXPECT_EQ(load("a.sync.aligned.row.m16n16k8.shared.tf32", 4, 36), 0u);
+  EXPECT_EQ(load("a.sync.aligned.row.m16n16k8.shared.tf32", 4, 32), 28u);
+  EXPECT_EQ(load("b.sync.aligned.col.m32n8k16.shared.u8", 1, 80), 0u);
+  EXPECT_EQ(load("a.sync.aligned.col.m32n8k16.shared.u8", 4, 80), 16u); // bytes across k: 16 loads of 4 lines
+  EXPECT_EQ(store("m16n16k16", 72), 0u);
+  EXPECT_EQ(store("m16n16k16", 64), 24u); // eight phases of four rows in the same banks
+  EXPECT_EQ(store("m8n32k16", 72), 8u);   // the transpose of m32n8: rows 0, 2, 4, 6 in one access
+}
+
 TEST(EmuMatrix, LdmatrixConflictsAndMistakes) {
   MatrixTrial r;
   r.go(numbers(256), "shl.b32 %a, %t, 7;\nadd.u32 %a, %a, %s;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%x0}, [%a];\n",

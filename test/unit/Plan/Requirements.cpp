@@ -42,6 +42,22 @@ TEST(PlanRequirements, Tma) {
     EXPECT_FALSE(holds(plan, launchWith(pointer, 4096 + 8))) << pointer;
 }
 
+TEST(PlanRequirements, StreamKCountsItsSteps) {
+  Spec spec = open();
+  spec.schedule = given(Schedule::cooperative);
+  spec.split = given(SplitMode::stream_k);
+  spec.persistent = given(Persistence::on);
+  spec.block = given(std::array<int64_t, 3>{128, 128, 64});
+  spec.cluster = given(std::array<int64_t, 3>{1, 1, 1});
+  Plan plan = planOf(spec);
+  EXPECT_TRUE(holds(plan, launch()));
+  auto large = launchWith("k", 64 << 10);
+  large["m"] = 128 << 10, large["n"] = 128 << 4; // 2^24 steps
+  EXPECT_TRUE(holds(plan, large));
+  large["n"] = 128 << 11; // 2^31
+  EXPECT_FALSE(holds(plan, large));
+}
+
 TEST(PlanRequirements, CpAsyncRunsAnyK) {
   Spec spec = open();
   spec.target = given(Target::sm_80);

@@ -1,0 +1,70 @@
+/// A family of instructions as one experiment: a kernel in PTX text, inputs for each CTA, and which instructions a word
+/// of the output came from. The same text with the same inputs runs on the card and on the emulator.
+#pragma once
+#include "Inputs.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gemmc::microtests {
+
+using Bytes = llvm::MutableArrayRef<std::byte>;
+using ConstBytes = llvm::ArrayRef<std::byte>;
+
+/// The kernel is `k(.param .u64 in, .param .u64 out)`; CTA i owns bytes i * inBytes... of `in` and i * outBytes... of
+/// `out`.
+struct Family {
+  std::string name; ///< group/instruction
+  std::string ptx;
+  unsigned threads = 32;
+  unsigned inBytes = 0, outBytes = 0; ///< Of a CTA; multiples of 8.
+  unsigned wordBytes = 4;             ///< What is compared.
+  unsigned vectors = 1;               ///< Operand sets of a CTA: dots, or operands of each variant.
+  /// Approximations differ by a few units in the last place; other families by none.
+  unsigned ulps = 0;
+  unsigned elementBits = 32; ///< Of an approximation's result.
+  std::function<void(Random &, Bytes in)> fill;
+  /// The instruction and its inputs behind word `word`, in hex.
+  std::function<std::string(ConstBytes in, unsigned word, uint64_t gpu, uint64_t emulator)> describe;
+};
+
+/// All of them; small texts are made at once, since there are some hundreds.
+std::vector<Family> allFamilies();
+void addScalarFamilies(std::vector<Family> &families);
+void addMmaFamilies(std::vector<Family> &families);
+void addWmmaFamilies(std::vector<Family> &families);
+void addWgmmaFamilies(std::vector<Family> &families);
+
+/// Head of every module.
+extern const char *const ptxHead;
+
+template <typename T> T loadAs(ConstBytes bytes, size_t at) {
+  T value;
+  __builtin_memcpy(&value, bytes.data() + at, sizeof(T));
+  return value;
+}
+inline uint64_t loadBits(ConstBytes bytes, size_t at, unsigned size) {
+  uint64_t value = 0;
+  __builtin_memcpy(&value, bytes.data() + at, size);
+  return value;
+}
+inline void storeBits(Bytes bytes, size_t at, uint64_t value, unsigned size) {
+  __builtin_memcpy(bytes.data() + at, &value, size);
+}
+/// Element `index` of packed elements of `width` bits (64 at most).
+inline uint64_t loadElement(ConstBytes bytes, size_t index, unsigned width) {
+  size_t bit = index * width;
+  if (width >= 8)
+    return loadBits(bytes, bit / 8, width / 8);
+  return loadBits(bytes, bit / 8, 1) >> bit % 8 & ((1u << width) - 1);
+}
+/// Fills [at, at + bytes) with packed elements.
+void fillElements(Random &random, Bytes bytes, size_t at, size_t count, ptx::Type type, const Style &style);
+std::string hex(uint64_t value, unsigned bits);
+/// `a=[..] b=[..] c=..`, elements along K.
+std::string dotText(llvm::ArrayRef<uint64_t> a, unsigned aBits, llvm::ArrayRef<uint64_t> b, unsigned bBits, uint64_t c,
+                    unsigned cBits);
+
+} // namespace gemmc::microtests
