@@ -266,11 +266,11 @@ Step mapa(Warp &warp, const Code &code, Mask mask) {
     if (step != Step::Next)
       return;
     if (rank >= warp.cluster.ctas.size())
-      step = warp.fail(code, l, "TM-5",
+      step = warp.fail(code, l, "CL-8",
                        llvm::Twine("`mapa` asks for CTA ") + llvm::Twine(rank) + " of a cluster of " +
                            llvm::Twine(warp.cluster.ctas.size()));
     else if (address >= window::size)
-      step = warp.fail(code, l, "mem",
+      step = warp.fail(code, l, "CL-9",
                        llvm::Twine("`mapa` of 0x") + llvm::Twine::utohexstr(address + base) +
                            ", which is not a shared address");
     else
