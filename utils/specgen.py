@@ -160,6 +160,7 @@ class Draw:
                 whole &= not self.wmma or max(step_m, step_n) <= 16
                 whole &= sums <= 64  # ptxas spills a few bytes where a warp of blocks fills its registers
             whole &= not self.wmma or max(warp) <= 64  # the same
+            whole &= self.input != "f64" or sums < 128  # pairs of registers: addresses need more than what 128 leave
             if max(m, n) <= 256 and most >= 2 and sums <= min(128, limit) and whole and store <= SHARED[self.target]:
                 break
         # Two warps to a warp tile, each for a slice of k: whole instructions, 16 bytes, 16 elements.

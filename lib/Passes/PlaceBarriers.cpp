@@ -50,9 +50,16 @@ void guardGroups(Kernel &kernel) {
 /// Which CTAs of a cluster write into this one's stages: those of its row (A is shared along n) and column.
 int64_t writers(const Kernel &kernel) { return kernel.root.item("cluster", 0) + kernel.root.item("cluster", 1) - 1; }
 
+/// Fragments of A: threads read the stages, and not wgmma alone.
+bool readByThreads(const Kernel &kernel) {
+  return llvm::any_of(kernel.root.body, [](const Op &op) { return op.kind == OpKind::Fragment; });
+}
+
 void declareBarriers(Kernel &kernel) {
   int64_t stages = kernel.number("stages");
   int64_t readers = kernel.word("schedule") == "pingpong" ? 1 : kernel.number("consumers");
+  if (readByThreads(kernel))
+    readers *= 4; // each warp of a warpgroup for itself
   Op full = Op(OpKind::Barrier, "full").set("stages", stages).set("count", 1);
   Op empty =
       Op(OpKind::Barrier, "empty").set("stages", stages).set("count", readers * writers(kernel)).set("free", "yes");
@@ -173,7 +180,17 @@ void passTurnEarly(Op &tiles) {
   tiles.body.erase(pass);
 }
 
-void guardMbarriers(Kernel &kernel) {
+/// wgmma's reads are over for all four warps when one of them has waited; what a warp's own lanes read, it releases
+/// itself.
+void arriveByWarps(std::vector<Op> &body) {
+  for (Op &op : body) {
+    if (op.kind == OpKind::Arrive)
+      op.set("by", "warps");
+    arriveByWarps(op.body);
+  }
+}
+
+void placeMbarriers(Kernel &kernel) {
   declareBarriers(kernel);
   if (kernel.word("schedule") == "pipelined") {
     for (Op &op : findIn(kernel.body(), OpKind::Tiles)->body)
@@ -195,9 +212,12 @@ void guardMbarriers(Kernel &kernel) {
 } // namespace
 
 void placeBarriers(Kernel &kernel) {
-  if (kernel.word("copy") == "tma")
-    guardMbarriers(kernel);
-  else
+  if (kernel.word("copy") == "tma") {
+    placeMbarriers(kernel);
+    if (readByThreads(kernel))
+      arriveByWarps(kernel.body());
+  } else {
     guardGroups(kernel);
+  }
 }
 } // namespace gemmc::tile
