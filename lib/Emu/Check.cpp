@@ -234,11 +234,11 @@ void Check::initFence(Warp &warp, Mask mask) {
 /// includes them.
 void Check::fence(Warp &warp, const Code &code, Mask mask) {
   WarpState &state = of(warp);
+  forLanes(mask, [&](unsigned l) { state.own.plainFence[l] = state.now; });
   bool wide = isWide(*code.inst);
   ForeignClocks later;
   if (!wide)
     std::swap(later, state.pendingAcquire.foreign);
-  forLanes(mask, [&](unsigned l) { state.own.plainFence[l] = state.now; });
   acquire(warp, mask, state.pendingAcquire);
   state.pendingAcquire = Clocks();
   state.pendingAcquire.foreign = std::move(later);

@@ -165,7 +165,8 @@ bool matrixLines(Warp &warp, const Code &code, const sem::MmaForm &form, sem::Ro
   sem::WmmaLines lines = sem::wmmaLines(form, role, order);
   const Arg &address = code.args[isLoad ? 1 : 0], &stride = code.args[2];
   uint64_t start = warp.address(address, 0);
-  uint64_t step = stride.kind == Arg::None ? sem::wmmaDefaultStride(form, role, order) : warp.value(stride, 0) & 0xffffffff;
+  uint64_t step =
+      stride.kind == Arg::None ? sem::wmmaDefaultStride(form, role, order) : warp.value(stride, 0) & 0xffffffff;
   uint64_t pitch = step * ptx::bitsOf(code.type) / 8;
   for (unsigned l = 1; l < numLanes; ++l)
     if (warp.address(address, l) != start) {

@@ -182,8 +182,8 @@ public:
   std::atomic<bool> stop{false};
   std::mutex mutex;
   Result result;
-  std::shared_ptr<LaunchCheck> check; ///< Null: nobody looks for races.
   std::unordered_map<uint64_t, uint8_t> earlyTouches; ///< See `Memory::earlyTouches`; of this launch.
+  std::shared_ptr<LaunchCheck> check;                 ///< Null: nobody looks for races.
   /// Atomic operations on global memory take the lock of their address.
   std::mutex &lockOf(const void *at) { return locks[(reinterpret_cast<uintptr_t>(at) >> 4) % locks.size()]; }
   /// Calls `part(at, offset, bytes)` for the pieces of a range, each under its lock.

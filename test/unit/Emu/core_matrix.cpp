@@ -119,7 +119,8 @@ TEST(EmuMatrix, WmmaConflicts) {
     return std::pair(r.result.stats.loads.bankConflicts, r.result.stats.stores.bankConflicts);
   };
   auto load = [&](const std::string &what, unsigned count, unsigned pitch) {
-    return conflicts("wmma.load." + what + " " + regList("x", count) + ", [%s], " + std::to_string(pitch) + ";\n").first;
+    return conflicts("wmma.load." + what + " " + regList("x", count) + ", [%s], " + std::to_string(pitch) + ";\n")
+        .first;
   };
   auto store = [&](const std::string &shape, unsigned pitch) {
     return conflicts("wmma.store.d.sync.aligned.row." + shape + ".shared.f32 [%s], " + regList("d", 8) + ", " +
