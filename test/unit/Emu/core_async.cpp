@@ -266,6 +266,7 @@ TEST(EmuAsync, BulkWaitLeavesTheNewestGroup) {
   r.go(R"(
 mad.lo.u32 %a, %t, 4, %s;
 st.shared.b32 [%a], 7;
+st.shared.b32 [%a+128], 7;
 bar.sync 0;
 setp.ne.u32 %p, %t, 0;
 @%p bra end;
