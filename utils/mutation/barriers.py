@@ -1,7 +1,7 @@
 """Operators on mbarriers, barriers of threads and clusters: M9 to M28, M37 to M39, M44, M45, M51, M54."""
 import re
 
-from mutation.kernel import Proof, bump, differing, dropping, never, operator, replacing, trapping
+from mutation.kernel import Proof, bump, dropping, never, operator, replacing, trapping
 
 FIRST_ROUND = ("the stages that this wait is for are free from the start: it asks for the phase before the first, at most "
                "once for each stage, and passes at once")
@@ -254,7 +254,8 @@ def no_loop(kernel):
 # --- Barriers of threads
 
 def same_warp(kernel, index):
-    """Only wmma.load.c before and wmma.store.d behind it, at the same operands, up to the next barriers."""
+    """Only wmma.load.c before and wmma.store.d behind it, at the same operands, up to the next barriers. Two warps do not
+    share an operand's bytes: their stores would race behind the barrier as well, and the original is clean."""
     shared = r"(ld|st)\.shared|ldmatrix|stmatrix|\.shared\.|cp\.async"
     barriers = kernel.find(r"^bar\.sync")
     at = barriers.index(index)
