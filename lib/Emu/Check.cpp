@@ -36,7 +36,9 @@ static uint64_t indexOf(const Cluster &cluster) {
 Check::Check(Cluster &cluster)
     : cluster(cluster), index(indexOf(cluster)), granule(granuleBits(cluster.program)),
       numWarps(cluster.ctas.size() * cluster.warpsPerCta), numComponents(5 * numWarps), warps(numWarps),
-      ctas(cluster.ctas.size()), globals(granule), wgmmaRegisters(cluster.program) {
+      ctas(cluster.ctas.size()), globals(granule), wgmmaRegisters(cluster.program), gridComponent(numComponents++) {
+  for (const Code &code : cluster.program.code)
+    mayLaunchDependents |= code.inst && code.inst->op == ptx::Op::GridDep && code.inst->has("launch_dependents");
   for (auto &cta : cluster.ctas) {
     of(*cta).shadow = std::make_unique<ShadowRange>(cta->shared.size(), granule);
     for (SharedClocks &named : of(*cta).named)
@@ -167,6 +169,7 @@ void Check::namedArrived(Warp &warp, Mask mask, uint32_t id, bool waits) {
 void Check::namedOpened(Cta &cta, uint32_t id) { of(cta).named[id] = std::make_shared<Clocks>(); }
 void Check::namedPassed(Warp &warp, Mask mask, uint32_t id) {
   acquire(warp, mask, *of(warp).named[id]);
+  of(warp).behindNamed = of(warp).named[id];
   if (!(warp.alive & ~mask))
     unite(warp, mask);
 }
@@ -179,6 +182,7 @@ void Check::clusterOpened() { clusterAccumulated = std::make_shared<Clocks>(); }
 void Check::clusterPassed(Warp &warp, Mask mask) {
   if (of(warp).atCluster)
     acquire(warp, mask, *of(warp).atCluster);
+  of(warp).behindCluster = of(warp).atCluster;
   if (!(warp.alive & ~mask) && of(warp).parts.size() > 1) {
     Clocks common = joined(warp); // all lanes have waited for the same: relaxed arrivals hand over no more than time
     for (Part &part : of(warp).parts)
@@ -201,9 +205,13 @@ void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
   split(state, mask);
   const uint32_t wanted[2] = {fenceShared, fenceGlobal};
   const Sight loose[2] = {Sight::looseShared, Sight::looseGlobal};
+  bool useful = false;
   for (unsigned space = 0; space < 2; ++space) {
     if (!(flags & wanted[space]))
       continue;
+    uint64_t uses = space ? globalUses : of(warp.cta).sharedUses;
+    useful |= uses && uses != state.usesAtFence[space];
+    state.usesAtFence[space] = uses;
     eachPart(warp, mask, [&](Part &part) { part.clocks[loose[space]].join(part.clocks[Sight::generic]); });
     forLanes(mask, [&](unsigned l) {
       state.own.fenced[space][l] = state.now;
@@ -212,12 +220,13 @@ void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
         state.own.init[l] = state.now;
     });
   }
+  fences[warp.group().pc] |= useful;
   ++state.now;
 }
 
 void Check::initFence(Warp &warp, Mask mask) {
   WarpState &state = of(warp);
-  forLanes(mask, [&](unsigned l) { state.own.init[l] = state.now; });
+  forLanes(mask, [&](unsigned l) { state.own.init[l] = state.own.initFences[l] = state.now; });
   ++state.now;
 }
 
@@ -229,6 +238,7 @@ void Check::fence(Warp &warp, const Code &code, Mask mask) {
   ForeignClocks later;
   if (!wide)
     std::swap(later, state.pendingAcquire.foreign);
+  forLanes(mask, [&](unsigned l) { state.own.plainFence[l] = state.now; });
   acquire(warp, mask, state.pendingAcquire);
   state.pendingAcquire = Clocks();
   state.pendingAcquire.foreign = std::move(later);
@@ -242,6 +252,7 @@ void Check::fence(Warp &warp, const Code &code, Mask mask) {
 void Check::exit(Warp &warp, Mask mask) {
   WarpState &state = of(warp);
   const Code &code = cluster.program.code[warp.group().pc];
+  leavesUnanswered(warp, mask);
   forLanes(mask, [&](unsigned l) {
     const sem::GroupsState &bulk = warp.async.bulkGroups[l];
     if (bulk.open || bulk.read < bulk.committed)
@@ -265,7 +276,7 @@ void Check::exitCta(Warp &warp, const Code &code, unsigned lane) {
   CtaState &cta = of(warp.cta);
   for (const Access &use : cta.remoteUses)
     if (!cta.atExit.knows(use.component, use.lanes, use.epoch))
-      report(warp, code, lane, "CL-5",
+      report(warp, code, lane, "CL-7",
              "the CTA may exit before another CTA of the cluster touches its shared memory: no cluster barrier "
              "between that and the exit",
              &use);

@@ -34,12 +34,23 @@ public:
   void proxyFence(Warp &warp, Mask mask, uint32_t flags);
   void initFence(Warp &warp, Mask mask);
   void fence(Warp &warp, const Code &code, Mask mask);
+  /// The fences of tensor maps that the device changes: the writer's release, the user's acquire of 128 bytes.
+  void mapReleased(Warp &warp, Mask mask);
+  void mapAcquired(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses);
+  /// griddepcontrol.
+  void dependentsLaunched() { launchesDependents = true; }
+  void gridWaited(Warp &warp, Mask mask);
+  /// The cluster has ended.
+  void finish();
   void exit(Warp &warp, Mask mask);
 
   // --- mbarriers: offsets in the window of a CTA
   void mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command, uint64_t before,
                 const sem::MbarrierOutcome &outcome, bool byThread);
   void mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset);
+  /// A test that said False (`answered`) or that would, so that its lanes wait.
+  void mbarrierRefused(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset, bool answered,
+                       bool spurious);
   /// The copies of a lane up to `serial` have arrived there.
   void copiesArrived(Warp &warp, unsigned lane, uint64_t serial, std::byte *object);
   /// What was last done to the mbarrier that `wait` is about.
@@ -49,7 +60,7 @@ public:
   enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8 };
   void generic(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses, Where where, unsigned bytes,
                unsigned use);
-  void copyIssued(Warp &warp, const Code &code, const CpAsync &copy);
+  void copyIssued(Warp &warp, const Code &code, const CpAsync &copy, const std::array<uint64_t, numLanes> &sources);
   void copiesCommitted(Warp &warp, Mask mask);
   void copiesWaited(Warp &warp, Mask mask);
 
@@ -66,6 +77,8 @@ public:
   Agent storeAgent(const Actor &actor, bool reads);
   void shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes);
   void global(Agent &agent, uint64_t address, uint64_t bytes, bool writes);
+  /// A tensor map is read by the agent's operation.
+  void mapUsed(Agent &agent, uint64_t address);
   /// The copy's bytes are about to be counted; MB-11 when that is another phase than the one it was issued in.
   void delivered(const Actor &actor, const BulkTarget &target);
   void bulkWaited(Warp &warp, unsigned lane, bool readOnly);
@@ -93,6 +106,16 @@ private:
   struct OwnLanes {
     PerLane copies{}, bulkRead{}, bulkDone{};             ///< Waited for.
     PerLane fenced[2] = {}, copiesFenced[2] = {}, init{}; ///< Fenced; [0] shared, [1] global.
+    PerLane plainFence{}, mapReleased{}, initFences{};    ///< When it last executed one of these fences.
+  };
+  /// The last wait for groups that a lane executed: when, and how much was committed then.
+  struct LastWait {
+    PerLane at{}, committed{};
+  };
+  /// A test of an mbarrier that was not True.
+  struct Refused {
+    uint32_t pc = 0, offset = 0, completed = 0;
+    bool waiting = false, unanswered = false;
   };
   struct WarpState {
     Epoch now = 1;
@@ -103,8 +126,13 @@ private:
     Clocks atWideFence;                                   ///< The same for fences of .gpu and .sys scope.
     std::array<std::vector<uint32_t>, numLanes> copyEnds; ///< By lane and group: serial of the last copy.
     PerLane lastCopy{};
+    LastWait copyWait, bulkWait;
+    Epoch wgmmaWait = 0;
+    std::array<Refused, numLanes> refused{};
+    uint64_t usesAtFence[2] = {~uint64_t(0), ~uint64_t(0)};
     std::array<SharedClocks, 16> named;
     SharedClocks atCluster;
+    SharedClocks behindNamed, behindCluster; ///< Of the last barrier that it has passed.
     WgmmaRegisters::State registers;
   };
   struct Event {
@@ -128,6 +156,8 @@ private:
     std::map<uint32_t, Barrier> barriers;
     std::vector<Access> remoteUses; ///< By warps of other CTAs: the last one of each.
     Clock atExit;
+    bool idleBulkWait = false; ///< A thread has waited for bulk groups and never had any.
+    uint64_t sharedUses = 0;   ///< Generic accesses and inits.
   };
 
   struct Problem {
@@ -165,11 +195,17 @@ private:
   std::optional<Problem> judgeGeneric(const Agent &agent, const Access &before) const;
   std::optional<Problem> judgeProxies(const Agent &agent, const Access &before, Space space) const;
   std::optional<Problem> judgeAsync(const Agent &agent, const Access &before) const;
-  Problem uncopied(const Access &before) const;
+  Problem uncopied(const Agent &agent, const Access &before) const;
+  Problem unstored(const Agent &agent, const Access &before) const;
+  /// Only a barrier of threads stands between the issue of an operation and the agent; nullopt: not even that.
+  std::optional<Problem> onlyBarrier(const Agent &agent, const Access &before) const;
+  void dependency(const Agent &agent, uint64_t address, uint64_t bytes, bool isRead, bool isWrite);
+  void leavesUnanswered(Warp &warp, Mask mask);
+  bool fencedElsewhere(const Access &init) const;
   void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use);
   void acrossClusters(const Agent &agent, uint64_t address, unsigned bytes, bool writes);
   void checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync);
-  void checkRemote(const Actor &actor, Cta &cta);
+  void checkRemote(const Actor &actor, Cta &cta, bool async = false);
   void exitCta(Warp &warp, const Code &code, unsigned lane);
   void touchRegisters(Warp &warp, const Code &code);
   uint32_t pcOf(const Code &code) const { return &code - cluster.program.code.data(); }
@@ -187,6 +223,16 @@ private:
   SharedClocks clusterAccumulated = std::make_shared<Clocks>();
   std::unordered_map<uint64_t, Clocks> locations; ///< Of strong accesses.
   WgmmaRegisters wgmmaRegisters;
+  struct MapAcquire {
+    Access event;
+    std::vector<std::pair<uint32_t, Epoch>> writes; ///< That it has made visible.
+  };
+  std::map<uint64_t, std::vector<MapAcquire>> mapAcquires;
+  uint64_t globalUses = 0;
+  std::map<uint32_t, bool> fences; ///< Proxy fences by instruction: whether there ever was something to fence.
+  uint32_t gridComponent;
+  bool mayLaunchDependents = false, launchesDependents = false;
+  std::unordered_map<uint64_t, uint8_t> globalTouches; ///< Of a kernel that lets its dependents launch.
   std::set<std::tuple<std::string, uint32_t, uint32_t>> reported;
 };
 

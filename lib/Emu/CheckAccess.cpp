@@ -49,22 +49,18 @@ bool Check::ordered(const Agent &agent, const Clocks &clocks, Sight order, const
   return clocks[order].knows(before.component, lanes, before.epoch);
 }
 
-Check::Problem Check::uncopied(const Access &before) const {
-  Warp &owner = *cluster.ctas[before.warp / cluster.warpsPerCta]->warps[before.warp % cluster.warpsPerCta];
-  bool waited = true;
-  forLanes(before.lanes, [&](unsigned l) { waited &= warps[before.warp].own.copies[l] >= before.epoch; });
-  if (waited)
-    return {"CA-4", formatv("only its own thread (warp {0}) has waited for this cp.async: no barrier between the wait "
-                            "and this access",
-                            owner.index)};
-  return {"CA-5", "nobody has waited for this cp.async: no cp.async.wait_group between them that covers it"};
-}
-
 std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Access &before) const {
   if (ordered(agent, Sight::generic, before))
     return std::nullopt;
   if (before.kind == Access::copy)
-    return uncopied(before);
+    return uncopied(agent, before);
+  const SharedClocks &behind = warps[agent.actor.warp.number()].behindCluster;
+  if (behind && (*behind)[Sight::execution].knows(before.component, before.lanes, before.epoch) &&
+      !(*behind)[Sight::generic].knows(before.component, before.lanes, before.epoch))
+    return Problem{"CL-6",
+                   formatv("only a relaxed arrival at the cluster barrier stands between {0} and {1}: it orders "
+                           "no memory without a fence",
+                           nameOf(before), nameOf(agent.access))};
   bool sameCta = before.warp / cluster.warpsPerCta == agent.actor.warp.cta.rank;
   if (ordered(agent, Sight::execution, before))
     return Problem{sameCta ? "MB-18" : "MB-19",
@@ -93,13 +89,25 @@ std::optional<Check::Problem> Check::judgeProxies(const Agent &agent, const Acce
                 (agent.issue && ordered(agent, *agent.issue, Sight::execution, before));
   if (!inTime)
     return before.kind == Access::copy
-               ? uncopied(before)
+               ? uncopied(agent, before)
                : Problem{"DR-1", formatv("data race: {0} after {1} of the same bytes, and no synchronisation between "
                                          "them",
                                          nameOf(agent.access), nameOf(before))};
   if (ordered(agent, other, before))
     return Problem{"PX-8", formatv("the fence.proxy.async between them names another state space than {0}",
                                    isShared ? "shared" : "global")};
+  if (before.write && isShared) {
+    const WarpState &writer = warps[before.warp], &reader = warps[agent.actor.warp.number()];
+    bool plain = true;
+    forLanes(before.lanes, [&](unsigned l) { plain &= writer.own.plainFence[l] >= before.issued; });
+    if (plain)
+      return Problem{"FP-1",
+                     formatv("the fence between {0} and {1} is no proxy fence", nameOf(before), nameOf(agent.access))};
+    if (reader.own.fenced[0][agent.actor.lane])
+      return Problem{"FP-2", formatv("this thread's fence.proxy.async came before it knew of the {0}: a fence covers "
+                                     "what its own thread has done or knows",
+                                     nameOf(before))};
+  }
   const char *rule = !before.write ? "PX-4" : before.kind == Access::copy ? "PX-3" : isShared ? "PX-1" : "PX-7";
   return Problem{rule, formatv("no fence.proxy.async between {0} and {1} of the same {2} bytes", nameOf(before),
                                nameOf(agent.access), isShared ? "shared" : "global")};
@@ -117,21 +125,15 @@ std::optional<Check::Problem> Check::judgeAsync(const Agent &agent, const Access
     return Problem{"MB-18", formatv("{0} of bytes of an earlier asynchronous {1} that it follows by a relaxed "
                                     "synchronisation only, which orders no memory",
                                     now, before.write ? "write" : "read")};
+  bool isStore = before.component < 5 * numWarps && before.kind == Access::bulk;
+  if (isStore)
+    return unstored(agent, before);
+  if (auto problem = onlyBarrier(agent, before))
+    return problem;
   if (before.kind == Access::wgmma)
     return Problem{"WG-6", formatv("{0} of bytes that a wgmma may still read: its thread does not know that the wgmma "
                                    "was waited for (wgmma.wait_group, then a signal)",
                                    now)};
-  if (before.component < 5 * numWarps) { // a bulk group
-    if (!before.write)
-      return Problem{"BG-1",
-                     formatv("{0} of bytes that a bulk store may still read: no cp.async.bulk.wait_group(.read) "
-                             "by the thread that issued it, then a barrier, between them",
-                             now)};
-    return Problem{agent.access.write ? "BG-5" : "BG-2",
-                   formatv("{0} of global bytes that a bulk store may still write: no full cp.async.bulk.wait_group "
-                           "between them",
-                           now)};
-  }
   return Problem{"TM-6", formatv("{0} of bytes that a bulk copy may still {1}: no successful wait for its mbarrier's "
                                  "phase between them",
                                  now, before.write ? "write" : "read")};
@@ -193,17 +195,18 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
 }
 
 void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes) {
-  checkRemote(agent.actor, cta);
+  checkRemote(agent.actor, cta, agent.access.isAsync());
   of(cta).shadow->forEach(offset, bytes,
                           [&](Cell &cell, uint64_t at) { touch(agent, Space::shared, cell, at, !writes, writes); });
 }
 /// Reads of global memory are remembered only where the cluster has written.
 void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
+  dependency(agent, address, bytes, !writes, writes);
   globals.forEach(address, bytes, writes,
                   [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
 }
 
-void Check::checkRemote(const Actor &actor, Cta &cta) {
+void Check::checkRemote(const Actor &actor, Cta &cta, bool async) {
   if (actor.warp.cta.rank == cta.rank)
     return;
   const Clock &known = partOf(actor.warp, actor.lane).clocks[Sight::execution];
@@ -211,10 +214,12 @@ void Check::checkRemote(const Actor &actor, Cta &cta) {
   for (auto &warp : cta.warps)
     started |= known.highest(warpComponent(*warp)) != 0;
   if (!started)
-    report(actor.warp, actor.code, actor.lane, "CL-5",
+    report(actor.warp, actor.code, actor.lane, async ? "TM-5" : "CL-5",
            formatv("nothing says that CTA {0} of the cluster has started when its shared memory is touched: no cluster "
                    "barrier before it",
                    cta.rank));
+  if (async) // counted at an mbarrier of that CTA: MB-22
+    return;
   Access use;
   use.component = warpComponent(actor.warp);
   use.epoch = of(actor.warp).now;
@@ -237,7 +242,7 @@ Check::Agent Check::genericAgent(Warp &warp, const Code &code, unsigned lane, un
   agent.access.strong = use & strong;
   agent.access.collective = use & collective && !(use & write);
   agent.access.component = warpComponent(warp);
-  agent.access.epoch = of(warp).now;
+  agent.access.epoch = agent.access.issued = of(warp).now;
   agent.access.lanes = use & collective ? allLanes : laneBits[lane];
   agent.access.pc = pcOf(code);
   agent.access.warp = warp.number();
@@ -254,7 +259,9 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
     if (which > 1)
       return;
     Agent agent = genericAgent(warp, code, l, use);
+    ++(isShared ? of(warp.cta).sharedUses : globalUses);
     if (!isShared) {
+      dependency(agent, address, bytes, use & read, use & write);
       globals.forEach(address, bytes, use & write,
                       [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
       if (!(use & strong))
@@ -301,7 +308,8 @@ void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t k
 
 // --- cp.async
 
-void Check::copyIssued(Warp &warp, const Code &code, const CpAsync &copy) {
+void Check::copyIssued(Warp &warp, const Code &code, const CpAsync &copy,
+                       const std::array<uint64_t, numLanes> &sources) {
   forLanes(copy.pending, [&](unsigned l) {
     Agent agent = genericAgent(warp, code, l, 0);
     agent.access.kind = Access::copy;
@@ -310,8 +318,11 @@ void Check::copyIssued(Warp &warp, const Code &code, const CpAsync &copy) {
     uint32_t offset = 0;
     if (Cta *cta = cluster.ctaOf(copy.dst[l], offset))
       shared(agent, *cta, offset, copy.bytes, true);
+    if (copy.src[l])
+      global(agent, sources[l], copy.srcBytes[l], false);
     of(warp).lastCopy[l] = copy.serial;
   });
+  ++of(warp.cta).sharedUses;
 }
 void Check::copiesCommitted(Warp &warp, Mask mask) {
   forLanes(mask, [&](unsigned l) { of(warp).copyEnds[l].push_back(warp.async.lastSerial); });
@@ -319,6 +330,7 @@ void Check::copiesCommitted(Warp &warp, Mask mask) {
 /// After the lanes' group states have moved on.
 void Check::copiesWaited(Warp &warp, Mask mask) {
   WarpState &state = of(warp);
+  ++state.now;
   forLanes(mask, [&](unsigned l) {
     const sem::GroupsState &groups = warp.async.copyGroups[l];
     std::vector<uint32_t> &ends = state.copyEnds[l];
@@ -326,6 +338,8 @@ void Check::copiesWaited(Warp &warp, Mask mask) {
       ends.push_back(warp.async.lastSerial);
     if (groups.done)
       state.own.copies[l] = ends[groups.done - 1];
+    state.copyWait.at[l] = state.now;
+    state.copyWait.committed[l] = ends.empty() ? 0 : ends.back();
   });
 }
 

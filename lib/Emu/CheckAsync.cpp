@@ -17,6 +17,19 @@ const char *opName(sem::MbarrierCommand::Op op) {
 }
 } // namespace
 
+/// Whether other lanes of the init's CTA have executed a fence.mbarrier_init, and its own has not since.
+bool Check::fencedElsewhere(const Access &init) const {
+  bool others = false, own = false;
+  for (const auto &warp : cluster.ctas[init.warp / cluster.warpsPerCta]->warps)
+    for (unsigned l = 0; l < numLanes; ++l) {
+      Epoch at = warps[warp->number()].own.initFences[l];
+      bool isOwner = warp->number() == init.warp && init.lanes & laneBits[l];
+      own |= isOwner && at >= init.epoch;
+      others |= !isOwner && at;
+    }
+  return others && !own;
+}
+
 /// The init is ordered before every use; uses by copies want it fenced, too.
 void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync) {
   Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
@@ -26,8 +39,13 @@ void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsy
     report(actor.warp, actor.code, actor.lane, "MB-20",
            "the mbarrier's init is not ordered before this use: no barrier of threads between them", &barrier.init);
   else if (byAsync && !ordered(agent, Sight::initialised, barrier.init))
-    report(actor.warp, actor.code, actor.lane, "MB-21",
-           "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there", &barrier.init);
+    report(
+        actor.warp, actor.code, actor.lane, fencedElsewhere(barrier.init) ? "FP-3" : "MB-21",
+        fencedElsewhere(barrier.init)
+            ? "another thread than the one that made the mbarrier has executed fence.mbarrier_init: it orders its own "
+              "thread's inits"
+            : "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there",
+        &barrier.init);
 }
 
 void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command,
@@ -48,6 +66,7 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
     checkRemote(actor, cta);
   if (command.op == Command::init || command.op == Command::inval) {
     bool init = command.op == Command::init;
+    ++of(cta).sharedUses;
     if (init) {
       shared(agent, cta, offset, 8, true); // ordered behind whatever used these bytes
       agent.access.kind = Access::mbarrier;
@@ -91,6 +110,11 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
 void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset) {
   Barrier &barrier = of(cta).barriers[offset];
   barrier.observed = true;
+  forLanes(mask, [&](unsigned l) {
+    Refused &refused = of(warp).refused[l];
+    if (refused.offset == offset)
+      refused = Refused();
+  });
   bool far = code.inst->has("cluster");
   Clocks known = code.inst->has("relaxed") ? Clocks() : far ? barrier.publishedFar : barrier.published;
   known[Sight::execution].join(barrier.publishedFar[Sight::execution]);
@@ -134,6 +158,7 @@ Check::Agent Check::loadAgent(const Actor &actor, BulkTarget &target) {
   target.phase = barrier.completed;
   agent.access.kind = Access::bulk;
   agent.access.component = barrier.component;
+  agent.access.issued = of(actor.warp).now;
   agent.access.epoch = barrier.completed + 1;
   agent.access.lanes = allLanes;
   barrier.issued = agent.access.epoch;
@@ -161,6 +186,10 @@ void Check::delivered(const Actor &actor, const BulkTarget &target) {
 void Check::bulkWaited(Warp &warp, unsigned lane, bool readOnly) {
   const sem::GroupsState &groups = warp.async.bulkGroups[lane];
   OwnLanes &own = of(warp).own;
+  WarpState &state = of(warp);
+  state.bulkWait.at[lane] = ++state.now;
+  state.bulkWait.committed[lane] = groups.committed;
+  of(warp.cta).idleBulkWait |= !groups.committed && !groups.open;
   own.bulkRead[lane] = groups.read;
   if (!readOnly)
     own.bulkDone[lane] = groups.done;
@@ -216,6 +245,7 @@ void Check::wgmmaIssued(Warp &warp, const Code &code, uint64_t descA, uint64_t d
   agent.access.kind = Access::wgmma;
   agent.access.component = wgmmaComponent(warp);
   agent.access.epoch = groups.committed + 1;
+  agent.access.issued = state.now;
   agent.access.lanes = allLanes;
   agent.access.pc = pcOf(code);
   agent.access.warp = warp.number();
@@ -237,6 +267,7 @@ void Check::wgmmaWaited(Warp &warp, uint32_t groups) {
   if (groups)
     for (Part &part : of(warp).parts)
       part.clocks.learn(wgmmaComponent(warp), allLanes, groups);
+  of(warp).wgmmaWait = ++of(warp).now;
   WgmmaRegisters::wait(of(warp).registers, groups);
 }
 
@@ -248,8 +279,10 @@ void Check::touchRegisters(Warp &warp, const Code &code) {
   other.pc = broken->pc;
   other.warp = warp.number();
   report(warp, code, 0, broken->rule,
-         formatv("register {0} belongs to a wgmma in flight: no wgmma.wait_group that covers it before this access",
-                 broken->reg),
+         formatv("register {0} belongs to a wgmma in flight: {1} before this access", broken->reg,
+                 broken->rule == std::string("WG-3")
+                     ? "the last wgmma.wait_group does not cover it (not committed, or among the groups that it leaves)"
+                     : "no wgmma.wait_group"),
          &other);
 }
 

@@ -1,7 +1,10 @@
 #include "Check.h"
+#include "gemmc/Emu/Mbarrier.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <bit>
+#include <cstring>
+#include <set>
 
 using namespace llvm;
 
@@ -111,6 +114,8 @@ void Cluster::run() {
   }
   while (!failed && async.completeOne()) // what nobody waited for
     ;
+  if (check && !failed)
+    check->finish();
 }
 
 void Cluster::note(Verdict verdict, StringRef rule, const Twine &message, const Warp &warp, const Code &code,
@@ -201,6 +206,34 @@ void Cluster::reportDeadlock() {
     first.message += formatv("\n  and {0} more", list.size() - 24);
   failed = true;
   launch.report(std::move(first));
+  reportCauses();
+}
+
+/// Waits that nothing can end, whatever the others do, are findings of their own.
+void Cluster::reportCauses() {
+  std::set<std::pair<uint32_t, std::string>> seen;
+  for (auto &cta : ctas)
+    for (auto &warp : cta->warps)
+      for (const Group &group : warp->groups) {
+        Finding finding = findingAt(*warp, group);
+        if (group.wait.what == Wait::Registers) {
+          finding.code = "SR-5";
+          finding.message = describeWait(*warp, group) + ": nobody will give any back";
+        } else if (group.wait.what == Wait::Mbarrier) {
+          uint64_t word;
+          std::memcpy(&word, cta->shared.data() + (group.wait.address & ((1u << window::rankShift) - 1)), 8);
+          auto state = sem::decodeMbarrier(word);
+          if (!state || state->pending || state->tx <= 0)
+            continue;
+          finding.code = "TM-2";
+          finding.message = formatv("all arrivals are in, no copy is in flight, and {0} bytes that this phase expects "
+                                    "have not come: copies count less than expect_tx announced",
+                                    state->tx);
+        } else
+          continue;
+        if (seen.insert({finding.line, finding.code}).second)
+          launch.report(std::move(finding));
+      }
 }
 
 static std::string describeNamed(const Warp &warp, const Wait &wait) {

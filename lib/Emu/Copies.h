@@ -33,8 +33,11 @@ struct BulkTarget {
   uint32_t offset = 0, mbarrier = 0;
   uint32_t phase = 0; ///< Of the mbarrier when the copy was issued; kept by the check.
 };
-/// The receivers; nullopt after a finding (TM-3, TM-4, mem).
+/// The receivers; nullopt after a finding (TM-1, TM-3, TM-4, AD-2...).
 std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code, const BulkPlace &place, unsigned lane);
+
+/// Two lanes that ask for the same copy (operands: destination and mbarrier) are TM-8: it comes, and is counted, twice.
+bool checkOnce(Warp &warp, const Code &code, Mask mask, unsigned dst, unsigned mbarrier);
 
 /// complete-tx on the target's mbarrier; false after a finding (MB-22 when the CTA is gone).
 bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target, uint32_t bytes);

@@ -45,6 +45,36 @@ Step plainFence(Warp &, const Code &, Mask) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return Step::Next;
 }
+Step mapRelease(Warp &warp, const Code &, Mask mask) {
+  if (warp.cluster.check)
+    warp.cluster.check->mapReleased(warp, mask);
+  return Step::Next;
+}
+/// Operands: [map], 128. The map is in global memory.
+Step mapAcquire(Warp &warp, const Code &code, Mask mask) {
+  std::array<uint64_t, numLanes> addresses{};
+  bool good = true;
+  forLanes(mask, [&](unsigned l) {
+    addresses[l] = warp.address(code.args[0], l);
+    if (good && !warp.cluster.global(addresses[l], 128)) {
+      warp.fail(code, l, "FP-8", formatv("there are no 128 bytes of global memory at {0:x}", addresses[l]).str());
+      good = false;
+    }
+  });
+  if (good && warp.cluster.check)
+    warp.cluster.check->mapAcquired(warp, code, mask, addresses.data());
+  return good ? Step::Next : Step::Stop;
+}
+/// `flags`: wait, else launch_dependents.
+Step gridDep(Warp &warp, const Code &code, Mask mask) {
+  if (Check *check = warp.cluster.check.get()) {
+    if (code.flags)
+      check->gridWaited(warp, mask);
+    else
+      check->dependentsLaunched();
+  }
+  return Step::Next;
+}
 Step yield(Warp &, const Code &, Mask) { return Step::Yield; }
 
 // --- Named barriers
@@ -58,9 +88,9 @@ std::optional<Step> checkNumbers(Warp &warp, const Code &code, Mask mask, uint32
     if (mask >> l & 1 && warp.value(code.args[code.imm[0]], l) != id)
       return warp.fail(code, l, "NB-1", "the lanes of a warp name different barriers");
   if (hasCount && count == 0 && code.flags & Arrive)
-    return warp.fail(code, lane, "NB-1", formatv("barrier {0} is used with 0 threads", id).str());
+    return warp.fail(code, lane, "NB-11", formatv("barrier {0} is used with 0 threads", id).str());
   if (warp.cluster.check && count > warp.cta.warps.size() * numLanes)
-    return warp.fail(code, lane, "NB-1",
+    return warp.fail(code, lane, "NB-12",
                      formatv("barrier {0} is used with {1} threads and can never open: the CTA has {2}", id, count,
                              warp.cta.warps.size() * numLanes)
                          .str());
@@ -263,10 +293,13 @@ Exec execFenceProxyAsync(Decoder &d) {
                   (d.has("shared::cta") ? Check::fenceOwn : 0);
   return proxyFence;
 }
-Exec execFenceTensormapRelease(Decoder &) { return plainFence; }
-Exec execFenceTensormapAcquire(Decoder &) { return plainFence; }
+Exec execFenceTensormapRelease(Decoder &) { return mapRelease; }
+Exec execFenceTensormapAcquire(Decoder &) { return mapAcquire; }
 Exec execFenceMbarrierInit(Decoder &) { return initFence; }
-Exec execGridDep(Decoder &) { return nothing; }
+Exec execGridDep(Decoder &d) {
+  d.flag("wait", 1);
+  return gridDep;
+}
 Exec execSetMaxNReg(Decoder &d) {
   d.code->imm[0] = d.immediate(0);
   d.code->flags = d.has("inc");

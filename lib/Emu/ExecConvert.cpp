@@ -89,10 +89,36 @@ template <typename S> Bits<S> flushIfAsked(Bits<S> bits, uint32_t flags) {
     return flags & Ftz ? flushSubnormal<F32>(bits) : bits;
   return bits;
 }
+/// `.ftz` of an f64 that becomes an f32: see `flushesF32`.
+template <typename D, typename S> Bits<D> flushResult(Bits<D> bits, double value, uint32_t flags) {
+  if constexpr (std::is_same_v<D, F32> && std::is_same_v<S, F64>)
+    if (flags & Ftz && (bits & 0x7fffffff) == 0x00800000 && flushesF32(value))
+      return bits & 0x80000000;
+  return flushIfAsked<D>(bits, flags);
+}
+
+/// A NaN's payload as far as it fits, made quiet.
+template <typename D, typename S> Bits<D> payloadOf(Bits<S> bits) {
+  uint64_t fraction = uint64_t(bits) << (52 - S::mantissa) & ((uint64_t(1) << 52) - 1);
+  uint64_t kept = (fraction | uint64_t(1) << 51) >> (52 - D::mantissa);
+  uint64_t sign = bits & signOf<S> ? signOf<D> : 0, exponent = (uint64_t(signOf<D>) - 1) >> D::mantissa << D::mantissa;
+  return static_cast<Bits<D>>(sign | exponent | kept);
+}
+/// The card's NaN: f64 hands payloads on, with `.ftz` an f32 is made canonical before; f32 from bf16 only shifts bits.
+template <typename D, typename S> Bits<D> convertNaN(Bits<S> bits, uint32_t flags) {
+  if constexpr (std::is_same_v<D, F32> && std::is_same_v<S, Bf16>)
+    return uint32_t(bits) << 16;
+  else if constexpr (std::is_same_v<D, F64> || std::is_same_v<S, F64>)
+    return std::is_same_v<S, F32> && flags & Ftz ? payloadOf<D, S>(S::canonicalNaN) : payloadOf<D, S>(bits);
+  else
+    return D::canonicalNaN;
+}
 
 /// One value; the result sign-extended to 64 bits for signed integers, zero-extended for the rest.
 template <typename D, typename S> uint64_t convert(uint64_t raw, uint32_t flags, Rounding rounding) {
-  auto bits = flushIfAsked<S>(static_cast<Bits<S>>(raw), flags);
+  auto bits = static_cast<Bits<S>>(raw);
+  if constexpr (!isHalf<D>) // f16 from f32 has no instruction that flushes
+    bits = flushIfAsked<S>(bits, flags);
   if constexpr (isFormat<D>) {
     Bits<D> result;
     if constexpr (!isFormat<S>)
@@ -101,10 +127,13 @@ template <typename D, typename S> uint64_t convert(uint64_t raw, uint32_t flags,
       double value = S::get(bits);
       if (flags & ToInteger)
         value = roundToInteger(value, rounding);
-      if constexpr (std::is_same_v<D, S>)
-        result = flags & ToInteger ? fromDouble<D>(value, Rounding::nearest) : bits;
+      if (std::is_same_v<D, S> && !(flags & ToInteger))
+        result = bits;
+      else if (value != value)
+        result = convertNaN<D, S>(bits, flags);
       else
-        result = fromDouble<D>(value, rounding);
+        result = fromDouble<D>(value, std::is_same_v<D, S> ? Rounding::nearest : rounding);
+      return flushResult<D, S>(saturated<D>(result, flags), value, flags);
     }
     return flushIfAsked<D>(saturated<D>(result, flags), flags);
   } else {
@@ -227,6 +256,18 @@ template <const sem::Format &format> Step cvtNarrow(Warp &warp, const Code &code
   forLanes(mask, [&](unsigned l) { warp.set(code.args[0], l, narrow<format>(a[l], code)); });
   return Step::Next;
 }
+/// `.rna` is integer arithmetic on the card: a NaN loses its low bits and may become an infinity.
+Step cvtTf32Away(Warp &warp, const Code &code, Mask mask) {
+  const uint32_t *a = warp.read<uint32_t>(code.args[1]);
+  auto finite = [](uint32_t bits) { return (bits & 0x7fffffff) < 0x7f800000; };
+  forLanes(mask, [&](unsigned l) {
+    uint32_t bits = (finite(a[l]) ? a[l] + 0x1000 : a[l]) & 0xffffe000;
+    if (code.flags & SatFinite && !finite(bits))
+      bits -= 0x2000;
+    warp.set(code.args[0], l, bits);
+  });
+  return Step::Next;
+}
 /// The first source becomes the upper half.
 template <const sem::Format &format> Step cvtPack(Warp &warp, const Code &code, Mask mask) {
   const float *a = warp.read<float>(code.args[1]), *b = warp.read<float>(code.args[2]);
@@ -314,7 +355,7 @@ Exec execCvtPack(Decoder &d) {
 }
 Exec execCvtTf32(Decoder &d) {
   noteModifiers(d);
-  return cvtNarrow<sem::formatTf32>;
+  return d.has("rna") ? cvtTf32Away : cvtNarrow<sem::formatTf32>;
 }
 
 } // namespace gemmc::emu

@@ -22,6 +22,13 @@ std::optional<SharedRange> sharedRange(Warp &warp, const Code &code, Where where
 
 std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code, const BulkPlace &place,
                                                    unsigned lane) {
+  if (uint64_t rank = place.address >> window::rankShift;
+      place.where == Where::Shared && rank != warp.cta.rank && rank < warp.cluster.ctas.size()) {
+    warp.fail(
+        code, lane, "TM-1",
+        formatv("the destination is in CTA {0} of the cluster: `.shared::cta` is the executing CTA's own", rank).str());
+    return std::nullopt;
+  }
   auto range = sharedRange(warp, code, place.where, place.address, place.bytes, place.align, lane);
   auto barrier = range ? sharedRange(warp, code, Where::SharedCluster, place.mbarrier, 8, 8, lane) : std::nullopt;
   if (!barrier)
@@ -48,6 +55,21 @@ std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code,
     if (mask >> rank & 1)
       targets.push_back({warp.cluster.ctas[rank].get(), range->offset, barrier->offset});
   return targets;
+}
+
+bool checkOnce(Warp &warp, const Code &code, Mask mask, unsigned dst, unsigned mbarrier) {
+  for (Mask rest = mask & (mask - 1); rest; rest &= rest - 1) {
+    unsigned lane = firstLane(rest), first = firstLane(mask);
+    if (warp.address(code.args[dst], lane) != warp.address(code.args[dst], first) ||
+        warp.address(code.args[mbarrier], lane) != warp.address(code.args[mbarrier], first))
+      continue;
+    warp.fail(
+        code, lane, "TM-8",
+        formatv("lanes {0} and {1} issue the same copy: it is done, and counted at the mbarrier, twice", first, lane)
+            .str());
+    return false;
+  }
+  return true;
 }
 
 bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target, uint32_t bytes) {
@@ -131,7 +153,7 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
   countTraffic(traffic, Where::Shared, addresses, copy.bytes, mask);
   countTraffic(traffic, Where::Global, sources, copy.bytes, reading);
   if (warp.cluster.check) {
-    warp.cluster.check->copyIssued(warp, code, copy);
+    warp.cluster.check->copyIssued(warp, code, copy, sources);
     forLanes(mask, [&](unsigned l) { std::memset(copy.dst[l], 0xff, copy.bytes); }); // poison until it completes
   }
   warp.async.copies.push_back(copy);
@@ -229,6 +251,8 @@ void checkLoad(Warp &warp, const Code &code, unsigned lane, std::vector<BulkTarg
 /// Operands: [dst], [src], size, [mbar], mask. `imm[0]`: the source is global (else shared::cta); `imm[1]`: a reduction
 /// plus 1.
 Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
+  if (warp.cluster.check && !code.imm[1] && !checkOnce(warp, code, mask, 0, 3))
+    return Step::Stop;
   return eachLane(mask, [&](unsigned l) {
     auto bytes = static_cast<uint32_t>(warp.value(code.args[2], l));
     BulkPlace place{code.where, warp.address(code.args[0], l), bytes, 16, warp.address(code.args[3], l), {}};

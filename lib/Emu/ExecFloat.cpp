@@ -43,11 +43,30 @@ struct FLg2 {
 struct FTanh {
   template <typename T> static T of(T a) { return std::tanh(a); }
 };
+/// Turns: the product with 1/2pi is cut to f32 and loses its whole part, so that large angles are not what they seem.
+double turns(double a) {
+  double product = a * static_cast<double>(0x1.45f306p-3f);
+  auto cut = static_cast<float>(product);
+  if (std::fabs(static_cast<double>(cut)) > std::fabs(product))
+    cut = std::nextafter(cut, 0.0f);
+  return 6.283185307179586 * (cut - std::trunc(cut));
+}
 struct FSin {
-  template <typename T> static T of(T a) { return std::sin(a); }
+  template <typename T> static T of(T a) { return static_cast<T>(std::sin(turns(a))); }
 };
 struct FCos {
-  template <typename T> static T of(T a) { return std::cos(a); }
+  template <typename T> static T of(T a) { return static_cast<T>(std::cos(turns(a))); }
+};
+/// `div.approx` and `div.full` multiply by a reciprocal that is never subnormal; tiny divisors are scaled before, and
+/// for `full` huge ones.
+template <bool full> struct FDivFast {
+  template <typename T> static T of(T a, T b) {
+    T scale = full && std::fabs(b) > T(0x1p126) ? T(0.25) : std::fabs(b) < T(0x1p-126) ? T(0x1p24) : T(1);
+    T reciprocal = T(1) / (b * scale);
+    if (std::fabs(reciprocal) < T(0x1p-126))
+      reciprocal = std::copysign(T(0), reciprocal);
+    return a * scale * reciprocal;
+  }
 };
 
 // --- One lane with all modifiers
@@ -59,10 +78,47 @@ template <typename Format> typename Format::Math load(const Code &code, typename
 template <typename Format> typename Format::Bits finish(const Code &code, typename Format::Math value) {
   if (code.flags & Sat)
     value = value > 0 ? (value < 1 ? value : 1) : 0; // a NaN fails the first comparison
-  if (code.flags & Relu && value < 0)
+  if (code.flags & Relu && value <= 0)
     value = 0;
-  auto bits = Format::put(value, static_cast<Rounding>(code.imm[0]));
-  return code.flags & Ftz ? flushSubnormal<Format>(bits) : bits;
+  auto rounding = static_cast<Rounding>(code.imm[0]);
+  auto bits = Format::put(value, rounding);
+  if (!(code.flags & Ftz))
+    return bits;
+  if constexpr (std::is_same_v<Format, F16>)
+    if ((bits & 0x7fff) == 0x0400 && flushesF16(value, rounding))
+      bits &= 0x8000;
+  return flushSubnormal<Format>(bits);
+}
+/// a * b + c, rounded to odd, whatever the host's rounding is at the moment.
+double fmaToOddAtNearest(double a, double b, double c) {
+  volatile double x = a, y = b, z = c;
+  int mode = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  volatile double result = fmaToOdd(x, y, z);
+  std::fesetround(mode);
+  return result;
+}
+/// What decides about flushing: a sum or difference of this size is exact, and a quotient of f32 is never half way
+/// between two numbers of 25 bits.
+template <typename F, typename... T> double inDouble(T... x) {
+  if constexpr (sizeof...(T) == 3)
+    return fmaToOddAtNearest(x...);
+  else
+    return F::of(static_cast<double>(x)...);
+}
+/// The result of f32 and f64 from operands and the host's value. f64 passes the NaN of b, else that of c, else of a.
+template <typename F, typename Format, typename... T>
+typename Format::Bits result(const Code &code, const typename Format::Bits *in, typename Format::Math value, T... x) {
+  auto bits = finish<Format>(code, value);
+  if constexpr (std::is_same_v<Format, F32>)
+    if (code.flags & Ftz && (bits & 0x7fffffff) == 0x00800000 && flushesF32(inDouble<F>(x...)))
+      bits &= 0x80000000;
+  if constexpr (std::is_same_v<Format, F64> && sizeof...(T) > 1)
+    if (value != value)
+      for (unsigned i : {1, 2, 0})
+        if (i < sizeof...(T) && isNaN<F64>(in[i]))
+          return passNaN<F64>(in[i]);
+  return bits;
 }
 
 template <typename F, typename Format>
@@ -71,13 +127,13 @@ typename Format::Bits lane(const Code &code, const typename Format::Bits *in, un
   for (unsigned i = 0; i < count; ++i)
     x[i] = load<Format>(code, in[i]);
   if constexpr (requires { F::of(x[0]); })
-    return finish<Format>(code, F::of(x[0]));
+    return result<F, Format>(code, in, F::of(x[0]), x[0]);
   else if constexpr (requires { F::of(x[0], x[1]); })
-    return finish<Format>(code, F::of(x[0], x[1]));
+    return result<F, Format>(code, in, F::of(x[0], x[1]), x[0], x[1]);
   else if constexpr (Format::half)
     return finish<Format>(code, fmaToOdd(x[0], x[1], x[2]));
   else
-    return finish<Format>(code, F::of(x[0], x[1], x[2]));
+    return result<F, Format>(code, in, F::of(x[0], x[1], x[2]), x[0], x[1], x[2]);
 }
 
 /// Applies `Of::lane` to each lane, and to both halves of a packed pair.
@@ -126,7 +182,6 @@ template <typename Of, unsigned count> Exec anyFormat(Type type) {
 // --- The plain cases, vectorised
 
 inline float canonical(float value) { return value == value ? value : std::bit_cast<float>(0x7fffffffu); }
-inline double canonical(double value) { return value; }
 template <typename F> struct Plain {
   template <typename... T> static auto of(T... x) { return canonical(F::of(x...)); }
 };
@@ -153,8 +208,6 @@ template <typename F> Exec binary(Decoder &d) {
   noteFlags(d);
   if (isPlain(d) && d.type() == Type::f32)
     return map2<Plain<F>, float, float, float>;
-  if (isPlain(d) && d.type() == Type::f64)
-    return map2<Plain<F>, double, double, double>;
   return anyFormat<Computed<F, 2>, 2>(d.type());
 }
 Exec fused(Decoder &d) {
@@ -166,16 +219,19 @@ Exec fused(Decoder &d) {
 
 // --- Bit operations and selections
 
-template <typename Format>
-constexpr typename Format::Bits signOf = typename Format::Bits(1) << (sizeof(typename Format::Bits) * 8 - 1);
+/// A NaN keeps its sign.
 struct NegBits {
   template <typename Format> static auto lane(const Code &code, const typename Format::Bits *in) {
+    if (isNaN<Format>(in[0]))
+      return passNaN<Format>(in[0]);
     auto bits = code.flags & Ftz ? flushSubnormal<Format>(in[0]) : in[0];
     return static_cast<typename Format::Bits>(bits ^ signOf<Format>);
   }
 };
 struct AbsBits {
   template <typename Format> static auto lane(const Code &code, const typename Format::Bits *in) {
+    if (isNaN<Format>(in[0]))
+      return passNaN<Format>(in[0]);
     auto bits = code.flags & Ftz ? flushSubnormal<Format>(in[0]) : in[0];
     return static_cast<typename Format::Bits>(bits & ~signOf<Format>);
   }
@@ -193,7 +249,7 @@ template <bool wantMax> struct Extreme {
     auto x = Format::get(a), y = Format::get(b);
     bool nanX = x != x, nanY = y != y;
     if ((nanX && nanY) || ((code.flags & KeepNaN) && (nanX || nanY)))
-      return Format::canonicalNaN;
+      return passNaN<Format>(b);
     bool less = x < y || (x == y && (a & signOf<Format>));
     Bits pick = nanX ? b : nanY ? a : less != wantMax ? a : b;
     return code.flags & XorSign ? static_cast<Bits>((pick & ~signOf<Format>) | sign) : pick;
@@ -239,7 +295,9 @@ template <typename Format> Step testProperty(Warp &warp, const Code &code, Mask 
 Exec execAddF(Decoder &d) { return binary<FAdd>(d); }
 Exec execSubF(Decoder &d) { return binary<FSub>(d); }
 Exec execMulF(Decoder &d) { return binary<FMul>(d); }
-Exec execDivF(Decoder &d) { return binary<FDiv>(d); }
+Exec execDivF(Decoder &d) {
+  return d.has("approx") ? binary<FDivFast<false>>(d) : d.has("full") ? binary<FDivFast<true>>(d) : binary<FDiv>(d);
+}
 Exec execFma(Decoder &d) { return fused(d); }
 Exec execMadF(Decoder &d) { return fused(d); }
 Exec execRcp(Decoder &d) { return unary<FRcp>(d); }

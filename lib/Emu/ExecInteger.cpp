@@ -51,7 +51,7 @@ template <typename D> struct MulWideOf {
 template <typename D> struct MadWideOf {
   template <typename T> static D of(T a, T b, D c) { return static_cast<D>(Unsigned<D>(D(a) * D(b)) + Unsigned<D>(c)); }
 };
-/// Division by zero has no defined result; the hardware gives all ones.
+/// Division by zero has no defined result; quotient and remainder are all ones on the hardware.
 struct DivOf {
   template <typename T> static T of(T a, T b) {
     if (b == 0)
@@ -64,7 +64,7 @@ struct DivOf {
 struct RemOf {
   template <typename T> static T of(T a, T b) {
     if (b == 0)
-      return a;
+      return static_cast<T>(-1);
     return std::is_signed_v<T> && b == static_cast<T>(-1) ? T(0) : static_cast<T>(a % b);
   }
 };

@@ -33,7 +33,7 @@ std::optional<Step> wholeWarp(Warp &warp, const Code &code, Mask mask) {
     return wait;
   if (mask == allLanes)
     return std::nullopt;
-  return warp.fail(code, firstLane(mask), "NB-2",
+  return warp.fail(code, firstLane(mask), "MM-1",
                    formatv("only lanes {0:x} of the warp are left: this instruction needs all 32", mask).str());
 }
 
@@ -173,7 +173,15 @@ bool matrixLines(Warp &warp, const Code &code, const sem::MmaForm &form, sem::Ro
       return false;
     }
   std::array<uint64_t, numLanes> addresses;
+  unsigned align = std::min(lines.bytes, 16u);
   for (unsigned i = 0; i < lines.count; ++i) {
+    if ((start + i * pitch) % align) {
+      warp.fail(code, 0, "WM-2",
+                formatv("line {0} of the matrix begins at {1:x}, which is not aligned to {2} bytes", i,
+                        start + i * pitch, align)
+                    .str());
+      return false;
+    }
     std::byte *line = warp.memory(code.where, start + i * pitch, lines.bytes, 1, 0, code);
     if (!line)
       return false;

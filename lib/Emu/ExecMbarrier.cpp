@@ -45,9 +45,11 @@ std::byte *objectAt(Warp &warp, const Code &code, const Arg &arg, unsigned lane)
 }
 
 /// `imm[0]`: index of the address; `imm[1]`: of a count (-1: one arrival); `imm[2]`: of a number of bytes (-1: none).
-/// The token, if the row has one, is operand 0.
+/// The token, if the row has one, is operand 0; `flags`: there must be none, and it is not `_`.
 template <MbarrierCommand::Op op, bool noComplete = false> Step command(Warp &warp, const Code &code, Mask mask) {
   Step step = Step::Next;
+  if (code.flags)
+    return warp.fail(code, firstLane(mask), "MB-13", "an arrive at `.shared::cluster` returns no state: `_` is wanted");
   forLanes(mask, [&](unsigned l) {
     if (step == Step::Stop)
       return;
@@ -74,6 +76,7 @@ Exec commandExec(Decoder &d, int address, int count, int bytes) {
   d.code->imm[0] = address;
   d.code->imm[1] = count >= 0 && d.present(count) ? count : -1;
   d.code->imm[2] = bytes;
+  d.code->flags = address == 1 && d.has("shared::cluster") && d.inst->ops[0].kind != ptx::Operand::Sink;
   return command<op, noComplete>;
 }
 
@@ -156,6 +159,17 @@ bool saysFalse(Warp &warp, const Code &code, Mask passed) {
   return true;
 }
 
+/// Tells the check of lanes that were told False (`answered`), or that wait.
+void noteRefused(Warp &warp, const Code &code, Mask mask, bool answered, bool spurious = false) {
+  if (!warp.cluster.check)
+    return;
+  forEachObject(warp, code, mask, [&](Mask lanes, std::byte *at) {
+    uint32_t offset = 0;
+    if (Cta *cta = warp.cluster.ctaOf(at, offset))
+      warp.cluster.check->mbarrierRefused(warp, code, lanes, *cta, offset, answered && code.flags & Try, spurious);
+  });
+}
+
 /// try_wait blocks while no lane can pass. test_wait does not, so a loop around it spins: when nothing has happened in
 /// the cluster since the same test failed before, it waits as well, or a deadlock would never be seen.
 Step test(Warp &warp, const Code &code, Mask mask) {
@@ -165,14 +179,18 @@ Step test(Warp &warp, const Code &code, Mask mask) {
   Group &group = warp.group();
   if (saysFalse(warp, code, *passed)) {
     warp.setPred(code.args[0], 0, mask);
+    noteRefused(warp, code, *passed, true, true);
+    noteRefused(warp, code, mask & ~*passed, true);
     return Step::Yield;
   }
   bool spinning = group.spinPc == group.pc && group.spinVersion == warp.cluster.version;
   if (!*passed && (code.flags & Try || spinning)) {
     noteWait(warp, code, mask);
+    noteRefused(warp, code, mask, false);
     return Step::Block;
   }
   warp.setPred(code.args[0], *passed, mask);
+  noteRefused(warp, code, mask & ~*passed, true);
   if (*passed && warp.cluster.check) {
     group.triedPc = ~0u;
     forEachObject(warp, code, *passed, [&](Mask lanes, std::byte *at) {

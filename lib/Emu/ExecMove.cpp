@@ -140,11 +140,13 @@ Step setpSingle(Warp &warp, const Code &code, Mask mask) {
   warp.setPred(code.args[0], join(code.flags, code.test(warp, code, 1), c), mask);
   return Step::Next;
 }
-/// Operands: d, a, b, c.
+/// Operands: d, a, b, c. True is 1.0 for a result of f32, else all ones (9.7.6.1).
 Step set(Warp &warp, const Code &code, Mask mask) {
   Mask c = code.flags ? warp.pred(code.args[3]) : 0;
   Mask result = join(code.flags, code.test(warp, code, 1), c);
-  forLanes(mask, [&](unsigned l) { warp.set(code.args[0], l, result >> l & 1 ? ~uint64_t(0) : 0); });
+  forLanes(mask, [&](unsigned l) {
+    warp.set(code.args[0], l, result >> l & 1 ? code.imm[1] ? 0x3f800000 : ~uint64_t(0) : 0);
+  });
   return Step::Next;
 }
 
@@ -266,11 +268,11 @@ Step mapa(Warp &warp, const Code &code, Mask mask) {
     if (step != Step::Next)
       return;
     if (rank >= warp.cluster.ctas.size())
-      step = warp.fail(code, l, "TM-5",
+      step = warp.fail(code, l, "CL-8",
                        llvm::Twine("`mapa` asks for CTA ") + llvm::Twine(rank) + " of a cluster of " +
                            llvm::Twine(warp.cluster.ctas.size()));
     else if (address >= window::size)
-      step = warp.fail(code, l, "mem",
+      step = warp.fail(code, l, "CL-9",
                        llvm::Twine("`mapa` of 0x") + llvm::Twine::utohexstr(address + base) +
                            ", which is not a shared address");
     else
@@ -296,7 +298,10 @@ Step getctarank(Warp &warp, const Code &code, Mask mask) {
 Exec execSetp(Decoder &d) { return compare(d, d.type(), setp); }
 Exec execSetpHalf(Decoder &d) { return compare(d, d.type(), setpSingle); }
 Exec execSetpHalf2(Decoder &d) { return compare(d, d.type(), setp); }
-Exec execSet(Decoder &d) { return compare(d, d.typeAt(2), set); }
+Exec execSet(Decoder &d) {
+  d.code->imm[1] = d.typeAt(1) == Type::f32;
+  return compare(d, d.typeAt(2), set);
+}
 Exec execSelp(Decoder &d) { return d.code->bytes == 8 ? selp<uint64_t> : selp<uint32_t>; }
 
 Exec execMov(Decoder &d) {

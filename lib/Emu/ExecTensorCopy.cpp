@@ -34,6 +34,7 @@ using Coords = llvm::SmallVector<int32_t, 5>;
 struct Access {
   sem::TensorMap map;
   Coords coords;
+  uint64_t mapAddress = 0;
   uint32_t shared = 0;           ///< Offset of the box in its CTA's window.
   std::vector<std::byte> buffer; ///< The pieces of the box one after the other.
 };
@@ -52,6 +53,7 @@ std::shared_ptr<Access> readAccess(Warp &warp, const Code &code, unsigned index,
   }
   auto access = std::make_shared<Access>();
   access->map = *map;
+  access->mapAddress = warp.address(arg, lane);
   for (unsigned i = 0; i < arg.count; ++i)
     access->coords.push_back(static_cast<int32_t>(warp.value(warp.element(arg, i), lane)));
   return access;
@@ -104,6 +106,7 @@ bool checkLoad(Warp &warp, const Code &code, unsigned lane, const Access &access
   Check &check = *warp.cluster.check;
   for (BulkTarget &target : targets) {
     Check::Agent agent = check.loadAgent({warp, code, lane}, target);
+    check.mapUsed(agent, access.mapAddress);
     sem::forEachPiece(access.map, access.coords, target.offset, [&](const sem::TmaPiece &piece) {
       if (!inShared(warp, code, lane, *target.cta, piece))
         return;
@@ -186,6 +189,7 @@ void checkStore(Warp &warp, const Code &code, unsigned lane, const Access &acces
   Check &check = *warp.cluster.check;
   Check::Agent reads = check.storeAgent({warp, code, lane}, true), writes = check.storeAgent({warp, code, lane}, false);
   writes.access.strong = code.imm[1] != 0; // reductions are atomic
+  check.mapUsed(reads, access.mapAddress);
   sem::forEachPiece(access.map, access.coords, access.shared, [&](const sem::TmaPiece &piece) {
     if (!piece.inside || piece.shared + piece.bytes > warp.cta.shared.size())
       return;
@@ -227,12 +231,17 @@ template <bool (*one)(Warp &, const Code &, unsigned)> Step eachLane(Warp &warp,
   forLanes(mask, [&](unsigned l) { good = good && one(warp, code, l); });
   return good ? Step::Next : Step::Stop;
 }
+/// Stores and prefetches may be repeated.
+Step loadAll(Warp &warp, const Code &code, Mask mask) {
+  bool once = !warp.cluster.check || checkOnce(warp, code, mask, 0, 2);
+  return once ? eachLane<loadOne>(warp, code, mask) : Step::Stop;
+}
 } // namespace
 
 Exec execCpTensorLoad(Decoder &d) {
   d.code->where = d.where();
   d.flag("multicast::cluster", 1);
-  return eachLane<loadOne>;
+  return loadAll;
 }
 Exec execCpTensorStore(Decoder &) { return eachLane<storeOne>; }
 Exec execCpReduceTensor(Decoder &d) {

@@ -6,7 +6,8 @@ namespace gemmc::emu {
 namespace {
 
 Step notAMember(Warp &warp, const Code &code, unsigned lane, Mask members) {
-  return warp.fail(code, lane, "NB-9",
+  const char *rule = code.inst->op == ptx::Op::Elect ? "EL-1" : code.inst->op == ptx::Op::BarWarpSync ? "NB-9" : "WS-1";
+  return warp.fail(code, lane, rule,
                    llvm::Twine("lane ") + llvm::Twine(lane) + " executes with member mask 0x" +
                        llvm::Twine::utohexstr(members) + ", which does not contain it");
 }
@@ -40,7 +41,7 @@ Step shfl(Warp &warp, const Code &code, Mask mask) {
     const uint32_t *a = warp.read<uint32_t>(code.args[2]), *b = warp.read<uint32_t>(code.args[3]),
                    *c = warp.read<uint32_t>(code.args[4]);
     uint32_t out[numLanes] = {};
-    Mask inRange = 0;
+    Mask inRange = 0, absent = 0;
     forLanes(lanes, [&](unsigned l) {
       int lane = static_cast<int>(l), offset = b[l] & 31, clamp = c[l] & 31, segment = c[l] >> 8 & 31;
       int highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment, from = lane;
@@ -61,7 +62,11 @@ Step shfl(Warp &warp, const Code &code, Mask mask) {
       }
       out[l] = a[good ? from : lane];
       inRange |= good ? laneBits[l] : 0;
+      absent |= good && !(lanes >> from & 1) ? laneBits[l] : 0;
     });
+    if (absent && warp.cluster.check)
+      warp.cluster.check->report(warp, code, firstLane(absent), "WS-3",
+                                 "a lane reads from a lane that does not execute this `shfl` with it");
     blend(warp.write<uint32_t>(code.args[0]), out, lanes);
     if (code.args[1].kind == Arg::Pred)
       warp.setPred(code.args[1], inRange, lanes);
@@ -138,6 +143,7 @@ Step activemask(Warp &warp, const Code &code, Mask mask) {
 Step elect(Warp &warp, const Code &code, Mask mask) {
   return together(warp, code, mask, 2, [&](Mask lanes) {
     unsigned leader = warp.elected(lanes);
+    warp.lastElected = laneBits[leader];
     if (code.args[0].kind != Arg::None)
       forLanes(lanes, [&](unsigned l) { warp.set(code.args[0], l, leader); });
     warp.setPred(code.args[1], laneBits[leader], lanes);

@@ -18,10 +18,10 @@ std::optional<Step> warpgroupReady(Warp &warp, const Code &code, Mask mask) {
   if (auto wait = warp.aligned(code, mask))
     return wait;
   if (mask != allLanes)
-    return warp.fail(code, firstLane(mask), "WG-4", "`wgmma` in a warp some of whose lanes have exited");
+    return warp.fail(code, firstLane(mask), "WG-11", "`wgmma` in a warp some of whose lanes have exited");
   if ((warp.index | 3) >= warp.cta.warps.size())
     return warp.fail(
-        code, 0, "WG-4",
+        code, 0, "WG-11",
         formatv("`wgmma` in warp {0}, but the CTA has {1} warps: a warpgroup is 4", warp.index, warp.cta.warps.size())
             .str());
   return std::nullopt;

@@ -1,11 +1,12 @@
 /// Floating-point formats as the scalar instructions see them: bits in, a host type to compute in, bits out with one
-/// rounding. NaN results are canonical, as on the hardware (f32 0x7fffffff, halves 0x7fff).
+/// rounding. NaN results are canonical, as on the hardware (f32 0x7fffffff, halves 0x7fff); only f64 keeps payloads.
 #pragma once
 #include "gemmc/Emu/Numerics.h"
 #include <bit>
 #include <cfenv>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace gemmc::emu {
 
@@ -89,6 +90,23 @@ struct F64 {
   static double get(Bits bits) { return std::bit_cast<double>(bits); }
   static Bits put(double value, Rounding) { return std::bit_cast<Bits>(value); }
 };
+
+template <typename Format>
+constexpr typename Format::Bits signOf = typename Format::Bits(1) << (sizeof(typename Format::Bits) * 8 - 1);
+template <typename Format> bool isNaN(typename Format::Bits bits) {
+  auto value = Format::get(bits);
+  return value != value;
+}
+/// What becomes of a NaN that passes through an instruction: f64 makes it quiet, the others have one NaN only.
+template <typename Format> typename Format::Bits passNaN(typename Format::Bits bits) {
+  if constexpr (std::is_same_v<Format, F64>)
+    return bits | uint64_t(1) << 51;
+  return Format::canonicalNaN;
+}
+/// `.ftz` flushes what is below the smallest normal number after rounding to full precision, as if there were no
+/// subnormal numbers: such a result shows as the smallest normal one here, `value` (rounded to odd) tells.
+inline bool flushesF32(double value) { return std::fabs(static_cast<float>(value * 0x1p64)) < 0x1p-62f; }
+inline bool flushesF16(double value, Rounding rounding) { return (F16::put(value * 16, rounding) & 0x7fff) < 0x1400; }
 
 /// Subnormal numbers become zeros of their sign.
 template <typename Format> typename Format::Bits flushSubnormal(typename Format::Bits bits) {

@@ -92,6 +92,7 @@ Result DecodedKernel::launch(const LaunchParams &params, Memory &memory, const O
       return refuse(formatv("cluster {0} is wanted; the grid has {1}", index, total));
   unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   runAll(launch, options.clusters, total, threads);
+  memory.earlyTouches = std::move(launch.earlyTouches);
   return std::move(launch.result);
 }
 } // namespace

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 
 namespace gemmc::emu {
 
@@ -101,6 +102,7 @@ public:
   WarpAsync async;
   std::vector<std::byte> local; ///< One lane after the other.
   Mask warpSyncArrived = 0;
+  Mask lastElected = 0; ///< The lane that the last `elect.sync` chose.
   /// The lane that `elect.sync` chooses: always the same one of a mask.
   unsigned elected(Mask lanes) {
     auto [entry, fresh] = leaders.try_emplace(lanes, 0);
@@ -181,6 +183,7 @@ public:
   std::mutex mutex;
   Result result;
   std::shared_ptr<LaunchCheck> check; ///< Null: nobody looks for races.
+  std::unordered_map<uint64_t, uint8_t> earlyTouches; ///< See `Memory::earlyTouches`; of this launch.
   /// Atomic operations on global memory take the lock of their address.
   std::mutex &lockOf(const void *at) { return locks[(reinterpret_cast<uintptr_t>(at) >> 4) % locks.size()]; }
   /// Calls `part(at, offset, bytes)` for the pieces of a range, each under its lock.
@@ -228,6 +231,7 @@ public:
 private:
   bool runWarps(bool &alive);
   void reportDeadlock();
+  void reportCauses();
   void reportLimit(const Warp &warp);
   std::byte *findGlobal(uint64_t address, uint64_t bytes);
   std::array<Memory::Span, 4> spans;

@@ -45,7 +45,7 @@ Broken arrive(NamedBarrierState &state, const NamedBarrierCommand &command) {
   if (command.id >= 16)
     return broken("NB-1", "there is no barrier {0}: they are 0 to 15", command.id);
   if (command.count % warpThreads)
-    return broken("NB-1", "barrier {0} is used with {1} threads: the count is a multiple of 32", command.id,
+    return broken("NB-11", "barrier {0} is used with {1} threads: the count is a multiple of 32", command.id,
                   command.count);
   uint32_t expected = command.count ? command.count : command.alive.size() * warpThreads;
   if (!state.expected) {

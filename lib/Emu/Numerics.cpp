@@ -68,7 +68,7 @@ template <typename Array> Array makeTable(const Format &format) {
 
 uint32_t encode(const Format &format, double value, CvtMode mode) {
   if (std::isnan(value))
-    return format.padding ? 0x7fffffff : codeOfNaN(format);
+    return codeOfNaN(format) << format.padding;
   bool negative = std::signbit(value);
   uint64_t code;
   if (std::isinf(value)) {

@@ -12,6 +12,7 @@ struct Access {
   bool strong = false, collective = false, write = false;
   uint32_t component = 0;
   Epoch epoch = 0;
+  Epoch issued = 0; ///< The warp's own epoch when it issued the operation.
   Mask lanes = 0;
   uint32_t pc = 0;   ///< Index of the instruction in the program.
   uint32_t warp = 0; ///< Index in the cluster: who executed it (or issued the operation).

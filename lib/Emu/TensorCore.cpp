@@ -8,7 +8,10 @@ namespace gemmc::emu::sem {
 
 namespace {
 
+/// Of c when it is zero.
 constexpr int zeroExponent = -126;
+/// Of a factor that is zero: its product never counts in the alignment (H200, every type).
+constexpr int zeroFactor = -1000;
 /// The fast path multiplies in f32. With factors of exponents in -moderate..moderate, products and their alignment stay
 /// far from both ends of f32's range.
 constexpr int moderate = 50;
@@ -28,16 +31,18 @@ int smallestExponent(ptx::Type type) {
 }
 
 /// Exponent of a finite value: of its leading bit, but not below the format's smallest.
-int exponentOf(float value, int smallest) {
+int exponentOf(float value, int smallest, int ofZero) {
   auto bits = std::bit_cast<uint32_t>(value) & 0x7fffffff;
   int exponent = static_cast<int>(bits >> 23) - 127;
-  return bits ? std::max(exponent, smallest) : zeroExponent;
+  return bits ? std::max(exponent, smallest) : ofZero;
 }
 
 float accumulatorValue(const DotModel &model, uint32_t bits) {
   return model.f16Result ? f16ToF32(static_cast<uint16_t>(bits)) : std::bit_cast<float>(bits);
 }
-int accumulatorExponent(const DotModel &model, float value) { return exponentOf(value, model.f16Result ? -14 : -126); }
+int accumulatorExponent(const DotModel &model, float value) {
+  return exponentOf(value, model.f16Result ? -14 : -126, zeroExponent);
+}
 
 /// Cuts an f32 result (as an exact double) to `fraction` bits below its leading bit, or below 2^-126 for smaller ones.
 uint32_t truncateToF32(double value, unsigned fraction) {
@@ -115,8 +120,7 @@ struct Panel {
 };
 
 /// One fused sum for eight columns: c and exponents in, exact results out as doubles. False for lanes whose c is
-/// special. All-zero products leave no exponent of theirs above -100, so that clamping the alignment there only touches
-/// c, which is then the result itself.
+/// special.
 struct Accumulators {
   double value[width];
   int exponent[width];
@@ -225,7 +229,7 @@ void fillWith(Factors &to, unsigned line, unsigned i, unsigned count, const void
     std::memcpy(&bits, bytes + j * sizeof(Bits), sizeof(Bits));
     float value = convert(bits);
     to.values[at] = std::bit_cast<float>(std::bit_cast<uint32_t>(value) ^ sign);
-    to.exponents[at] = static_cast<int16_t>(exponentOf(value, smallest));
+    to.exponents[at] = static_cast<int16_t>(exponentOf(value, smallest, zeroFactor));
   }
 }
 

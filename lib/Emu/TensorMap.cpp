@@ -123,11 +123,38 @@ std::optional<TensorMap> decodeTensorMap(const std::byte *bytes) {
   return map;
 }
 
+bool replaceField(std::byte *bytes, MapField field, unsigned ordinal, uint64_t value) {
+  Packed packed;
+  std::memcpy(&packed, bytes, sizeof packed);
+  if (packed.magic != magicOfMaps || packed.sum != sumOf(packed))
+    return false;
+  switch (field) {
+  case MapField::address:
+    packed.address = value;
+    break;
+  case MapField::rank: // counts from zero
+    packed.rank = std::min<uint64_t>(value, 4) + 1;
+    break;
+  case MapField::box:
+    packed.box[ordinal] = value;
+    break;
+  case MapField::extent:
+    packed.extents[ordinal] = static_cast<uint32_t>(value - 1);
+    break;
+  case MapField::stride:
+    packed.strides[std::min(ordinal, 3u)] = value;
+    break;
+  }
+  packed.sum = sumOf(packed);
+  std::memcpy(bytes, &packed, sizeof packed);
+  return true;
+}
+
 Broken checkAccess(const TensorMap &map, TmaAccess access, llvm::ArrayRef<int32_t> coords, uint32_t shared) {
   if (coords.size() != map.rank)
-    return {"TM-10", text("{0} coordinates for a tensor map of rank {1}", coords.size(), map.rank)};
+    return {"TM-13", text("{0} coordinates for a tensor map of rank {1}", coords.size(), map.rank)};
   if (shared % 128)
-    return {"TM-7", text("the box in shared memory must be 128-byte aligned, not at {0:x}", shared)};
+    return {"TM-14", text("the box in shared memory must be 128-byte aligned, not at {0:x}", shared)};
   unsigned span = 16u << static_cast<unsigned>(map.swizzle);
   if (map.swizzle != ptx::TmaSwizzle::none && map.rowBytes() != span)
     return {"unmodelled", text("box rows of {0} bytes with a {1}-byte swizzle", map.rowBytes(), span)};

@@ -152,26 +152,104 @@ namespace {
 struct Window {
   std::byte *data = nullptr;
   std::string problem; ///< Why there is no such memory.
+  const char *rule = nullptr;
 };
+
+enum class User : uint8_t { Other, Mbarrier, Matrix, Copy, Bulk, Map };
+/// Whose rules an address must keep beside those of every access.
+User userOf(const Code &code) {
+  using ptx::Op;
+  if (!code.inst)
+    return User::Other;
+  switch (code.inst->op) {
+  case Op::MbarrierInit:
+  case Op::MbarrierInval:
+  case Op::MbarrierExpectTx:
+  case Op::MbarrierCompleteTx:
+  case Op::MbarrierArrive:
+  case Op::MbarrierArriveExpectTx:
+  case Op::MbarrierArriveNoComplete:
+  case Op::MbarrierDrop:
+  case Op::MbarrierDropExpectTx:
+  case Op::MbarrierDropNoComplete:
+  case Op::MbarrierTestWait:
+  case Op::MbarrierTestWaitParity:
+  case Op::MbarrierTryWait:
+  case Op::MbarrierTryWaitParity:
+  case Op::CpAsyncMbarrier:
+    return User::Mbarrier;
+  case Op::Ldmatrix:
+  case Op::Stmatrix:
+    return User::Matrix;
+  case Op::CpAsync:
+  case Op::CpAsyncIgnore:
+    return User::Copy;
+  case Op::CpBulkLoad:
+  case Op::CpBulkCluster:
+  case Op::CpBulkStore:
+  case Op::CpBulkPrefetch:
+  case Op::CpReduceGlobal:
+  case Op::CpReduceCluster:
+  case Op::CpTensorLoad:
+  case Op::CpTensorStore:
+  case Op::CpReduceTensor:
+    return User::Bulk;
+  case Op::PrefetchMap:
+  case Op::CpTensorPrefetch:
+  case Op::TensormapField:
+  case Op::TensormapDim:
+  case Op::TensormapCopy:
+    return User::Map;
+  default:
+    return User::Other;
+  }
+}
+const char *ruleOfAlignment(const Code &code, unsigned align) {
+  switch (userOf(code)) {
+  case User::Mbarrier:
+    return "MB-23";
+  case User::Matrix:
+    return "MM-2";
+  case User::Copy:
+    return "CA-2";
+  case User::Bulk: // the map, the mbarrier, the data
+    return align == 64 ? "TM-10" : align == 8 ? "MB-23" : "TM-7";
+  case User::Map:
+    return "TM-10";
+  default:
+    return "AD-1";
+  }
+}
+/// An instruction that works on shared memory alone was given a generic address of something else.
+const char *ruleOfSpace(const Code &code, Where space) {
+  if (code.where != Where::Generic || space == Where::Shared || space == Where::SharedCluster)
+    return nullptr;
+  User user = userOf(code);
+  return user == User::Mbarrier ? "MB-24" : user == User::Matrix ? "MM-3" : nullptr;
+}
 
 Window sharedWindow(Warp &warp, Where where, uint64_t address, uint64_t bytes) {
   uint64_t rank = address >> window::rankShift, offset = address & ((1u << window::rankShift) - 1);
   if (where == Where::Shared && rank != warp.cta.rank)
     return {nullptr,
-            formatv("is in the window of CTA {0} of the cluster, not of the executing CTA {1}", rank, warp.cta.rank)};
+            formatv("is in the window of CTA {0} of the cluster, not of the executing CTA {1}", rank, warp.cta.rank),
+            "AD-6"};
   if (rank >= warp.cluster.ctas.size())
-    return {nullptr, formatv("is in the window of CTA {0}; the cluster has {1}", rank, warp.cluster.ctas.size())};
+    return {nullptr, formatv("is in the window of CTA {0}; the cluster has {1}", rank, warp.cluster.ctas.size()),
+            "AD-7"};
   Cta &cta = *warp.cluster.ctas[rank];
   if (rank != warp.cta.rank && cta.done())
-    return {nullptr, formatv("is in the window of CTA {0} of the cluster, which has exited", rank)};
+    return {nullptr, formatv("is in the window of CTA {0} of the cluster, which has exited", rank), "CL-7"};
   if (offset < window::sharedBase || offset + bytes > cta.shared.size())
-    return {nullptr, formatv("is outside the CTA's {0} bytes of shared memory ({1:x} to {2:x})",
-                             cta.shared.size() - window::sharedBase, window::sharedBase, cta.shared.size())};
+    return {nullptr,
+            formatv("is outside the CTA's {0} bytes of shared memory ({1:x} to {2:x})",
+                    cta.shared.size() - window::sharedBase, window::sharedBase, cta.shared.size()),
+            "AD-2"};
   return {cta.shared.data() + offset, ""};
 }
 Window bytesOf(std::vector<std::byte> &storage, uint64_t offset, uint64_t bytes, const char *what) {
   if (offset > storage.size() || bytes > storage.size() - offset)
-    return {nullptr, formatv("is outside {0} ({1} bytes)", what, storage.size())};
+    return {nullptr, formatv("is outside {0} ({1} bytes)", what, storage.size()), "AD-5"};
   return {storage.data() + offset, ""};
 }
 Window globalWindow(Warp &warp, uint64_t address, uint64_t bytes) {
@@ -179,9 +257,11 @@ Window globalWindow(Warp &warp, uint64_t address, uint64_t bytes) {
     return {data, ""};
   auto near = warp.cluster.launch.memory.nearest(address);
   if (!near)
-    return {nullptr, "is in no allocation: there is none"};
-  return {nullptr, formatv("is in no allocation; the nearest is {0:x} to {1:x} ({2} bytes)", near->begin,
-                           near->begin + near->size, near->size)};
+    return {nullptr, "is in no allocation: there is none", "AD-3"};
+  return {nullptr,
+          formatv("is in no allocation; the nearest is {0:x} to {1:x} ({2} bytes)", near->begin,
+                  near->begin + near->size, near->size),
+          "AD-3"};
 }
 } // namespace
 
@@ -203,14 +283,19 @@ std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsign
       space = where == Where::Generic ? Where::Global : where;
   }
   Window found;
-  if (align & (align - 1) || address % align)
+  if (const char *rule = ruleOfSpace(code, space); rule && align <= 16) {
+    found.problem = "is not in shared memory";
+    found.rule = rule;
+  } else if (align & (align - 1) || address % align) {
     found.problem = formatv("is not aligned to {0} bytes", align);
-  else if (space == Where::Shared || space == Where::SharedCluster)
+    found.rule = ruleOfAlignment(code, align);
+  } else if (space == Where::Shared || space == Where::SharedCluster)
     found = sharedWindow(*this, space, offset, bytes);
   else if (space == Where::Local) {
-    if (offset + bytes > program.localBytes || offset > program.localBytes)
+    if (offset + bytes > program.localBytes || offset > program.localBytes) {
       found.problem = formatv("is outside the thread's {0} bytes of local memory", program.localBytes);
-    else
+      found.rule = "AD-4";
+    } else
       found.data = local.data() + size_t(lane) * program.localBytes + offset;
   } else if (space == Where::Param && offset != address)
     found = bytesOf(cluster.params, offset, bytes, "the kernel's parameters");
@@ -220,19 +305,52 @@ std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsign
     found = globalWindow(*this, address, bytes);
   else
     found.problem = formatv("is not an address of the {0} space", nameOf(space));
+  if (found.rule == StringRef("AD-2") && userOf(code) == User::Bulk && align != 8)
+    found.rule = "TM-11";
   if (!found.data)
-    fail(code, lane, "mem",
+    fail(code, lane, found.rule ? found.rule : "AD-5",
          formatv("access of {0} bytes at {1} address {2:x} {3}", bytes, nameOf(where), address, found.problem).str());
   return found.data;
 }
 
 // --- Groups of lanes
 
+namespace {
+/// What is broken when some of the lanes that must execute an instruction together do not.
+const char *ruleOfConvergence(const Warp &warp, const Code &code, Mask mask) {
+  using ptx::Op;
+  StringRef name = ptx::nameOf(code.inst->op);
+  if (name.starts_with("Wgmma"))
+    return "WG-4";
+  if (name.starts_with("Mma") || name.starts_with("Wmma") || name.ends_with("matrix"))
+    return "MM-1";
+  switch (code.inst->op) {
+  case Op::ClusterArrive:
+  case Op::ClusterWait:
+    return "CL-3";
+  case Op::SetMaxNReg:
+    return "SR-2";
+  case Op::Elect:
+    return "EL-2";
+  case Op::TensormapCopy:
+    return "FP-6";
+  case Op::Shfl:
+  case Op::Vote:
+  case Op::VoteBallot:
+  case Op::Match:
+  case Op::Redux:
+    return "WS-2";
+  default:
+    return mask == warp.lastElected ? "NB-10" : "NB-2";
+  }
+}
+} // namespace
+
 std::optional<Step> Warp::converge(const Code &code, Mask mask, Mask wanted) {
   Wait &wait = group().wait;
   if (wait.what == Wait::Converge) {
     if (Mask gone = wait.lanes & ~alive)
-      return fail(code, firstLane(mask), "NB-2",
+      return fail(code, firstLane(mask), ruleOfConvergence(*this, code, mask),
                   formatv("lane {0} exited while lanes {1:x} waited for it to execute this instruction with them",
                           firstLane(gone), mask)
                       .str());
@@ -243,7 +361,7 @@ std::optional<Step> Warp::converge(const Code &code, Mask mask, Mask wanted) {
     return std::nullopt;
   if (Mask skipped = missing & group().mask)
     return fail(
-        code, firstLane(skipped), "NB-2",
+        code, firstLane(skipped), ruleOfConvergence(*this, code, mask),
         formatv("lane {0} does not execute this instruction, as its guard is false, but lane {1} does: all lanes "
                 "must execute it together",
                 firstLane(skipped), firstLane(mask))

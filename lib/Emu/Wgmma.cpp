@@ -117,7 +117,7 @@ Broken decodeDescriptor(uint64_t bits, WgmmaDescriptor &descriptor) {
   descriptor.swizzle = static_cast<WgmmaDescriptor::Swizzle>(bits >> 62);
   if (bits & ~used)
     return {
-        "WG-5",
+        "WG-12",
         llvm::formatv("the matrix descriptor {0:x} has bits outside of its fields: {1:x}", bits, bits & ~used).str()};
   if (descriptor.baseOffset && descriptor.swizzle != WgmmaDescriptor::none)
     return {"unmodelled", llvm::formatv("a matrix descriptor with base offset {0}", descriptor.baseOffset).str()};
@@ -198,10 +198,10 @@ Broken gatherShared(const WgmmaForm &form, bool isB, const WgmmaDescriptor &desc
     if (size_t(at) + 16 <= shared.size())
       sink.put(chunk.line - firstLine, chunk.k, chunk.elements, shared.data() + at, mnMajor);
     else if (!broken)
-      broken = {"WG-6", llvm::formatv("element ({0}, {1}) of {2} lies at {3:x}, beyond the {4} bytes of shared memory",
-                                      isB ? chunk.k : chunk.line, isB ? chunk.line : chunk.k, isB ? "B" : "A", at,
-                                      shared.size())
-                            .str()};
+      broken = {"WG-10", llvm::formatv("element ({0}, {1}) of {2} lies at {3:x}, beyond the {4} bytes of shared memory",
+                                       isB ? chunk.k : chunk.line, isB ? chunk.line : chunk.k, isB ? "B" : "A", at,
+                                       shared.size())
+                             .str()};
   });
   sink.finish();
   return broken;

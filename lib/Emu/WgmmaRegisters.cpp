@@ -54,7 +54,7 @@ std::optional<WgmmaRegisters::Broken> WgmmaRegisters::touch(State &state, const 
   for (uint16_t index : touched[pc]) {
     State::Register &reg = state.registers[index];
     if (reg.group && !broken)
-      broken = Broken{"WG-2", names[index], reg.pc};
+      broken = Broken{state.waitedAt > reg.issuedAt ? "WG-3" : "WG-2", names[index], reg.pc};
     reg.touchedAt = ++state.sequence;
     reg.touchedPc = pc;
     reg.shape = -1;
@@ -76,6 +76,7 @@ std::optional<WgmmaRegisters::Broken> WgmmaRegisters::issue(State &state, const 
       broken = Broken{"WG-2", names[index], reg.pc};
     reg.group = group + 1;
     reg.pc = pc;
+    reg.issuedAt = ++state.sequence;
     reg.shape = accumulates ? shape : -1;
   };
   for (uint16_t index : wgmmas[pc].accumulators)
@@ -87,6 +88,7 @@ std::optional<WgmmaRegisters::Broken> WgmmaRegisters::issue(State &state, const 
 }
 
 void WgmmaRegisters::wait(State &state, uint32_t groups) {
+  state.waitedAt = ++state.sequence;
   if (!state.highestGroup)
     return;
   state.highestGroup = 0;

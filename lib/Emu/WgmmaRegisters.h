@@ -20,9 +20,10 @@ public:
       int32_t shape = -1; ///< Of the last wgmma that had it as accumulator,
       uint32_t group = 0; ///< and its group plus 1 while it is in flight.
       uint32_t pc = 0;
+      uint32_t issuedAt = 0;
     };
     std::vector<Register> registers;
-    uint32_t sequence = 1, fencedAt = 0;
+    uint32_t sequence = 1, fencedAt = 0, waitedAt = 0;
     uint32_t highestGroup = 0; ///< In flight, plus 1.
   };
   struct Broken {

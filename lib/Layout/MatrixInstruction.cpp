@@ -82,11 +82,12 @@ int64_t sumOf(llvm::ArrayRef<LaneTerm> terms, unsigned lane) {
 
 llvm::ArrayRef<MatrixInstruction> matrixInstructions() { return table; }
 
-const MatrixInstruction *findMatrixInstruction(int64_t m, int64_t n, int64_t k, Elem type, Elem accumulator) {
+const MatrixInstruction *findInstruction(llvm::ArrayRef<MatrixInstruction> table, int64_t m, int64_t n, int64_t k,
+                                         Elem type, Elem accumulator) {
   const auto *found = llvm::find_if(table, [&](const MatrixInstruction &row) {
     return row.m == m && row.n == n && row.k == k && row.type == type && row.accumulator == accumulator;
   });
-  return found == std::end(table) ? nullptr : found;
+  return found == table.end() ? nullptr : found;
 }
 
 FragmentMap fragmentMap(const MatrixInstruction &instruction, MatrixRole role) {

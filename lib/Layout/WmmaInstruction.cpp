@@ -1,5 +1,4 @@
 #include "gemmc/Layout/WmmaInstruction.h"
-#include "llvm/ADT/STLExtras.h"
 
 namespace gemmc {
 namespace {
@@ -22,13 +21,6 @@ int64_t evenly(int64_t elements, Elem type) { return elements * bitsOf(type) / (
 } // namespace
 
 llvm::ArrayRef<MatrixInstruction> wmmaInstructions() { return table; }
-
-const MatrixInstruction *findWmmaInstruction(int64_t m, int64_t n, int64_t k, Elem type, Elem accumulator) {
-  const auto *found = llvm::find_if(table, [&](const MatrixInstruction &row) {
-    return row.m == m && row.n == n && row.k == k && row.type == type && row.accumulator == accumulator;
-  });
-  return found == std::end(table) ? nullptr : found;
-}
 
 int64_t wmmaOperandRegisters(const MatrixInstruction &instruction, bool isA) {
   // f16 keeps the eight registers of the first tensor cores, which held two copies or more.

@@ -23,6 +23,17 @@ std::set<std::string> variablesOf(const tile::Kernel &kernel, const Op *mapped) 
 Elem elemOf(const Op &op) { return *parseElem(op.word("type")); }
 } // namespace
 
+Val Pitches::of(const TensorView &tensor) {
+  if (tensor.ld.isImm())
+    return tensor.ld.op.imm * tensor.elemBytes();
+  auto [entry, fresh] = registers.try_emplace(tensor.buffer);
+  if (fresh) {
+    entry->second = b.reg(Type::b64, tensor.buffer + "_pitch");
+    b("shl.b64", entry->second, tensor.ld, int64_t(llvm::Log2_64(tensor.elemBytes())));
+  }
+  return entry->second;
+}
+
 Lowering::Lowering(const tile::Kernel &kernel)
     : kernel(kernel), function(result.module.functions.emplace_back()), b(function) {
   isWgmma = kernel.word("instruction") == "wgmma";
@@ -32,8 +43,8 @@ Lowering::Lowering(const tile::Kernel &kernel)
     Elem type = *parseElem(kernel.declaration("sA")->word("type")),
          sum = *parseElem(kernel.declaration("acc")->word("type"));
     isWmma = kernel.word("instruction") == "wmma";
-    matrix = (isWmma ? findWmmaInstruction : findMatrixInstruction)(
-        kernel.root.item("matrix", 0), kernel.root.item("matrix", 1), kernel.root.item("matrix", 2), type, sum);
+    matrix = findInstruction(isWmma ? wmmaInstructions() : matrixInstructions(), kernel.root.item("matrix", 0),
+                             kernel.root.item("matrix", 1), kernel.root.item("matrix", 2), type, sum);
     assert(matrix && "the plan takes instructions from the same table");
   }
   clusterM = kernel.root.item("cluster", 0);
@@ -237,8 +248,8 @@ AccumulatorView Lowering::accumulatorView(const Op &op) {
     view.blockColumns = matrix->columns();
   }
   // wgmma (PTX ISA 9.7.15.5.1.1): each warp's 16 rows lie as those of an m16n8 instruction.
-  view.map =
-      fragmentMap(matrix ? *matrix : *findMatrixInstruction(16, 8, 16, Elem::f16, view.type), MatrixRole::accumulator);
+  view.map = fragmentMap(matrix ? *matrix : *findInstruction(matrixInstructions(), 16, 8, 16, Elem::f16, view.type),
+                         MatrixRole::accumulator);
   int64_t perBlock = view.warpN / view.blockColumns * int64_t(view.map.registers.size());
   Type type = view.type == Elem::f32 ? Type::f32 : view.type == Elem::f64 ? Type::f64 : Type::b32;
   for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)

@@ -28,6 +28,17 @@ struct TensorView {
   int64_t elemBytes() const { return bytesOf(type); } ///< Of D and C, which are never packed, and of other operands.
 };
 
+/// Bytes between the lines of tensors: constants, or registers that are computed when first asked for.
+class Pitches {
+public:
+  explicit Pitches(ptx::Builder &b) : b(b) {}
+  Val of(const TensorView &tensor);
+
+private:
+  ptx::Builder &b;
+  llvm::StringMap<Val> registers; ///< By buffer.
+};
+
 struct SharedView {
   SharedTile tile;
   int64_t offset, stages;

@@ -24,11 +24,11 @@ struct Lowering::CopyOut {
   const StagedTile &from;
   const TensorView &d, *c;
   std::optional<float> alpha, beta;
-  bool byRow;                      ///< Lines are rows of D.
-  Val line0, col0;                 ///< Of the tile's first element, along D's lines.
-  bool inward = false;             ///< From global memory to the tile.
-  Val linesLeft, colsLeft;         ///< Of D from there on; only for tiles at the edge.
-  llvm::StringMap<Val> pitches;    ///< Bytes between lines, by buffer.
+  bool byRow;              ///< Lines are rows of D.
+  Val line0, col0;         ///< Of the tile's first element, along D's lines.
+  bool inward = false;     ///< From global memory to the tile.
+  Val linesLeft, colsLeft; ///< Of D from there on; only for tiles at the edge.
+  Pitches pitches{b};
   int64_t unit = 1;                ///< Elements of a unit.
   int64_t perLine = 1, rounds = 1; ///< Units of a line; units of a thread.
   /// The threads divide evenly among the units of a line: each keeps its columns, its lines advance by `lineStep`.
@@ -60,9 +60,9 @@ struct Lowering::CopyOut {
   void begin() {
     chooseUnits();
     // Here, because all paths use them and the first one must not be the only one that defines them.
-    pitch(d);
+    pitches.of(d);
     if (c)
-      pitch(*c);
+      pitches.of(*c);
   }
 
   bool sameOrder() const { return c->order == d.order; }
@@ -85,22 +85,11 @@ struct Lowering::CopyOut {
 
   // Places -----------------------------------------------------------------------------------------------------------
 
-  Val pitch(const TensorView &t) {
-    if (t.ld.isImm())
-      return t.ld.op.imm * t.elemBytes();
-    auto [entry, fresh] = pitches.try_emplace(t.buffer);
-    if (fresh) {
-      entry->second = b.reg(Type::b64, t.buffer + "_pitch");
-      b("shl.b64", entry->second, t.ld, int64_t(llvm::Log2_64(t.elemBytes())));
-    }
-    return entry->second;
-  }
-
   Val globalAt(const TensorView &t, const Val &line, const Val &col) {
     Val alongLine = l.add(col0, col, "col"), acrossLines = l.add(line0, line, "line");
     if (t.order != d.order)
       std::swap(alongLine, acrossLines);
-    Val start = l.add64(l.wide(acrossLines, pitch(t), "line_offset"), t.base, t.buffer + "_line");
+    Val start = l.add64(l.wide(acrossLines, pitches.of(t), "line_offset"), t.base, t.buffer + "_line");
     return l.add64(start, l.wide(alongLine, t.elemBytes(), "col_offset"), t.buffer + "_unit");
   }
 
@@ -118,7 +107,7 @@ struct Lowering::CopyOut {
 
   void advance(const TensorView &t, Val &base, int64_t &offset) {
     constexpr int64_t maxOffset = int64_t(1) << 30; // an address holds 32 bits of offset
-    Val step = pitch(t);
+    Val step = pitches.of(t);
     if (step.isImm() && offset + step.op.imm * lineStep < maxOffset) {
       offset += step.op.imm * lineStep;
       return;
@@ -251,7 +240,7 @@ struct Lowering::CopyOut {
     if (sameOrder() && guards.size() <= 1)
       return floats("ld.global", u.c, u.cOffset, unit, c->type, cAccess(), guards.empty() ? Val() : guards[0]);
     std::vector<Val> values;
-    Val address = u.c, step = sameOrder() ? Val(c->elemBytes()) : pitch(*c);
+    Val address = u.c, step = sameOrder() ? Val(c->elemBytes()) : pitches.of(*c);
     for (int64_t e = 0; e < unit; ++e) {
       Val guard = guards.empty() ? Val() : guards.size() == 1 ? guards[0] : guards[e];
       values.push_back(floats("ld.global", address, u.cOffset, 1, c->type, c->elemBytes(), guard)[0]);

@@ -33,6 +33,7 @@ void Lowering::store(const Op &op) {
     const Op &decl;
     Val row0, col0;         ///< Of the thread's first element, in D.
     Val rowsLeft, colsLeft; ///< Rows and columns of D from there on; only for checked paths.
+    Pitches pitches{b};
 
     bool rowOrder(const TensorView &t) const { return t.order == Order::row; }
 
@@ -44,24 +45,12 @@ void Lowering::store(const Op &op) {
     Val start(const TensorView &t, llvm::StringRef name) {
       int64_t bytes = t.elemBytes();
       Val slow = rowOrder(t) ? row0 : col0, fast = rowOrder(t) ? col0 : row0;
-      Val offset = l.wide(slow, pitch(t), "slow_offset");
+      Val offset = l.wide(slow, pitches.of(t), "slow_offset");
       return l.add64(l.add64(offset, t.base, name), l.wide(fast, bytes, "fast_offset"), name);
-    }
-    /// Bytes between rows (row order) or columns.
-    llvm::StringMap<Val> pitches;
-    Val pitch(const TensorView &t) {
-      if (t.ld.isImm())
-        return t.ld.op.imm * t.elemBytes();
-      auto [entry, fresh] = pitches.try_emplace(t.buffer);
-      if (fresh) {
-        entry->second = b.reg(Type::b64, t.buffer + "_pitch");
-        b("shl.b64", entry->second, t.ld, llvm::Log2_64(t.elemBytes()));
-      }
-      return entry->second;
     }
     Place place(const TensorView &t, const Val &start, int64_t row, int64_t col) {
       int64_t slow = rowOrder(t) ? row : col, fast = rowOrder(t) ? col : row;
-      Val step = pitch(t);
+      Val step = pitches.of(t);
       if (step.isImm()) {
         // An address holds 32 bits of offset; ours may grow by a row of the tile.
         int64_t offset = slow * step.op.imm;
@@ -300,11 +289,11 @@ void Lowering::store(const Op &op) {
   row0 = add(row0, laneSum(acc.map.line, "lane_row"), "row0");
   col0 = add(col0, laneSum(acc.map.depth, "lane_col"), "col0");
 
-  Writer writer{*this, b, e, decl, row0, col0, {}, {}, {}};
+  Writer writer{*this, b, e, decl, row0, col0, {}, {}};
   // Here, because all paths use them and the first one must not be the only one that defines them.
-  writer.pitch(d);
+  writer.pitches.of(d);
   if (c)
-    writer.pitch(*c);
+    writer.pitches.of(*c);
   int64_t tileM = decl.item("tile", 0), tileN = decl.item("tile", 1);
   bool inside = covers(d.rows, tileM * clusterM) && covers(d.cols, tileN * clusterN);
   bool pairs = d.order == Order::row && d.align >= 2 * d.elemBytes();

@@ -162,12 +162,14 @@ void verifyCvt(Checker &c) {
 /// 4, 8 or 16 bytes; past the first-level cache only 16 (9.7.9.25.3.1).
 void verifyCpAsync(Checker &c) {
   bool cg = c.inst->has("cg");
-  c.value(2, [&](int64_t n) { return n == 16 || (!cg && (n == 4 || n == 8)); }, cg ? "16 with .cg" : "4, 8 or 16");
+  c.value(
+      2, [&](int64_t n) { return n == 16 || (!cg && (n == 4 || n == 8)); },
+      cg ? "16 with .cg (CA-1)" : "4, 8 or 16 (CA-1)");
 }
 void verifyCpAsyncSize(Checker &c) {
   verifyCpAsync(c);
   int64_t size = c.op(2).imm;
-  c.value(3, [&](int64_t n) { return n >= 0 && n <= size; }, ("0 to " + Twine(size)).str());
+  c.value(3, [&](int64_t n) { return n >= 0 && n <= size; }, ("0 to " + Twine(size) + " (CA-1)").str());
 }
 void verifyCpAsyncWait(Checker &c) {
   c.value(0, [](int64_t n) { return n >= 0 && n <= UINT32_MAX; }, "a number of groups");
@@ -175,7 +177,7 @@ void verifyCpAsyncWait(Checker &c) {
 
 /// Bulk copies move multiples of 16 bytes (9.7.9.25.4.1).
 void bulkSize(Checker &c, unsigned index) {
-  c.value(index, [](int64_t n) { return n >= 0 && n % 16 == 0 && n <= UINT32_MAX; }, "a multiple of 16");
+  c.value(index, [](int64_t n) { return n >= 0 && n % 16 == 0 && n <= UINT32_MAX; }, "a multiple of 16 (TM-7)");
 }
 void verifyBulk(Checker &c) { bulkSize(c, 2); }
 /// Sums of 16-bit floats keep subnormals and say so (9.7.9.25.4.2).
@@ -196,7 +198,7 @@ void coordinates(Checker &c, unsigned index) {
     unsigned rank = mod[0] - '0';
     if (size_t given = c.op(index).elems.size(); given != rank)
       c.fail(Diag::ptx_vector_length, c.row->operands[index].name, c.shown(), given,
-             (Twine(rank) + " coordinates with ." + mod).str());
+             (Twine(rank) + " coordinates with ." + mod + " (TM-13)").str());
   }
 }
 void verifyCpTensorLoad(Checker &c) { coordinates(c, 1); }
@@ -206,7 +208,7 @@ void verifyTensormapDim(Checker &c) {
   c.value(1, [](int64_t n) { return n >= 0 && n <= 4; }, "a dimension, 0 to 4");
 }
 void size128(Checker &c, unsigned index) {
-  c.value(index, [](int64_t n) { return n == 128; }, "128, the bytes of a tensor map");
+  c.value(index, [](int64_t n) { return n == 128; }, "128, the bytes of a tensor map (FP-6)");
 }
 void verifyFenceTensormap(Checker &c) { size128(c, 1); }
 void verifyTensormapCopy(Checker &c) { size128(c, 2); }
@@ -215,22 +217,22 @@ void verifyTensormapCopy(Checker &c) { size128(c, 2); }
 
 /// Barriers 0 to 15; counts are whole warps (9.7.13.1).
 void barrier(Checker &c, unsigned id, unsigned count) {
-  c.value(id, [](int64_t n) { return n >= 0 && n <= 15; }, "a barrier, 0 to 15");
-  c.value(count, [](int64_t n) { return n >= 0 && n % 32 == 0 && n <= 1024; }, "a multiple of 32 up to 1024");
+  c.value(id, [](int64_t n) { return n >= 0 && n <= 15; }, "a barrier, 0 to 15 (NB-1)");
+  c.value(count, [](int64_t n) { return n >= 0 && n % 32 == 0 && n <= 1024; }, "a multiple of 32 up to 1024 (NB-11)");
 }
 void verifyBar(Checker &c) { barrier(c, 0, 1); }
 void verifyBarRed(Checker &c) { barrier(c, 1, 2); }
 
 /// Counts of an mbarrier have 20 bits (9.7.13.15.9).
 void verifyMbarrierInit(Checker &c) {
-  c.value(1, [](int64_t n) { return n >= 1 && n < (1 << 20); }, "a count, 1 to 2^20 - 1");
+  c.value(1, [](int64_t n) { return n >= 1 && n < (1 << 20); }, "a count, 1 to 2^20 - 1 (MB-4)");
 }
 /// A remote barrier gives no state back, and a count came with sm_90 (9.7.13.15.13).
 void verifyMbarrierArrive(Checker &c) {
   if (c.op(2).kind != Operand::None)
     c.limit(c.shown() + "` with `count", 90, 78, false);
   if (c.inst->has("shared::cluster") && c.op(0).kind != Operand::Sink)
-    c.fail(Diag::ptx_operand_kind, c.row->operands[0].name, c.shown(), "`_` with .shared::cluster");
+    c.fail(Diag::ptx_operand_kind, c.row->operands[0].name, c.shown(), "`_` with .shared::cluster (MB-13)");
 }
 void verifyMbarrierParity(Checker &c) {
   c.value(2, [](int64_t n) { return n == 0 || n == 1; }, "0 or 1");
@@ -238,7 +240,7 @@ void verifyMbarrierParity(Checker &c) {
 
 /// A multiple of 8 from 24 to 256 (9.7.19.5).
 void verifySetMaxNReg(Checker &c) {
-  c.value(0, [](int64_t n) { return n >= 24 && n <= 256 && n % 8 == 0; }, "a multiple of 8 from 24 to 256");
+  c.value(0, [](int64_t n) { return n >= 24 && n <= 256 && n % 8 == 0; }, "a multiple of 8 from 24 to 256 (SR-1)");
 }
 void verifyNanosleep(Checker &c) {
   c.value(0, [](int64_t n) { return n >= 0 && n <= 1'000'000; }, "at most 1000000 ns");

@@ -22,7 +22,8 @@ emu::CheckOptions optionsOf(unsigned index, const CheckRequest &request) {
 
 /// What the verification says that no finding has said.
 void addWrongValues(CheckReport &report, const RunReport &run, const std::string &schedule) {
-  if (!run.launch.witnesses.empty() || run.ok())
+  auto isProblem = [](const emu::Finding &finding) { return finding.verdict != emu::Verdict::clean; };
+  if (llvm::any_of(run.launch.witnesses, isProblem) || run.ok())
     return;
   CheckFinding found;
   found.schedule = schedule;
@@ -82,7 +83,8 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
 void CheckReport::printText(llvm::raw_ostream &os) const {
   for (const CheckFinding &found : findings) {
     const emu::Finding &finding = found.finding;
-    os << nameOf(finding.verdict) << " [" << finding.code << "] " << finding.message << "\n";
+    os << (finding.verdict == emu::Verdict::clean ? "info" : nameOf(finding.verdict)) << " [" << finding.code << "] "
+       << finding.message << "\n";
     if (finding.line)
       os << "  " << where(finding) << "\n";
     if (finding.other.line)
@@ -99,7 +101,7 @@ void CheckReport::printJson(llvm::raw_ostream &os) const {
   llvm::json::Array list;
   for (const CheckFinding &found : findings) {
     llvm::json::Object one = toJson(found.finding);
-    one["verdict"] = nameOf(found.finding.verdict);
+    one["verdict"] = found.finding.verdict == emu::Verdict::clean ? "info" : nameOf(found.finding.verdict);
     one["code"] = found.finding.code;
     one["message"] = found.finding.message;
     one["schedule"] = found.schedule;

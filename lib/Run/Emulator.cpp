@@ -137,7 +137,7 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   outcome.stats += result.stats;
   outcome.incomplete |= result.verdict == emu::Verdict::incomplete;
   for (const emu::Finding &finding : result.findings)
-    if (finding.verdict != emu::Verdict::review)
+    if (finding.verdict != emu::Verdict::review && finding.verdict != emu::Verdict::clean)
       outcome.findings.push_back(describe(finding));
   outcome.witnesses.insert(outcome.witnesses.end(), result.findings.begin(), result.findings.end());
   if (result.verdict != emu::Verdict::clean && result.findings.empty())

@@ -9,6 +9,50 @@ namespace {
 /// Variables that are known at launch, everywhere in a kernel.
 constexpr llvm::StringLiteral launchVariables[] = {"m", "n", "k", "lda", "ldb", "ldc", "ldd"};
 
+/// What an operation's subject (no key) or attribute, where it has it, refers to. A stage needs one index, a tile of a
+/// tensor two, the accumulators none.
+struct UseRule {
+  OpKind op;
+  llvm::StringLiteral key;
+  OpKind wanted;
+  std::optional<OpKind> orElse = std::nullopt;
+};
+constexpr UseRule useRules[] = {
+    {OpKind::Copy, "", OpKind::Shared},
+    {OpKind::Copy, "from", OpKind::Tensor},
+    {OpKind::Copy, "signal", OpKind::Barrier},
+    {OpKind::Expect, "", OpKind::Barrier},
+    {OpKind::Wait, "", OpKind::Barrier},
+    {OpKind::Arrive, "", OpKind::Barrier},
+    {OpKind::Zero, "", OpKind::Accumulator},
+    {OpKind::Gather, "", OpKind::Accumulator},
+    {OpKind::Multiply, "", OpKind::Accumulator},
+    {OpKind::Multiply, "a", OpKind::Shared},
+    {OpKind::Multiply, "b", OpKind::Shared},
+    {OpKind::Wgmma, "", OpKind::Accumulator},
+    {OpKind::Wgmma, "a", OpKind::Shared, OpKind::Fragment},
+    {OpKind::Wgmma, "b", OpKind::Shared},
+    {OpKind::Load, "", OpKind::Fragment},
+    {OpKind::Load, "from", OpKind::Shared},
+    {OpKind::Mma, "", OpKind::Accumulator},
+    {OpKind::Mma, "a", OpKind::Fragment},
+    {OpKind::Mma, "b", OpKind::Fragment},
+    {OpKind::Send, "", OpKind::Shared},
+    {OpKind::Send, "from", OpKind::Accumulator},
+    {OpKind::Stage, "", OpKind::Shared},
+    {OpKind::Stage, "from", OpKind::Accumulator},
+    {OpKind::Bring, "", OpKind::Shared},
+    {OpKind::Bring, "from", OpKind::Tensor},
+    {OpKind::Combine, "", OpKind::Accumulator},
+    {OpKind::Combine, "c", OpKind::Shared},
+    {OpKind::Receive, "", OpKind::Accumulator},
+    {OpKind::Receive, "from", OpKind::Shared},
+    {OpKind::Store, "", OpKind::Tensor},
+    {OpKind::Store, "from", OpKind::Accumulator, OpKind::Shared}, // where `stage` left them
+    {OpKind::Store, "c", OpKind::Tensor},
+    {OpKind::Store, "through", OpKind::Shared},
+};
+
 /// Words an attribute may hold, by operation spelling and key.
 struct WordRule {
   const char *spelling, *key;
@@ -189,71 +233,11 @@ private:
         for (const Expr &expr : *list)
           inScope(expr, op);
     }
-    switch (op.kind) {
-    case OpKind::Copy:
-      use(op, op.subject, OpKind::Shared, 1);
-      use(op, op.ref("from"), OpKind::Tensor, 2);
-      if (op.has("signal"))
-        use(op, op.ref("signal"), OpKind::Barrier, 1);
-      break;
-    case OpKind::Expect:
-    case OpKind::Wait:
-    case OpKind::Arrive:
-      use(op, op.subject, OpKind::Barrier, 1);
-      break;
-    case OpKind::Advance:
-      if (!cursors.count(op.subject.name) || !variables.contains(op.subject.name))
-        diags.report(Diag::tile_undeclared, placeOf(op), op.subject.name);
-      break;
-    case OpKind::Zero:
-    case OpKind::Gather:
-      use(op, op.subject, OpKind::Accumulator, 0);
-      break;
-    case OpKind::Multiply:
-    case OpKind::Wgmma:
-      use(op, op.subject, OpKind::Accumulator, 0);
-      use(op, op.ref("a"), isFragment(op.ref("a")) && op.kind == OpKind::Wgmma ? OpKind::Fragment : OpKind::Shared, 1);
-      use(op, op.ref("b"), OpKind::Shared, 1);
-      break;
-    case OpKind::Load:
-      use(op, op.subject, OpKind::Fragment, 1);
-      use(op, op.ref("from"), OpKind::Shared, 1);
-      break;
-    case OpKind::Mma:
-      use(op, op.subject, OpKind::Accumulator, 0);
-      use(op, op.ref("a"), OpKind::Fragment, 1);
-      use(op, op.ref("b"), OpKind::Fragment, 1);
-      break;
-    case OpKind::Send:
-    case OpKind::Stage:
-      use(op, op.subject, OpKind::Shared, 1);
-      use(op, op.ref("from"), OpKind::Accumulator, 0);
-      break;
-    case OpKind::Bring:
-      use(op, op.subject, OpKind::Shared, 1);
-      use(op, op.ref("from"), OpKind::Tensor, 2);
-      break;
-    case OpKind::Combine:
-      use(op, op.subject, OpKind::Accumulator, 0);
-      use(op, op.ref("c"), OpKind::Shared, 1);
-      break;
-    case OpKind::Receive:
-      use(op, op.subject, OpKind::Accumulator, 0);
-      use(op, op.ref("from"), OpKind::Shared, 1);
-      break;
-    case OpKind::Store:
-      use(op, op.subject, OpKind::Tensor, 2);
-      // From registers, or from where `stage` left them.
-      use(op, op.ref("from"), isShared(op.ref("from")) ? OpKind::Shared : OpKind::Accumulator,
-          isShared(op.ref("from")));
-      if (op.has("c"))
-        use(op, op.ref("c"), OpKind::Tensor, 2);
-      if (op.has("through"))
-        use(op, op.ref("through"), OpKind::Shared, 1);
-      break;
-    default:
-      break;
-    }
+    if (op.kind == OpKind::Advance && (!cursors.count(op.subject.name) || !variables.contains(op.subject.name)))
+      diags.report(Diag::tile_undeclared, placeOf(op), op.subject.name);
+    for (const UseRule &rule : useRules)
+      if (rule.op == op.kind && (rule.key.empty() || op.has(rule.key)))
+        use(op, rule.key.empty() ? op.subject : op.ref(rule.key), rule.wanted, rule.orElse);
   }
 
   void words(const Op &op, llvm::StringRef spelling) {
@@ -310,13 +294,16 @@ private:
 
   /// Checks a reference: declared, of the right kind, indexed as that kind is. Staged things take one index, which may
   /// be left out while there is one stage only.
-  void use(const Op &op, const Ref &ref, OpKind wanted, unsigned indices) {
+  void use(const Op &op, const Ref &ref, OpKind wanted, std::optional<OpKind> orElse) {
     auto found = declared.find(ref.name);
     if (found == declared.end()) {
       diags.report(Diag::tile_undeclared, placeOf(op), ref.name);
       return;
     }
     const Op &decl = *found->second;
+    if (orElse && decl.kind == *orElse)
+      wanted = *orElse;
+    unsigned indices = wanted == OpKind::Accumulator ? 0 : wanted == OpKind::Tensor ? 2 : 1;
     if (decl.kind != wanted) {
       diags.report(Diag::tile_wrong_kind, placeOf(op), ref.name, formOf(decl.kind).spelling, formOf(op.kind).spelling,
                    formOf(wanted).spelling);
@@ -332,16 +319,6 @@ private:
         if (cursor->second->number("stages") != decl.number("stages"))
           diags.report(Diag::tile_stage_count, placeOf(op), cursor->first(), cursor->second->number("stages"), ref.name,
                        decl.number("stages"));
-  }
-
-  bool isFragment(const Ref &ref) const {
-    auto found = declared.find(ref.name);
-    return found != declared.end() && found->second->kind == OpKind::Fragment;
-  }
-
-  bool isShared(const Ref &ref) const {
-    auto found = declared.find(ref.name);
-    return found != declared.end() && found->second->kind == OpKind::Shared;
   }
 
   void roles() {

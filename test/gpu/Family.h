@@ -5,6 +5,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@ namespace gemmc::microtests {
 
 using Bytes = llvm::MutableArrayRef<std::byte>;
 using ConstBytes = llvm::ArrayRef<std::byte>;
+
+/// How far an approximation may be from the emulator's exact value: the manual's bounds (PTX ISA 9.7.3 and 9.7.4), each
+/// with one unit more for the emulator's rounding.
+struct Tolerance {
+  double ulps = 0, relative = 0, absolute = 0;
+};
 
 /// The kernel is `k(.param .u64 in, .param .u64 out)`; CTA i owns bytes i * inBytes... of `in` and i * outBytes... of
 /// `out`.
@@ -22,9 +29,8 @@ struct Family {
   unsigned inBytes = 0, outBytes = 0; ///< Of a CTA; multiples of 8.
   unsigned wordBytes = 4;             ///< What is compared.
   unsigned vectors = 1;               ///< Operand sets of a CTA: dots, or operands of each variant.
-  /// Approximations differ by a few units in the last place; other families by none.
-  unsigned ulps = 0;
-  unsigned elementBits = 32; ///< Of an approximation's result.
+  std::optional<Tolerance> tolerance; ///< Of approximations; other families differ by nothing.
+  ptx::Type element = ptx::Type::f32; ///< Of an approximation's result; a word has one or two.
   std::function<void(Random &, Bytes in)> fill;
   /// The instruction and its inputs behind word `word`, in hex.
   std::function<std::string(ConstBytes in, unsigned word, uint64_t gpu, uint64_t emulator)> describe;

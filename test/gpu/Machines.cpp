@@ -1,8 +1,10 @@
 #include "Machines.h"
 #include "gemmc/Emu/Emulator.h"
+#include "gemmc/Emu/Numerics.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 using namespace llvm;
@@ -156,28 +158,33 @@ Trouble emulate(const std::string &ptx, Shape shape, ConstBytes in, Bytes out, u
 }
 
 namespace {
-/// Distance of two words as ordered numbers `bits` wide; of pairs of halves the larger one. All NaN of f32 are one.
-unsigned distance(uint64_t a, uint64_t b, unsigned bits) {
-  if (bits == 16)
-    if (uint64_t high = a >> 16, other = b >> 16; high | other)
-      return std::max(distance(high, other, 16), distance(a & 0xffff, b & 0xffff, 16));
-  auto nan = [](uint64_t x) { return (x & 0x7fffffff) > 0x7f800000; };
-  if (bits == 32 && (nan(a) || nan(b)))
-    return nan(a) && nan(b) ? 0 : ~0u;
-  auto ordered = [&](uint64_t x) {
-    uint64_t sign = uint64_t(1) << (bits - 1);
-    return x & sign ? -static_cast<int64_t>(x & ~sign) : static_cast<int64_t>(x);
-  };
-  return static_cast<unsigned>(std::min<uint64_t>(std::llabs(ordered(a) - ordered(b)), ~0u - 1));
+/// Error of one element as a part of what is allowed. All NaN are one; infinity has no near neighbours.
+double errorOf(uint64_t gpu, uint64_t emulator, const Tolerance &tolerance, ptx::Type type) {
+  const emu::sem::Format &format = *emu::sem::formatOf(type);
+  double x = emu::sem::decode(format, gpu), y = emu::sem::decode(format, emulator);
+  if (x == y || (std::isnan(x) && std::isnan(y)))
+    return 0;
+  if (!std::isfinite(x) || !std::isfinite(y))
+    return HUGE_VAL;
+  int smallest = 2 - (1 << (format.exponent - 1));
+  double ulp = std::ldexp(1, std::max(y == 0 ? smallest : std::ilogb(y), smallest) - format.fraction);
+  return std::fabs(x - y) / ((tolerance.ulps + 1) * ulp + tolerance.relative * std::fabs(y) + tolerance.absolute);
+}
+double errorOfWord(const Family &family, uint64_t gpu, uint64_t emulator) {
+  unsigned bits = widthOf(family.element);
+  double worst = 0;
+  for (unsigned at = 0; at < family.wordBytes * 8; at += bits)
+    worst = std::max(worst, errorOf(gpu >> at, emulator >> at, *family.tolerance, family.element));
+  return worst;
 }
 
 void addExample(Tally &outcome, const Family &family, ConstBytes in, unsigned word, uint64_t gpu, uint64_t emulator) {
-  if (outcome.examples.size() < 5)
-    outcome.examples.push_back(formatv("{0} gpu={1} emulator={2}", family.describe(in, word, gpu, emulator),
-                                       hex(gpu, family.wordBytes * 8), hex(emulator, family.wordBytes * 8)));
+  outcome.examples.push_back(formatv("{0} gpu={1} emulator={2}", family.describe(in, word, gpu, emulator),
+                                     hex(gpu, family.wordBytes * 8), hex(emulator, family.wordBytes * 8)));
 }
 
-void compareWords(const Family &family, ConstBytes in, ConstBytes gpu, ConstBytes emulator, Tally &outcome) {
+void compareWords(const Family &family, ConstBytes in, ConstBytes gpu, ConstBytes emulator, unsigned examples,
+                  Tally &outcome) {
   unsigned words = family.outBytes / family.wordBytes, lastVariant = ~0u;
   if (gpu == emulator)
     return;
@@ -187,11 +194,15 @@ void compareWords(const Family &family, ConstBytes in, ConstBytes gpu, ConstByte
       continue;
     ++outcome.mismatches;
     unsigned cta = at / family.outBytes, word = at / family.wordBytes % words;
-    if (family.ulps)
-      outcome.worstUlps = std::max(outcome.worstUlps, distance(x, y, family.elementBits));
+    if (family.tolerance) {
+      double error = errorOfWord(family, x, y);
+      outcome.worst = std::max(outcome.worst, error);
+      if (error <= 1)
+        continue;
+    }
     // Different variants of a scalar family are the more telling examples.
     unsigned variant = word / family.threads;
-    if (outcome.examples.size() < 2 || variant != lastVariant)
+    if (outcome.examples.size() < examples && (outcome.examples.size() < 2 || variant != lastVariant))
       addExample(outcome, family, in.slice(size_t(cta) * family.inBytes, family.inBytes), word, x, y);
     lastVariant = variant;
   }
@@ -219,12 +230,12 @@ Tally compare(const Family &family, Card *card, const Settings &settings) {
     outcome.emulatorSeconds = now() - before;
   }
   if (card && outcome.error.empty())
-    compareWords(family, in, gpu, emulator, outcome);
+    compareWords(family, in, gpu, emulator, settings.examples, outcome);
   if (!card && outcome.error.empty()) // without a card, the examples at least are seen to work
     for (unsigned word : {0u, family.outBytes / family.wordBytes / 2 + 3, family.outBytes / family.wordBytes - 1})
       addExample(outcome, family, ConstBytes(in).take_front(family.inBytes), word, 0,
                  loadBits(emulator, size_t(word) * family.wordBytes, family.wordBytes));
-  outcome.bad = !outcome.error.empty() || (family.ulps ? outcome.worstUlps > family.ulps : outcome.mismatches > 0);
+  outcome.bad = !outcome.error.empty() || (family.tolerance ? outcome.worst > 1 : outcome.mismatches > 0);
   outcome.seconds = now() - start;
   return outcome;
 }

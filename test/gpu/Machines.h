@@ -50,7 +50,7 @@ Trouble emulate(const std::string &ptx, Shape shape, ConstBytes in, Bytes out, u
 struct Tally {
   std::string name;
   uint64_t vectors = 0, mismatches = 0;
-  unsigned worstUlps = 0; ///< Of approximations.
+  double worst = 0; ///< Of approximations: the largest error, 1 being what is allowed.
   std::vector<std::string> examples;
   Trouble error;
   double seconds = 0, jitSeconds = 0, emulatorSeconds = 0;
@@ -59,6 +59,7 @@ struct Tally {
 struct Settings {
   uint64_t vectors = 1000000, seed = 1;
   unsigned threads = 1;
+  unsigned examples = 5; ///< Of a family, at most.
 };
 /// `card` may be null: then only the emulator runs, and nothing is compared.
 Tally compare(const Family &family, Card *card, const Settings &settings);

@@ -18,6 +18,7 @@ cl::opt<bool> list("list", cl::desc("Names, and nothing else"));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"));
 cl::opt<uint64_t> vectors("vectors", cl::desc("Dots or operand sets of a family"), cl::init(1000000));
 cl::opt<uint64_t> seed("seed", cl::desc("Of the inputs"), cl::init(1));
+cl::opt<unsigned> examples("examples", cl::desc("Mismatches to show of a family"), cl::init(5));
 cl::opt<unsigned> jobs("jobs", cl::desc("Processes (default: half of the cores, at most 8)"), cl::init(0));
 cl::opt<bool> emulateOnly("emulate-only", cl::desc("No GPU: see that every kernel runs on the emulator"));
 cl::opt<std::string> emitTo("emit", cl::desc("Write the kernels' PTX into this folder, and nothing else"));
@@ -30,7 +31,7 @@ json::Object toJson(const Tally &outcome) {
   return json::Object{{"name", outcome.name},
                       {"vectors", int64_t(outcome.vectors)},
                       {"mismatches", int64_t(outcome.mismatches)},
-                      {"worst_ulps", int64_t(outcome.worstUlps)},
+                      {"worst", std::min(outcome.worst, 1e300)},
                       {"examples", json::Array(outcome.examples)},
                       {"error", outcome.error},
                       {"seconds", outcome.seconds},
@@ -46,8 +47,8 @@ void printFamily(const json::Object &result) {
   bool bad = result.getBoolean("bad").value_or(true);
   outs() << formatv("{0} {1,-52} {2,9} vectors {3,8} mismatches", bad ? "FAIL" : "ok  ", textOf(result, "name"),
                     result.getInteger("vectors").value_or(0), result.getInteger("mismatches").value_or(0));
-  if (int64_t ulps = result.getInteger("worst_ulps").value_or(0))
-    outs() << formatv(" (at most {0} ulp)", ulps);
+  if (double worst = result.getNumber("worst").value_or(0))
+    outs() << formatv(" (at most {0:f2} of the manual's bound)", worst);
   outs() << formatv("  {0:f2} s (jit {1:f2}, emulator {2:f2})\n", result.getNumber("seconds").value_or(0),
                     result.getNumber("jit_seconds").value_or(0), result.getNumber("emulator_seconds").value_or(0));
   if (!error.empty())
@@ -150,7 +151,7 @@ int main(int argc, char **argv) {
     return emitAll(session.families, session.questions);
   unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   unsigned processes = jobs ? jobs : std::clamp(cores / 2, 1u, 8u);
-  session.settings = {vectors, seed, std::max(1u, cores / processes)};
+  session.settings = {vectors, seed, std::max(1u, cores / processes), examples};
   json::Array all;
   unsigned bad = 0, differing = 0;
   uint64_t total = 0;

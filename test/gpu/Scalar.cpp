@@ -15,11 +15,11 @@ struct Row {
   const char *name;
   const char *types; ///< Of d and the sources, as `drawScalar` knows them.
   const char *pattern;
-  unsigned ulps;
+  std::optional<Tolerance> tolerance;
 };
 const Row rows[] = {
-#define SCALAR(Name, Types, Pattern) {Name, Types, Pattern, 0},
-#define APPROXIMATE(Name, Types, Pattern, Ulps) {Name, Types, Pattern, Ulps},
+#define SCALAR(Name, Types, Pattern) {Name, Types, Pattern, std::nullopt},
+#define APPROXIMATE(Name, Types, Pattern, ...) {Name, Types, Pattern, Tolerance{__VA_ARGS__}},
 #include "Scalar.def"
 #undef SCALAR
 #undef APPROXIMATE
@@ -108,6 +108,8 @@ void fill(const Scalar &scalar, Random &random, Bytes in) {
       Type type = sourceType(scalar.types[i]);
       bool same = i > 1 && ptx::bitsOf(type) == ptx::bitsOf(sourceType(scalar.types[1])) && random.chance(5);
       uint64_t value = same ? drawNear(random, type, first) : drawScalar(random, type);
+      if (scalar.types[i] == Type::u8)
+        value &= 0xff;
       if (i == 1)
         first = value;
       unsigned bytes = registerBits(scalar.types[i]) / 8;
@@ -151,8 +153,9 @@ Family familyOf(const Row &row) {
   family.outBytes = scalar->instructions.size() * threads * scalar->outBytes;
   family.wordBytes = scalar->outBytes;
   family.vectors = threads;
-  family.ulps = row.ulps;
-  family.elementBits = scalar->types[0] == Type::f32 ? 32 : 16;
+  family.tolerance = row.tolerance;
+  Type d = scalar->types[0];
+  family.element = d == Type::f16x2 ? Type::f16 : d == Type::bf16x2 ? Type::bf16 : d;
   family.fill = [scalar](Random &random, Bytes in) { fill(*scalar, random, in); };
   family.describe = [scalar](ConstBytes in, unsigned word, uint64_t, uint64_t) { return describe(*scalar, in, word); };
   return family;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 
 namespace gemmc::emu {
 
@@ -32,6 +33,8 @@ public:
   std::optional<Span> blockOf(uint64_t address) const;
   /// The allocation whose bytes are nearest to `address`, for messages.
   std::optional<Span> nearest(uint64_t address) const;
+  /// What the last kernel has read (1) and written (2), by 16 bytes, if it let its dependents launch before its end.
+  std::unordered_map<uint64_t, uint8_t> earlyTouches;
 
 private:
   struct Block {

@@ -4,7 +4,7 @@
 ///   format  bits  exponent  fraction  bias  largest        infinity  NaN
 ///   f16      16      5         10       15   65504           yes     0x7fff
 ///   bf16     16      8          7      127   0x7f7f          yes     0x7fff
-///   tf32     32      8         10      127   0x7f7fe000      yes     0x7fffffff
+///   tf32     32      8         10      127   0x7f7fe000      yes     0x7fffe000
 ///   e4m3      8      4          3        7   448 (0x7e)      no      0x7f
 ///   e5m2      8      5          2       15   57344 (0x7b)    yes     0x7f
 ///

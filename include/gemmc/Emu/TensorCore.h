@@ -3,13 +3,13 @@
 /// The manual leaves accumulation open; this is the measured behaviour. One instruction is one fused sum, or two where
 /// the unit takes only half of K at a time: products are exact, all terms and c are aligned to the largest exponent
 /// among them, cut towards zero to F fraction bits there, and added exactly. The result is cut to f32, or rounded to
-/// nearest even for f16. The exponent of a product is the sum of the factors' exponents (it is not normalised); the
-/// exponent of a zero is -126; that of a subnormal its format's smallest.
+/// nearest even for f16. The exponent of a product is the sum of the factors' exponents (it is not normalised), that of
+/// a subnormal factor its format's smallest; a product of zero has none, and c = 0 has -126.
 ///
 ///   chip            F (f16, bf16, tf32)   K at once        F (fp8)   f32 result of fp8   K at once
 ///   sm_80, sm_86           24           128 bits of a row      -            -                -
 ///   sm_89                  24           128 bits of a row     13     13 fraction bits     16 elements
-///   sm_90 mma.sync         25                all              25     23 fraction bits        all
+///   sm_90 mma.sync         25                all              (as f16, see MmaMultiply.cpp)
 ///   sm_90 wgmma            25                all              13     13 fraction bits        all
 ///
 /// Zeros come out as +0, NaN as 0x7fffffff (f32) or 0x7fff (f16); infinities follow IEEE 754.

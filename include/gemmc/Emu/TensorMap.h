@@ -30,6 +30,11 @@ struct TensorMap {
 /// Nothing when the bytes are not a map (never encoded, or overwritten).
 std::optional<TensorMap> decodeTensorMap(const std::byte *bytes);
 
+/// tensormap.replace: the field of the map in `bytes` gets another value; false when there is no map. `ordinal` is the
+/// dimension, for strides that of the stride (0: of dimension 1).
+enum class MapField : uint8_t { address, rank, box, extent, stride };
+bool replaceField(std::byte *bytes, MapField field, unsigned ordinal, uint64_t value);
+
 /// Where the byte that belongs at `address` in an unswizzled box really lies.
 inline uint32_t swizzled(ptx::TmaSwizzle swizzle, uint32_t address) {
   unsigned span = static_cast<unsigned>(swizzle); // none 0, 32B 1, 64B 2, 128B 3 bits

@@ -34,8 +34,9 @@ struct MatrixInstruction {
 
 /// All of them. Of those with the same types the first that a target has is the one to take.
 llvm::ArrayRef<MatrixInstruction> matrixInstructions();
-/// nullptr = there is none.
-const MatrixInstruction *findMatrixInstruction(int64_t m, int64_t n, int64_t k, Elem type, Elem accumulator);
+/// The row of a table (of mma.sync, of wmma) with this shape and these types; nullptr = there is none.
+const MatrixInstruction *findInstruction(llvm::ArrayRef<MatrixInstruction> table, int64_t m, int64_t n, int64_t k,
+                                         Elem type, Elem accumulator);
 
 enum class MatrixRole : uint8_t { a, b, accumulator };
 

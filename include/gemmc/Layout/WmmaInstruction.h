@@ -7,8 +7,6 @@ namespace gemmc {
 
 /// All of them; of those with the same types the first is the one to take.
 llvm::ArrayRef<MatrixInstruction> wmmaInstructions();
-/// nullptr = there is none.
-const MatrixInstruction *findWmmaInstruction(int64_t m, int64_t n, int64_t k, Elem type, Elem accumulator);
 
 /// Registers of one lane: 32 bits each, for f64 64.
 int64_t wmmaOperandRegisters(const MatrixInstruction &instruction, bool isA);

@@ -122,9 +122,9 @@ TEST(EmuAsync, CpAsyncMistakes) {
     return r.result.findings.empty() ? "clean" : r.result.findings[0].code;
   };
   EXPECT_EQ(code("add.u64 %in, %in, 4;\ncp.async.cg.shared.global [%a], [%in], 16;"), "CA-2");
-  EXPECT_EQ(code("add.u32 %a, %a, 4;\ncp.async.cg.shared.global [%a], [%in], 16;"), "mem");
+  EXPECT_EQ(code("add.u32 %a, %a, 4;\ncp.async.cg.shared.global [%a], [%in], 16;"), "CA-2");
   EXPECT_EQ(code("mov.u32 %b, 17;\ncp.async.cg.shared.global [%a], [%in], 16, %b;"), "CA-1");
-  EXPECT_EQ(code("cp.async.cg.shared.global [%a], [%in+65536], 16;"), "mem");
+  EXPECT_EQ(code("cp.async.cg.shared.global [%a], [%in+65536], 16;"), "AD-3");
 }
 
 TEST(EmuAsync, CpAsyncArrivesAtAnMbarrier) {
@@ -389,6 +389,46 @@ end:
   EXPECT_EQ(got[60 * 64 + 60], 0u);
 }
 
+/// A copy of the map gets another address, box and extent; its 16 words are rows 5 and 6 from column 8 on.
+TEST(EmuAsync, TensorMapChangedByTheKernel) {
+  CopyTrial r;
+  TensorMapValues map = matrixMap(r, 8, 4, ptx::TmaSwizzle::none);
+  map.address = r.out;
+  r.go(R"(
+mad.lo.u32 %a, %t, 4, %s;
+mul.wide.u32 %w, %t, 4;
+add.u64 %map, %map, %w;
+ld.param.b32 %r, [%map];
+st.shared.b32 [%a], %r;
+bar.sync 0;
+setp.ne.u32 %p, %t, 0;
+@!%p tensormap.replace.tile.global_address.shared::cta.b1024.b64 [s], %in;
+@!%p tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [s], 1, 2;
+@!%p tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [s], 0, 512; // every other row
+@!%p tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [s], 1, 30;
+@!%p tensormap.replace.tile.rank.shared::cta.b1024.b32 [s], 1;
+bar.sync 0;
+add.u64 %map, %out, 8192;
+tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%map], [s], 128;
+bar.sync 0;
+fence.proxy.tensormap::generic.acquire.gpu [%map], 128;
+fence.proxy.async;
+bar.sync 0;
+)" + tensorLoad("{8, 2}", 64) +
+           R"(
+setp.gt.u32 %p, %t, 15;
+@%p bra end;
+mad.lo.u32 %a, %t, 4, %s;
+ld.shared.b32 %r, [%a];
+)" + storeResult +
+           "end:",
+       &map);
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+  auto got = r.got(16);
+  EXPECT_EQ(got[0], 1 + 64 * 4 + 8u);
+  EXPECT_EQ(got[9], 1 + 64 * 6 + 9u);
+}
+
 TEST(EmuAsync, Multicast) {
   CopyTrial r(32, 2);
   TensorMapValues map = matrixMap(r, 16, 2, ptx::TmaSwizzle::none);
@@ -430,8 +470,8 @@ TEST(EmuAsync, TensorMistakes) {
   EXPECT_EQ(finding(tensorLoad("{0, 0}", 512)), "clean");
   EXPECT_EQ(finding(tensorLoad("{0, 0}", 528)), "deadlock"); // 16 bytes never come
   EXPECT_EQ(finding(tensorLoad("{1, 0}", 512)), "TM-12");
-  EXPECT_EQ(finding(initFull + one + load + "[%s+16], [%map, {0, 0}], [full];\nend:"), "TM-7");
-  EXPECT_EQ(finding(initFull + one + load + "[%s+8064], [%map, {0, 0}], [full];\nend:"), "mem");
+  EXPECT_EQ(finding(initFull + one + load + "[%s+16], [%map, {0, 0}], [full];\nend:"), "TM-14");
+  EXPECT_EQ(finding(initFull + one + load + "[%s+8064], [%map, {0, 0}], [full];\nend:"), "TM-11");
   EXPECT_EQ(finding(initFull + one + "add.u64 %map, %in, 0;\n" + load + "[%s], [%map, {0, 0}], [full];\nend:"),
             "TM-10");
   EXPECT_EQ(finding(initFull + one + load + "[%s], [%map, {0, 0}], [full];\nend:"), "MB-22"); // nobody waits
@@ -443,7 +483,7 @@ TEST(EmuAsync, TensorMapOutsideOfAllMemory) {
   map.dims = {64, 70}; // the buffer has 64 rows
   r.go(tensorLoad("{0, 60}", 512), &map);
   ASSERT_FALSE(r.result.findings.empty());
-  EXPECT_EQ(r.result.findings[0].code, "mem");
+  EXPECT_EQ(r.result.findings[0].code, "AD-3");
 }
 
 TEST(EmuAsync, CopiesBetweenCtas) {
@@ -495,10 +535,10 @@ TEST(EmuAsync, PrefetchesAreChecked) {
                     "cp.async.bulk.prefetch.tensor.2d.L2.global [%map, {4, 0}];\n"
                     "createpolicy.range.L2::evict_last.b64 %w, [%in], 64, 128;\n"),
             "clean");
-  EXPECT_EQ(finding("cp.async.bulk.prefetch.L2.global [%in], 65536;"), "mem");
+  EXPECT_EQ(finding("cp.async.bulk.prefetch.L2.global [%in], 65536;"), "AD-3");
   EXPECT_EQ(finding("cp.async.bulk.prefetch.L2.global [%in], 20;"), "TM-7");
   EXPECT_EQ(finding("cp.async.bulk.prefetch.tensor.2d.L2.global [%in, {0, 0}];"), "TM-10");
-  EXPECT_EQ(finding("prefetch.tensormap [%map+64];"), "mem");
+  EXPECT_EQ(finding("prefetch.tensormap [%map+64];"), "AD-5");
 }
 
 TEST(EmuAsync, StAsync) {

@@ -148,7 +148,7 @@ done:
   EXPECT_EQ(got[3], 5u);
 }
 
-TEST(EmuControl, MemberMaskWithoutTheLane) { EXPECT_EQ(finding("vote.sync.ballot.b32 %r, 1, 0xfe;").code, "NB-9"); }
+TEST(EmuControl, MemberMaskWithoutTheLane) { EXPECT_EQ(finding("vote.sync.ballot.b32 %r, 1, 0xfe;").code, "WS-1"); }
 
 TEST(EmuControl, AlignedInADivergentWarp) {
   EXPECT_EQ(finding("setp.lt.u32 %p, %t, 16;\n@%p bar.sync 0;").code, "NB-2");
@@ -249,7 +249,7 @@ TEST(EmuControl, StepLimit) {
 TEST(EmuControl, UnmodelledIsNeverSuccess) {
   Trial r;
   r.param(r.buffer(std::vector<uint32_t>(1)));
-  r.body(regs, "tensormap.replace.tile.rank.global.b1024.b32 [%out], 2;\n");
+  r.body(regs, "tensormap.replace.tile.fill_mode.global.b1024.b32 [%out], 1;\n");
   ASSERT_EQ(r.result.findings.size(), 1u);
   EXPECT_EQ(r.result.verdict, Verdict::incomplete);
   EXPECT_EQ(r.result.findings[0].code, "unmodelled");

@@ -157,11 +157,46 @@ TEST(EmuConvert, Packed) {
 }
 
 TEST(EmuConvert, Tf32) {
-  check("cvt.rna.tf32.f32 %d, %a;", 32, 32, {0x3f800fff, 0x3f801000, 0xbf801000, 0x7fc00000}, [](uint64_t a) {
-    return a == 0x3f800fff ? 0x3f800000u : a == 0x3f801000 ? 0x3f802000u : a == 0xbf801000 ? 0xbf802000u : 0x7fffffffu;
+  check("cvt.rna.tf32.f32 %d, %a;", 32, 32, {0x3f800fff, 0x3f801000, 0xbf801000}, [](uint64_t a) {
+    return a == 0x3f800fff ? 0x3f800000u : a == 0x3f801000 ? 0x3f802000u : 0xbf802000u;
   });
   check("cvt.rn.tf32.f32 %d, %a;", 32, 32, {0x3f801000, 0x3f803000}, // ties to even
         [](uint64_t a) { return a == 0x3f801000 ? 0x3f800000u : 0x3f804000u; });
+}
+
+// NaN on an H200 (gemmc-microtests, seed 1).
+TEST(EmuConvert, NaNAsOnTheCard) {
+  struct {
+    const char *code;
+    unsigned outBits, inBits;
+    uint64_t a, d;
+  } const cases[] = {
+      {"cvt.rna.tf32.f32", 32, 32, 0xffc6008c, 0xffc60000},
+      {"cvt.rna.tf32.f32", 32, 32, 0x7f86055a, 0x7f860000},
+      {"cvt.rna.satfinite.tf32.f32", 32, 32, 0xffc6008c, 0xffc5e000},
+      {"cvt.rn.tf32.f32", 32, 32, 0xffc6008c, 0x7fffe000},
+      {"cvt.rn.relu.tf32.f32", 32, 32, 0xffc6008c, 0x7fffe000},
+      {"cvt.f32.bf16", 32, 16, 0xff9b, 0xff9b0000},
+      {"cvt.f64.f16", 64, 16, 0x7e2b, 0x7ff8ac0000000000},
+      {"cvt.f64.f16", 64, 16, 0x7d24, 0x7ffc900000000000},
+      {"cvt.ftz.f64.f32", 64, 32, 0xfff2ad56, 0x7fffffffe0000000},
+      {"cvt.rn.bf16.f64", 16, 64, 0xfff598ad4e1224ab, 0xffec},
+      {"cvt.rn.f16.f64", 16, 64, 0x7ff023665cc1b78c, 0x7e08},
+      {"cvt.rz.ftz.f32.f64", 32, 64, 0x7ff1865eeda324f4, 0x7fcc32f7},
+      {"cvt.rn.f32.f64", 32, 64, 0xfff13881491a39db, 0xffc9c40a},
+      {"cvt.rzi.f64.f64", 64, 64, 0xfff0334c6fd2f462, 0xfff8334c6fd2f462},
+  };
+  for (const auto &item : cases)
+    check(std::string(item.code) + " %d, %a;", item.outBits, item.inBits, {item.a}, [&](uint64_t) { return item.d; });
+}
+// f16 from f32 has no instruction that flushes; f64 to f32 flushes what rounds below 2^-126 without subnormal numbers.
+TEST(EmuConvert, FlushAsOnTheCard) {
+  check("cvt.rm.ftz.f16.f32 %d, %a;", 16, 32, {0x80560607, 0x80000001}, [](uint64_t) { return 0x8001; });
+  check("cvt.rp.ftz.f16.f32 %d, %a;", 16, 32, {0x007fffff}, [](uint64_t) { return 0x0001; });
+  for (auto [code, limit] : {std::pair("cvt.rn.ftz.f32.f64", 0x380ffffff0000000), // the thresholds in ptxas' code
+                             std::pair("cvt.rp.ftz.f32.f64", 0x380fffffe0000001)})
+    check(std::string(code) + " %d, %a;", 32, 64, {uint64_t(limit) - 1, uint64_t(limit)},
+          [limit = limit](uint64_t a) { return a < uint64_t(limit) ? 0u : 0x00800000u; });
 }
 
 TEST(EmuConvert, MovesAndSelections) {

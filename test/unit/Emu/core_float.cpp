@@ -90,8 +90,8 @@ TEST(EmuFloat, SignsAndExtremes) {
   check32("min.f32 %d, %a, %b;", extreme(false, false));
   check32("max.f32 %d, %a, %b;", extreme(true, false));
   check32("max.NaN.f32 %d, %a, %b;", extreme(true, true));
-  check32("neg.f32 %d, %a;", [](float a, float, float) { return std::bit_cast<uint32_t>(a) ^ 0x80000000; });
-  check32("abs.f32 %d, %a;", [](float a, float, float) { return std::bit_cast<uint32_t>(a) & 0x7fffffff; });
+  check32("neg.f32 %d, %a;", [](float a, float, float) { return bitsOf(-a); });
+  check32("abs.f32 %d, %a;", [](float a, float, float) { return bitsOf(std::fabs(a)); });
   check32("copysign.f32 %d, %a, %b;", [](float a, float b, float) {
     return (std::bit_cast<uint32_t>(b) & 0x7fffffff) | (std::bit_cast<uint32_t>(a) & 0x80000000);
   });
@@ -188,8 +188,44 @@ TEST(EmuFloat, Half) {
   check("fma.rn.f16 %d, %a, %b, %c;", [](double a, double b, double c) { return a * b + c; });
   check("fma.rn.relu.f16 %d, %a, %b, %c;", [](double a, double b, double c) {
     double r = a * b + c;
-    return r < 0 ? 0 : r;
+    return r <= 0 ? 0 : r;
   });
+}
+
+// Results of an H200 (gemmc-microtests, seed 1): a NaN's way, and what `.ftz` flushes.
+TEST(EmuFloat, AsOnTheCard) {
+  struct {
+    const char *code;
+    unsigned bits;
+    uint64_t a, b, c, d;
+  } const cases[] = {
+      {"neg.f32 %d, %a;", 32, 0xffeefd68, 0, 0, 0x7fffffff},
+      {"abs.ftz.f32 %d, %a;", 32, 0xffeefd68, 0, 0, 0x7fffffff},
+      {"neg.f16 %d, %a;", 16, 0xfec4, 0, 0, 0x7fff},
+      {"neg.f16x2 %d, %a;", 32, 0x7ef3947b, 0, 0, 0x7fff147b},
+      {"abs.bf16x2 %d, %a;", 32, 0x7fd53eec, 0, 0, 0x7fff3eec},
+      {"neg.f64 %d, %a;", 64, 0xfff28d5490ec586d, 0, 0, 0xfffa8d5490ec586d},
+      {"abs.f64 %d, %a;", 64, 0xfffa0245ffdd64da, 0, 0, 0xfffa0245ffdd64da},
+      {"add.f64 %d, %a, %b;", 64, 0x7ff3db9b3700ce38, 0xfff3db9b3700ce3a, 0, 0xfffbdb9b3700ce3a},
+      {"min.f64 %d, %a, %b;", 64, 0x7ff5dbec34ada5b2, 0x7ff5dbec34ada5b0, 0, 0x7ffddbec34ada5b0},
+      {"fma.rn.f64 %d, %a, %b, %c;", 64, 0xfff26f8aae26aae2, 0xe6928200e278ca3f, 0x7ff26f8aae26aae1,
+       0x7ffa6f8aae26aae1},
+      {"mul.ftz.f32 %d, %a, %b;", 32, 0x3f7fffff, 0x00800000, 0, 0},
+      {"mul.rp.ftz.f32 %d, %a, %b;", 32, 0x3f7fffff, 0x00800000, 0, 0},
+      {"mad.rm.ftz.f32 %d, %a, %b, %c;", 32, 0x00800000, 0x34b00fff, 0x80800002, 0x80000000},
+      {"fma.rn.ftz.f32 %d, %a, %b, %c;", 32, 0xbf7fffff, 0x00800000, 0, 0x80000000},
+      {"div.rm.ftz.f32 %d, %a, %b;", 32, 0x9affffff, 0x5a000000, 0, 0x80000000},
+      {"mul.ftz.f16 %d, %a, %b;", 16, 0x8c00, 0x33ff, 0, 0x8000},
+      {"fma.rn.ftz.sat.f16x2 %d, %a, %b, %c;", 32, 0x9fffdfff, 0xa000dffd, 0x80f9ba92, 0x00003c00},
+      {"fma.rn.relu.bf16 %d, %a, %b, %c;", 16, 0x0000, 0x9c57, 0x8000, 0x0000},
+      {"set.eq.f32.f32 %d, %a, %b;", 32, 0x593d6444, 0x593d6444, 0, 0x3f800000},
+      {"rem.s32 %d, %a, %b;", 32, 0xaa54d6c5, 0, 0, 0xffffffff},
+  };
+  for (const auto &item : cases) {
+    LaneTest test;
+    test.a = {item.a}, test.b = {item.b}, test.c = {item.c};
+    EXPECT_EQ(test.run(item.code, item.bits, item.bits, item.bits, item.bits)[0], item.d) << item.code;
+  }
 }
 
 TEST(EmuFloat, HalfFusedRoundsOnce) {

@@ -146,7 +146,7 @@ TEST(EmuMatrix, LdmatrixConflictsAndMistakes) {
   bad.param(bad.buffer(std::vector<uint32_t>(1)));
   bad.body(regs, "mov.u32 %s, s;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%x0}, [%s+8];\n");
   ASSERT_FALSE(bad.result.findings.empty());
-  EXPECT_EQ(bad.result.findings[0].code, "mem");
+  EXPECT_EQ(bad.result.findings[0].code, "MM-2");
 }
 
 TEST(EmuMatrix, MmaF16) { // 9.7.14.5.8: fragments of m16n8k16
@@ -181,7 +181,7 @@ TEST(EmuMatrix, MmaNeedsTheWholeWarp) {
   r.body(regs, "setp.lt.u32 %p, %t, 9;\n@%p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3}, "
                "{%x0, %x1, %x2, %x3}, {%y0, %y1}, {%d0, %d1, %d2, %d3};\n");
   ASSERT_FALSE(r.result.findings.empty());
-  EXPECT_EQ(r.result.findings[0].code, "NB-2");
+  EXPECT_EQ(r.result.findings[0].code, "MM-1");
 }
 
 TEST(EmuMatrix, Wmma) {
@@ -297,8 +297,8 @@ TEST(EmuMatrix, WgmmaMistakes) {
   };
   EXPECT_EQ(code(wgmma + "%da, %db, 1, 1, 1, 0, 0;\n"), "WG-8");
   EXPECT_EQ(code("cvt.u64.u32 %da, %t;\n" + wgmma + "%da, %db, 1, 1, 1, 0, 0;\n" + finish), "WG-5");
-  EXPECT_EQ(code("or.b64 %da, %da, 0x3fff;\n" + wgmma + "%da, %db, 1, 1, 1, 0, 0;\n" + finish), "WG-6");
-  EXPECT_EQ(code(wgmma + "%da, %db, 1, 1, 1, 0, 0;\n" + finish, 64), "WG-4");
+  EXPECT_EQ(code("or.b64 %da, %da, 0x3fff;\n" + wgmma + "%da, %db, 1, 1, 1, 0, 0;\n" + finish), "WG-10");
+  EXPECT_EQ(code(wgmma + "%da, %db, 1, 1, 1, 0, 0;\n" + finish, 64), "WG-11");
 }
 
 // Each row with its types and shapes: A and B hold one value everywhere, so that every element of D is c + K a b,

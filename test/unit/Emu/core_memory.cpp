@@ -151,7 +151,7 @@ TEST(EmuMemory, OutOfBoundsGlobal) {
   uint64_t out = r.buffer(std::vector<uint32_t>(30));
   r.param(out);
   Finding found = onlyFinding(r, ".reg .b64 %w;\n.reg .b32 %r;\n", "mov.u32 %r, %t;\n" + storeResult);
-  EXPECT_EQ(found.code, "mem");
+  EXPECT_EQ(found.code, "AD-3");
   EXPECT_EQ(found.thread, 30u);
   EXPECT_NE(found.message.find("120 bytes"), std::string::npos) << found.message;
   EXPECT_EQ(found.line, 20u); // the store
@@ -163,26 +163,26 @@ TEST(EmuMemory, StraddlingTheEnd) {
   r.param(out);
   r.params.block = {1, 1, 1};
   Finding found = onlyFinding(r, ".reg .b64 %x;\n", "ld.global.b64 %x, [%out+8];\n");
-  EXPECT_EQ(found.code, "mem");
+  EXPECT_EQ(found.code, "AD-3");
 }
 
 TEST(EmuMemory, NullPointer) {
   Trial r;
   Finding found = onlyFinding(r, ".reg .b64 %x;\n.reg .b32 %y;\n", "mov.u64 %x, 0;\nld.global.b32 %y, [%x];\n");
-  EXPECT_EQ(found.code, "mem");
+  EXPECT_EQ(found.code, "AD-3");
 }
 
 TEST(EmuMemory, Misaligned) {
   Trial r;
   Finding found = onlyFinding(r, ".reg .b32 %a, %b, %c, %d;\n", "ld.global.v4.b32 {%a, %b, %c, %d}, [%out+8];\n");
-  EXPECT_EQ(found.code, "mem");
+  EXPECT_EQ(found.code, "AD-1");
   EXPECT_NE(found.message.find("not aligned to 16 bytes"), std::string::npos) << found.message;
 }
 
 TEST(EmuMemory, SharedOutOfBounds) {
   Trial r;
   Finding found = onlyFinding(r, ".shared .b32 s[4];\n", "st.shared.b32 [s+16], %t;\n");
-  EXPECT_EQ(found.code, "mem");
+  EXPECT_EQ(found.code, "AD-2");
   EXPECT_NE(found.message.find("16 bytes of shared memory"), std::string::npos) << found.message;
 }
 
@@ -260,7 +260,7 @@ TEST(EmuMemory, PrefetchIsChecked) {
   good.param(good.buffer(std::vector<uint32_t>(1)));
   EXPECT_EQ(good.body("", "prefetch.global.L2 [%out];").verdict, Verdict::clean) << good.text();
   Trial bad;
-  EXPECT_EQ(onlyFinding(bad, "", "prefetch.global.L2 [%out+65536];").code, "mem");
+  EXPECT_EQ(onlyFinding(bad, "", "prefetch.global.L2 [%out+65536];").code, "AD-3");
 }
 
 } // namespace gemmc::emu::test

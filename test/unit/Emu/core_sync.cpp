@@ -127,7 +127,7 @@ TEST(EmuSync, BarrierMisuse) {
     return got.result.findings.empty() ? "clean" : got.result.findings[0].code;
   };
   EXPECT_EQ(code("mov.u32 %a, 16;\nbar.sync %a;"), "NB-1");
-  EXPECT_EQ(code("bar.sync 0, 48;"), "NB-1");
+  EXPECT_EQ(code("bar.sync 0, 48;"), "NB-11");
   EXPECT_EQ(code("setp.lt.u32 %p, %t, 32;\n@%p bra first;\nbar.sync 1, 64;\nbra end;\nfirst:\nbar.sync 1, 32;\nend:"),
             "clean");
   EXPECT_EQ(code("setp.lt.u32 %p, %t, 32;\n@%p bra first;\nbar.sync 1, 64;\nbra end;\nfirst:\nbar.sync 1, 96;\nend:"),
@@ -173,7 +173,7 @@ TEST(EmuSync, ForeignSharedMemoryNeedsTheClusterSpace) {
   Outcome got =
       run("mov.u32 %c, s;\nmapa.shared::cluster.u32 %c, %c, 1;\nld.shared.b32 %r, [%c];\n" + clusterBarrier, 32, 2);
   ASSERT_EQ(got.result.verdict, Verdict::error);
-  EXPECT_EQ(got.result.findings[0].code, "mem");
+  EXPECT_EQ(got.result.findings[0].code, "AD-6");
 }
 
 TEST(EmuSync, ClusterBarrierMisuse) {
@@ -182,7 +182,7 @@ TEST(EmuSync, ClusterBarrierMisuse) {
   got = run("barrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;\n", 32, 2);
   EXPECT_EQ(got.result.findings.at(0).code, "CL-1");
   got = run("mapa.shared::cluster.u32 %c, %c, 2;\n", 32, 2);
-  EXPECT_EQ(got.result.findings.at(0).code, "TM-5");
+  EXPECT_EQ(got.result.findings.at(0).code, "CL-8");
 }
 
 TEST(EmuSync, DeadlockAtTheClusterBarrier) {

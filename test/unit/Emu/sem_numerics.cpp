@@ -20,7 +20,7 @@ const Kind kinds[] = {{"f16", formatF16, 1 << 15, 0x7bff, 0x7fff, true},
                       {"bf16", formatBf16, 1 << 15, 0x7f7f, 0x7fff, true},
                       {"e4m3", formatE4m3, 1 << 7, 0x7e, 0x7f, false},
                       {"e5m2", formatE5m2, 1 << 7, 0x7b, 0x7f, true},
-                      {"tf32", formatTf32, 1 << 18, 0x7f7fe000 >> 13, 0x7fffffff, true}};
+                      {"tf32", formatTf32, 1 << 18, 0x7f7fe000 >> 13, 0x7fffe000, true}};
 
 double valueOf(const Kind &kind, uint32_t code) {
   int m = kind.format.fraction, bias = (1 << (kind.format.exponent - 1)) - 1;

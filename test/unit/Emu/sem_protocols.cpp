@@ -49,7 +49,7 @@ struct NamedModel {
   }
   std::string arrive(unsigned warp, uint32_t lanes, unsigned count, bool isRed) {
     if (count % 32)
-      return "NB-1";
+      return "NB-11";
     count = count ? count : warps * 32;
     if (expected && expected != count)
       return "NB-3";

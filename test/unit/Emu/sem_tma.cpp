@@ -169,8 +169,8 @@ TEST(SemTma, AccessRules) {
   EXPECT_EQ(rule(TmaAccess::load, {4, 1}, 1024), "TM-12");
   EXPECT_EQ(rule(TmaAccess::store, {4, 1}, 1024), "");
   EXPECT_EQ(rule(TmaAccess::store, {0, -1}, 1024), "TM-9");
-  EXPECT_EQ(rule(TmaAccess::load, {8, 1}, 64), "TM-7");
-  EXPECT_EQ(rule(TmaAccess::load, {8}, 1024), "TM-10");
+  EXPECT_EQ(rule(TmaAccess::load, {8, 1}, 64), "TM-14");
+  EXPECT_EQ(rule(TmaAccess::load, {8}, 1024), "TM-13");
   map.box[0] = 32;
   EXPECT_EQ(rule(TmaAccess::load, {8, 1}, 1024), "unmodelled");
 }

@@ -297,8 +297,8 @@ TEST(SemWgmma, ManualExamples) {
 
 TEST(SemWgmma, Rules) {
   WgmmaDescriptor d;
-  EXPECT_STREQ(decodeDescriptor(uint64_t(1) << 14, d).rule, "WG-5");
-  EXPECT_STREQ(decodeDescriptor(uint64_t(1) << 48, d).rule, "WG-5");
+  EXPECT_STREQ(decodeDescriptor(uint64_t(1) << 14, d).rule, "WG-12");
+  EXPECT_STREQ(decodeDescriptor(uint64_t(1) << 48, d).rule, "WG-12");
   EXPECT_STREQ(decodeDescriptor(uint64_t(1) << 49 | uint64_t(1) << 62, d).rule, "unmodelled");
   ASSERT_FALSE(decodeDescriptor(0x3fffull, d));
   std::vector<std::byte> shared(4096);
@@ -306,7 +306,7 @@ TEST(SemWgmma, Rules) {
   WgmmaForm form;
   Broken broken = gatherShared(form, true, d, 0, 8, shared, operand);
   ASSERT_TRUE(broken);
-  EXPECT_STREQ(broken.rule, "WG-6");
+  EXPECT_STREQ(broken.rule, "WG-10");
   EXPECT_EQ(broken.text, "element (0, 0) of B lies at 0x3fff0, beyond the 4096 bytes of shared memory");
 }
 

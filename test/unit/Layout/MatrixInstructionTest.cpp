@@ -178,18 +178,18 @@ TEST(MatrixInstructions, ShapesOfTheManual) {
   std::map<std::string, int> count;
   for (const MatrixInstruction &row : matrixInstructions()) {
     ++count[(nameOf(row.type) + " " + nameOf(row.accumulator)).str()];
-    EXPECT_EQ(findMatrixInstruction(row.m, row.n, row.k, row.type, row.accumulator), &row);
+    EXPECT_EQ(findInstruction(matrixInstructions(), row.m, row.n, row.k, row.type, row.accumulator), &row);
   }
   std::map<std::string, int> manual = {{"f16 f32", 3}, {"f16 f16", 3}, {"bf16 f32", 2}, {"tf32 f32", 2}, {"f64 f64", 4},
                                        {"s8 s32", 3},  {"u8 s32", 3},  {"s4 s32", 3},   {"u4 s32", 3},   {"b1 s32", 3}};
   EXPECT_EQ(count, manual);
-  EXPECT_EQ(findMatrixInstruction(16, 8, 16, Elem::tf32, Elem::f32), nullptr);
+  EXPECT_EQ(findInstruction(matrixInstructions(), 16, 8, 16, Elem::tf32, Elem::f32), nullptr);
 }
 
 // 9.7.14.5.15: ldmatrix hands out 32-bit words of rows; only with elements of 16 bits it transposes.
 TEST(MatrixInstructions, Ldmatrix) {
   auto fits = [](int64_t m, int64_t k, Elem type, Elem sum, bool kMajor) {
-    return fitsLdmatrix(*findMatrixInstruction(m, 8, k, type, sum), kMajor);
+    return fitsLdmatrix(*findInstruction(matrixInstructions(), m, 8, k, type, sum), kMajor);
   };
   EXPECT_TRUE(fits(16, 16, Elem::f16, Elem::f32, true));
   EXPECT_TRUE(fits(16, 16, Elem::f16, Elem::f32, false));

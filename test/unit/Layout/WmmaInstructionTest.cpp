@@ -22,7 +22,8 @@ TEST(WmmaInstruction, FragmentsHaveTheRegistersOfTheManual) {
       {8, 8, 128, Elem::b1, Elem::s32, 1, 1, 2},
   };
   for (const Fragments &row : rows) {
-    const MatrixInstruction *found = findWmmaInstruction(row.m, row.n, row.k, row.type, row.accumulator);
+    const MatrixInstruction *found =
+        findInstruction(wmmaInstructions(), row.m, row.n, row.k, row.type, row.accumulator);
     ASSERT_TRUE(found) << row.m << " " << nameOf(row.type).str();
     EXPECT_EQ(wmmaOperandRegisters(*found, true), row.a) << row.m << nameOf(row.type).str();
     EXPECT_EQ(wmmaOperandRegisters(*found, false), row.b) << row.m << nameOf(row.type).str();
@@ -33,14 +34,14 @@ TEST(WmmaInstruction, FragmentsHaveTheRegistersOfTheManual) {
 
 /// 9.7.14.4.2: a fragment of A of f16 has 32 bytes, so its rows start at multiples of 32.
 TEST(WmmaInstruction, RowsStartAtMultiplesOfTheFragment) {
-  EXPECT_EQ(wmmaOperandAlignment(*findWmmaInstruction(16, 16, 16, Elem::f16, Elem::f32), true), 32);
-  EXPECT_EQ(wmmaOperandAlignment(*findWmmaInstruction(16, 16, 16, Elem::bf16, Elem::f32), true), 16);
-  EXPECT_EQ(wmmaOperandAlignment(*findWmmaInstruction(8, 8, 4, Elem::f64, Elem::f64), false), 8);
+  EXPECT_EQ(wmmaOperandAlignment(*findInstruction(wmmaInstructions(), 16, 16, 16, Elem::f16, Elem::f32), true), 32);
+  EXPECT_EQ(wmmaOperandAlignment(*findInstruction(wmmaInstructions(), 16, 16, 16, Elem::bf16, Elem::f32), true), 16);
+  EXPECT_EQ(wmmaOperandAlignment(*findInstruction(wmmaInstructions(), 8, 8, 4, Elem::f64, Elem::f64), false), 8);
 }
 
 TEST(WmmaInstruction, NoF16IsEightDeep) {
-  EXPECT_FALSE(findWmmaInstruction(16, 16, 8, Elem::f16, Elem::f32));
-  EXPECT_FALSE(findWmmaInstruction(16, 16, 16, Elem::tf32, Elem::f32));
-  EXPECT_FALSE(findWmmaInstruction(16, 8, 16, Elem::f16, Elem::f32));
+  EXPECT_FALSE(findInstruction(wmmaInstructions(), 16, 16, 8, Elem::f16, Elem::f32));
+  EXPECT_FALSE(findInstruction(wmmaInstructions(), 16, 16, 16, Elem::tf32, Elem::f32));
+  EXPECT_FALSE(findInstruction(wmmaInstructions(), 16, 8, 16, Elem::f16, Elem::f32));
 }
 } // namespace
