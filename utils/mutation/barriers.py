@@ -1,7 +1,7 @@
 """Operators on mbarriers, barriers of threads and clusters: M9 to M28, M37 to M39, M44, M45, M51, M54."""
 import re
 
-from mutation.kernel import Proof, bump, differing, dropping, never, operator, replacing, trapping
+from mutation.kernel import Proof, bump, dropping, never, operator, replacing, trapping
 
 FIRST_ROUND = ("the stages that this wait is for are free from the start: it asks for the phase before the first, at most "
                "once for each stage, and passes at once")
@@ -15,6 +15,8 @@ REDUNDANT_FENCE = ("the atomic of .acq_rel.gpu and the barriers on both sides of
                    "is transitive (PTX ISA 8.9.5), the fence adds nothing")
 SAME_WARP = ("between the barriers around it, each address operand is used by one warp alone: it stores where it has loaded "
              "itself, by the same registers")
+WARP_READS = ("what the warp has read of the stage it has read by ldmatrix.sync.aligned, all lanes in one instruction: it is over "
+              "for all of them when it is over for the lane that arrives, and each lane has fenced")
 NEVER_WRAPS = "the slot is neither number when it is compared, in any CTA"
 
 
@@ -253,8 +255,19 @@ def no_loop(kernel):
 
 # --- Barriers of threads
 
+def warp_reads(kernel, index):
+    """Between the lanes' fence and the arrival of one of them, where all that they have read they read by ldmatrix."""
+    fenced = "fence.proxy.async" in kernel.statements[index - 1]
+    arrives = kernel.find(r"mbarrier\.arrive", index)
+    if not fenced or not arrives or kernel.find(r"^(@\S+ )?ld\.shared"):
+        return None
+    between = [s for s in kernel.statements[index + 1:arrives[0]] if not re.match(r"\s*(setp|and|add|shl|@\S+ mapa)", s)]
+    return Proof(WARP_READS) if not between else None
+
+
 def same_warp(kernel, index):
-    """Only wmma.load.c before and wmma.store.d behind it, at the same operands, up to the next barriers."""
+    """Only wmma.load.c before and wmma.store.d behind it, at the same operands, up to the next barriers. Two warps do not
+    share an operand's bytes: their stores would race behind the barrier as well, and the original is clean."""
     shared = r"(ld|st)\.shared|ldmatrix|stmatrix|\.shared\.|cp\.async"
     barriers = kernel.find(r"^bar\.sync")
     at = barriers.index(index)
@@ -274,7 +287,7 @@ def same_warp(kernel, index):
 
 
 dropping("M37", "drop bar.sync", r"^bar\.sync", same_warp)
-dropping("M37b", "drop bar.warp.sync", r"^bar\.warp\.sync")
+dropping("M37b", "drop bar.warp.sync", r"^bar\.warp\.sync", lambda kernel, i: warp_reads(kernel, i))
 
 
 @operator("M38", "barrier of threads: another one, or another count")

@@ -1,7 +1,7 @@
 """Operators on copies and memory: M1 to M3, M29, M30, M35, M36, M40 to M43, M52, M53, M55 to M60."""
 import re
 
-from mutation.barriers import rest_of, same_warp
+from mutation.barriers import rest_of, same_warp, warp_reads
 from mutation.kernel import Proof, bump, differing, dropping, guard_of, never, operator, replacing, trapping
 
 ALWAYS_IN = "every thread that comes here passes the guard, in every CTA: the problem has no edge at this place"
@@ -181,7 +181,8 @@ def store_barrier(kernel):
             if re.match(r"\s*bar\.sync", kernel.statements[i]):
                 proof = same_warp(kernel, i)
             else:
-                proof = waits_for_nothing(kernel, i, i - 1) if "bulk.wait_group" in kernel.statements[i - 1] else None
+                waits = "bulk.wait_group" in kernel.statements[i - 1]
+                proof = waits_for_nothing(kernel, i, i - 1) if waits else warp_reads(kernel, i)
             yield kernel.statements[i].strip(), kernel.edit(i), proof
 
 

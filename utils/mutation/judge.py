@@ -5,14 +5,27 @@ import pathlib
 import re
 import subprocess
 import tempfile
-import time
 
 from mutation.kernel import Kernel, text_of
 
-SECONDS = 30       # for one mutant; longer is a miss
+SECONDS = 30       # of processor time for one mutant; longer is a miss
 HANG_SECONDS = 5   # in which a hang must be explained
 SCHEDULES = 6      # lazy, eager, reversed, three random ones; the first that finds an error is the last
 GRIDS = (1, 2, 3, 4, 8, 16)  # multiprocessors: all grids that the few tiles of these kernels allow
+
+
+def limited(command):
+    """(exit code or None when the time was up, stdout, stderr, seconds of processor time: others may keep the machine busy)."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(["bash", "-c", f'ulimit -t {SECONDS}; exec "$@"', "limited", *command], stdout=out,
+                                   stderr=errors, stdin=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = used.ru_utime + used.ru_stime
+        out.seek(0), errors.seek(0)
+        late = process.returncode < 0 and seconds > SECONDS - 1
+        return (None if late else process.returncode, out.read().decode(errors="replace"),
+                errors.read().decode(errors="replace"), seconds)
 
 
 class Judge:
@@ -38,17 +51,14 @@ class Judge:
         with tempfile.NamedTemporaryFile("w", suffix=".ptx", prefix=f"{name}-", dir=self.keep, delete=not self.keep) as file:
             file.write(text)
             file.flush()
-            start = time.monotonic()
-            try:
-                run = subprocess.run([self.gemmc, "check", file.name, "--json", "--stop-at-error", "--threads=1", *arguments],
-                                     capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
-            except subprocess.TimeoutExpired:
-                return None, None, f"stopped after {SECONDS} s", SECONDS
-            seconds = time.monotonic() - start
+            code, out, errors, seconds = limited([self.gemmc, "check", file.name, "--json", "--stop-at-error",
+                                                  "--threads=1", *arguments])
+        if code is None:
+            return None, None, f"stopped after {SECONDS} s", seconds
         try:
-            return run.returncode, json.loads(run.stdout), run.stderr, seconds
+            return code, json.loads(out), errors, seconds
         except ValueError:
-            return run.returncode, None, run.stderr, seconds
+            return code, None, errors, seconds
 
     def judge(self, kernel, mutant):
         """One row of the result."""
@@ -95,7 +105,3 @@ def explains(message):
                           r"arrivals pending, -?\d+ bytes outstanding|waits at barrier \d+: \d+ of \d+ threads have arrived|"
                           r"waits at the cluster barrier: \d+ of \d+ threads|waits for lanes|waits for .*registers|"
                           r"waits? for .*warp", message))
-
-
-def default_gemmc(root):
-    return os.environ.get("GEMMC", str(root / "build/bin/gemmc"))

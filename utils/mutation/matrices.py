@@ -35,8 +35,21 @@ def advance(kernel):
         yield "doubled", kernel.edit(i, re.sub(r"(\d+);$", lambda m: f"{2 * int(m[1])};", kernel.statements[i]))
 
 
-replacing("M33", "wgmma: transposition flipped", r"^wgmma\.mma_async", (r"0, 0;$", "1, 0;"), (r"0, 0;$", "0, 1;"),
-          (r"1, 0;$", "0, 0;"), (r"0, 1;$", "0, 0;"), (r"1, 1;$", "0, 1;"))
+
+
+@operator("M33", "wgmma: transposition flipped")
+def transposed(kernel):
+    """The last two numbers; where A is four registers only the last one."""
+    both = (r"0, 0;$", "1, 0;"), (r"0, 0;$", "0, 1;"), (r"1, 0;$", "0, 0;"), (r"0, 1;$", "0, 0;"), (r"1, 1;$", "0, 1;")
+    last = (r"0;$", "1;"), (r"1;$", "0;")
+    for i in kernel.find(r"^wgmma\.mma_async"):
+        s = kernel.statements[i]
+        for old, new in last if s.count("{") == 2 else both:
+            made = re.sub(old, new, s)
+            if made != s:
+                yield made.strip()[-60:], kernel.edit(i, made)
+
+
 replacing("M34", "wgmma: scale-d on the first k", r"^wgmma\.mma_async", (r" 0, 1, 1", " 1, 1, 1"),
           (r"%accumulate\w*, 1, 1", "1, 1, 1"))
 replacing("M46", "setmaxnreg.inc beyond the pool", r"^setmaxnreg\.inc", (r"\d+;", "256;"))

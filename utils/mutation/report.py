@@ -80,10 +80,12 @@ def reasons(rows):
             for reason, ops in sorted(groups.items(), key=lambda one: order_of(min(one[1], key=order_of)))]
 
 
-def write_docs(path, rows, titles, command, seconds):
+def write_docs(path, rows, titles, command):
     text = path.read_text()
     begin, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
-    made = ["", f"`{command}`, {datetime.date.today()}, {seconds:.0f} s on this machine.", "", table(rows, titles), "",
+    seconds = sum(row["seconds"] for row in rows)
+    made = ["", f"`{command}`, {datetime.date.today()}, {seconds:.0f} s of processor time (without the probes).", "",
+            table(rows, titles), "",
             summary(rows), "", "Proven equivalent:", "", *reasons(rows), ""]
     if lines := list(misses(rows)):
         made += ["Not detected:", "", *(f"- {line.strip()}" for line in lines), ""]

@@ -260,6 +260,33 @@ end:
   EXPECT_EQ(r.got(2), (std::vector<uint32_t>{9, 7})); // the overwriting shows
 }
 
+// wait_group.read 1 covers the older of two groups and leaves the newer one: what overwrites its source shows.
+TEST(EmuAsync, BulkWaitLeavesTheNewestGroup) {
+  CopyTrial r;
+  r.go(R"(
+mad.lo.u32 %a, %t, 4, %s;
+st.shared.b32 [%a], 7;
+st.shared.b32 [%a+128], 7;
+bar.sync 0;
+setp.ne.u32 %p, %t, 0;
+@%p bra end;
+cp.async.bulk.global.shared::cta.bulk_group [%out], [%s], 128;
+cp.async.bulk.commit_group;
+cp.async.bulk.global.shared::cta.bulk_group [%out+128], [%s+128], 128;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 1;
+st.shared.b32 [%s], 9;
+st.shared.b32 [%s+128], 9;
+cp.async.bulk.wait_group 0;
+end:
+)");
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+  auto got = r.got(34);
+  EXPECT_EQ(got[0], 7u);
+  EXPECT_EQ(got[32], 9u);
+  EXPECT_EQ(got[33], 7u);
+}
+
 TEST(EmuAsync, BulkReduction) {
   CopyTrial r;
   r.go(R"(
