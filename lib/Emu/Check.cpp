@@ -1,5 +1,6 @@
 // The state of the check, what lanes know, reports.
 #include "Check.h"
+#include "CheckClusters.h"
 #include "Lanes.h"
 #include "Rules.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -27,12 +28,17 @@ static unsigned granuleBits(const Program &program) {
   return bits;
 }
 
+static uint64_t indexOf(const Cluster &cluster) {
+  const auto &count = cluster.launch.numClusters;
+  return cluster.id[0] + uint64_t(count[0]) * (cluster.id[1] + uint64_t(count[1]) * cluster.id[2]);
+}
+
 Check::Check(Cluster &cluster)
-    : cluster(cluster), numWarps(cluster.ctas.size() * cluster.warpsPerCta), numComponents(5 * numWarps),
-      warps(numWarps), ctas(cluster.ctas.size()), globals(granuleBits(cluster.program)),
-      wgmmaRegisters(cluster.program) {
+    : cluster(cluster), index(indexOf(cluster)), granule(granuleBits(cluster.program)),
+      numWarps(cluster.ctas.size() * cluster.warpsPerCta), numComponents(5 * numWarps), warps(numWarps),
+      ctas(cluster.ctas.size()), globals(granule), wgmmaRegisters(cluster.program) {
   for (auto &cta : cluster.ctas) {
-    of(*cta).shadow = std::make_unique<ShadowRange>(cta->shared.size(), granuleBits(cluster.program));
+    of(*cta).shadow = std::make_unique<ShadowRange>(cta->shared.size(), granule);
     for (SharedClocks &named : of(*cta).named)
       named = std::make_shared<Clocks>();
     for (auto &warp : cta->warps) {
@@ -109,7 +115,7 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
       to.join(part.clocks);
   });
   Mask lanes = warp.alive & ~mask ? mask : allLanes;
-  for (Sight order : {Sight::execution, Sight::generic}) {
+  for (Sight order : {Sight::execution, Sight::ordered, Sight::generic}) {
     to[order].learn(warpComponent(warp), lanes, state.now);
     learn(to[order], copyComponent(warp), own.copies);
     learn(to[order], bulkComponent(warp, true), own.bulkRead);
@@ -215,12 +221,20 @@ void Check::initFence(Warp &warp, Mask mask) {
   ++state.now;
 }
 
-/// Relaxed reads before it become acquires, relaxed writes behind it releases.
-void Check::fence(Warp &warp, Mask mask) {
+/// Relaxed reads before it become acquires, relaxed writes behind it releases: for other clusters, when its scope
+/// includes them.
+void Check::fence(Warp &warp, const Code &code, Mask mask) {
   WarpState &state = of(warp);
+  bool wide = isWide(*code.inst);
+  ForeignClocks later;
+  if (!wide)
+    std::swap(later, state.pendingAcquire.foreign);
   acquire(warp, mask, state.pendingAcquire);
   state.pendingAcquire = Clocks();
+  state.pendingAcquire.foreign = std::move(later);
   release(warp, mask, state.atFence);
+  if (wide)
+    state.atWideFence = state.atFence;
 }
 
 // --- Exit
@@ -282,7 +296,7 @@ Witness Check::witness(const Access &access) const {
 }
 
 void Check::report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const std::string &text,
-                   const Access *before) {
+                   const Access *before, uint64_t ofCluster) {
   uint32_t earlier = before ? before->pc + 1 : 0;
   if (!reported.insert({rule.str(), pcOf(code), earlier}).second)
     return;
@@ -297,6 +311,12 @@ void Check::report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef 
   static_cast<Witness &>(finding) = witness(now);
   if (before)
     finding.other = witness(*before);
+  if (before && ofCluster != ~uint64_t(0))
+    for (unsigned i = 0; i < 3; ++i) {
+      uint64_t count = cluster.launch.numClusters[i];
+      finding.other.cta[i] += (ofCluster % count - cluster.id[i]) * cluster.launch.params.cluster[i];
+      ofCluster /= count;
+    }
   cluster.launch.report(std::move(finding));
 }
 

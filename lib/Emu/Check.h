@@ -33,7 +33,7 @@ public:
   enum FenceFlag : uint32_t { fenceShared = 1, fenceGlobal = 2, fenceOwn = 4 };
   void proxyFence(Warp &warp, Mask mask, uint32_t flags);
   void initFence(Warp &warp, Mask mask);
-  void fence(Warp &warp, Mask mask);
+  void fence(Warp &warp, const Code &code, Mask mask);
   void exit(Warp &warp, Mask mask);
 
   // --- mbarriers: offsets in the window of a CTA
@@ -81,7 +81,7 @@ public:
 
   /// Reports a broken rule with the severity of its row in Rules.def; each pair of instructions once.
   void report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const std::string &text,
-              const Access *before = nullptr);
+              const Access *before = nullptr, uint64_t ofCluster = ~uint64_t(0));
 
 private:
   struct Part {
@@ -100,6 +100,7 @@ private:
     llvm::SmallVector<Part, 2> parts; ///< Lanes that know the same.
     std::unique_ptr<Clocks> atWgmmaFence;
     Clocks atFence, pendingAcquire;                       ///< For relaxed accesses around fences.
+    Clocks atWideFence;                                   ///< The same for fences of .gpu and .sys scope.
     std::array<std::vector<uint32_t>, numLanes> copyEnds; ///< By lane and group: serial of the last copy.
     PerLane lastCopy{};
     std::array<SharedClocks, 16> named;
@@ -165,7 +166,8 @@ private:
   std::optional<Problem> judgeProxies(const Agent &agent, const Access &before, Space space) const;
   std::optional<Problem> judgeAsync(const Agent &agent, const Access &before) const;
   Problem uncopied(const Access &before) const;
-  void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, unsigned use);
+  void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use);
+  void acrossClusters(const Agent &agent, uint64_t address, unsigned bytes, bool writes);
   void checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync);
   void checkRemote(const Actor &actor, Cta &cta);
   void exitCta(Warp &warp, const Code &code, unsigned lane);
@@ -175,6 +177,8 @@ private:
   Witness witness(const Access &access) const;
 
   Cluster &cluster;
+  const uint64_t index; ///< Of the cluster in the launch.
+  const unsigned granule;
   const uint32_t numWarps;
   uint32_t numComponents;
   std::vector<WarpState> warps;

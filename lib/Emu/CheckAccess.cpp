@@ -1,5 +1,6 @@
 // Accesses to memory: who must be ordered before whom, and by what.
 #include "Check.h"
+#include "CheckClusters.h"
 #include "Lanes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -20,7 +21,7 @@ std::string Check::nameOf(const Access &access) const {
 
 Epoch Check::ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t component) const {
   const OwnLanes &own = warps[warp.number()].own;
-  bool happened = order == Sight::execution || order == Sight::generic;
+  bool happened = order == Sight::execution || order == Sight::ordered || order == Sight::generic;
   unsigned space = order == Sight::asyncGlobal || order == Sight::looseGlobal;
   if (component == warpComponent(warp))
     return happened ? ~Epoch(0) : order == Sight::initialised ? own.init[lane] : own.fenced[space][lane];
@@ -106,12 +107,16 @@ std::optional<Check::Problem> Check::judgeProxies(const Agent &agent, const Acce
 
 /// Asynchronous before anything.
 std::optional<Check::Problem> Check::judgeAsync(const Agent &agent, const Access &before) const {
-  Sight need = agent.access.isAsync() && agent.access.write ? Sight::execution : Sight::generic;
+  Sight need = agent.access.isAsync() && agent.access.write ? Sight::ordered : Sight::generic;
   if (ordered(agent, need, before))
     return std::nullopt;
   if (agent.issue && ordered(agent, *agent.issue, need, before))
     return Problem{"WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it"};
   std::string now = nameOf(agent.access);
+  if (need == Sight::ordered && ordered(agent, Sight::execution, before))
+    return Problem{"MB-18", formatv("{0} of bytes of an earlier asynchronous {1} that it follows by a relaxed "
+                                    "synchronisation only, which orders no memory",
+                                    now, before.write ? "write" : "read")};
   if (before.kind == Access::wgmma)
     return Problem{"WG-6", formatv("{0} of bytes that a wgmma may still read: its thread does not know that the wgmma "
                                    "was waited for (wgmma.wait_group, then a signal)",
@@ -252,6 +257,8 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
     if (!isShared) {
       globals.forEach(address, bytes, use & write,
                       [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
+      if (!(use & strong))
+        acrossClusters(agent, address, bytes, use & write);
     } else {
       Cta &cta = *cluster.ctas[address % window::size >> window::rankShift];
       checkRemote(agent.actor, cta);
@@ -260,26 +267,36 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       });
     }
     if (use & strong)
-      strongAccess(warp, code, l, address, use);
+      strongAccess(warp, code, l, address, !isShared, use);
   });
 }
 
 /// Release and acquire through an address; relaxed accesses with the fences around them.
-void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, unsigned use) {
+void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use) {
   const ptx::Inst &inst = *code.inst;
   Clocks &location = locations[key];
+  LaunchCheck *launch = isGlobal && isWide(inst) ? cluster.launch.check.get() : nullptr;
   if (use & read) {
+    Clocks known = location;
+    if (launch)
+      launch->acquire(key, known.foreign);
     if (inst.has("acquire") || inst.has("acq_rel"))
-      acquire(warp, laneBits[lane], location);
+      acquire(warp, laneBits[lane], known);
     else
-      of(warp).pendingAcquire.join(location);
+      of(warp).pendingAcquire.join(known);
   }
   if (!(use & write))
     return;
-  if (inst.has("release") || inst.has("acq_rel"))
-    release(warp, laneBits[lane], location);
-  else
+  Clocks known;
+  if (inst.has("release") || inst.has("acq_rel")) {
+    release(warp, laneBits[lane], known);
+    location.join(known);
+  } else {
     location.join(of(warp).atFence);
+    known = of(warp).atWideFence;
+  }
+  if (launch)
+    launch->release(key, index, known);
 }
 
 // --- cp.async

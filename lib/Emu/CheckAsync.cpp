@@ -73,6 +73,7 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
     release(actor.warp, laneBits[actor.lane], released, relaxed);
     Clocks onlyTime;
     onlyTime[Sight::execution] = released[Sight::execution];
+    onlyTime[Sight::ordered] = released[Sight::ordered];
     barrier.accumulated.join(near ? released : onlyTime);
     barrier.accumulatedFar.join(far ? released : onlyTime);
   }
@@ -91,9 +92,11 @@ void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, ui
   Barrier &barrier = of(cta).barriers[offset];
   barrier.observed = true;
   bool far = code.inst->has("cluster");
-  acquire(warp, mask, barrier.publishedFar, true);
+  Clocks known = code.inst->has("relaxed") ? Clocks() : far ? barrier.publishedFar : barrier.published;
+  known[Sight::execution].join(barrier.publishedFar[Sight::execution]);
   if (!code.inst->has("relaxed"))
-    acquire(warp, mask, far ? barrier.publishedFar : barrier.published);
+    known[Sight::ordered].join(barrier.publishedFar[Sight::ordered]);
+  acquire(warp, mask, known);
 }
 
 void Check::copiesArrived(Warp &warp, unsigned lane, uint64_t serial, std::byte *object) {

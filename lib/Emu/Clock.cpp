@@ -48,6 +48,20 @@ Epoch Clock::highest(uint32_t component) const {
   return most;
 }
 
+void ForeignClocks::join(uint64_t cluster, const Clock &known) {
+  for (auto &[index, clock] : of)
+    if (index == cluster)
+      return clock.join(known);
+  of.emplace_back(cluster, known);
+}
+
+bool ForeignClocks::knows(uint64_t cluster, uint32_t component, Mask lanes, Epoch epoch) const {
+  for (const auto &[index, clock] : of)
+    if (index == cluster)
+      return clock.knows(component, lanes, epoch);
+  return false;
+}
+
 void Clock::joinComponent(const Clock &other, uint32_t component) {
   if (Epoch epoch = other.known(component))
     learn(component, allLanes, epoch);

@@ -49,20 +49,43 @@ private:
 };
 
 /// What a clock says of an event that it knows.
-enum class Sight : uint8_t { execution, generic, asyncShared, asyncGlobal, looseShared, looseGlobal, initialised };
-constexpr unsigned numSights = 7;
+enum class Sight : uint8_t {
+  execution,
+  ordered,
+  generic,
+  asyncShared,
+  asyncGlobal,
+  looseShared,
+  looseGlobal,
+  initialised
+};
+constexpr unsigned numSights = 8;
+
+/// By cluster of the launch: which of its events are visible here.
+struct ForeignClocks {
+  std::vector<std::pair<uint64_t, Clock>> of;
+  void join(uint64_t cluster, const Clock &known);
+  void join(const ForeignClocks &other) {
+    for (const auto &[cluster, known] : other.of)
+      join(cluster, known);
+  }
+  bool knows(uint64_t cluster, uint32_t component, Mask lanes, Epoch epoch) const;
+};
 
 struct Clocks {
   std::array<Clock, numSights> of;
+  ForeignClocks foreign;
   Clock &operator[](Sight order) { return of[static_cast<unsigned>(order)]; }
   const Clock &operator[](Sight order) const { return of[static_cast<unsigned>(order)]; }
   void join(const Clocks &other) {
     for (unsigned i = 0; i < numSights; ++i)
       of[i].join(other.of[i]);
+    foreign.join(other.foreign);
   }
   /// Something has happened and its effects are visible.
   void learn(uint32_t component, Mask lanes, Epoch epoch) {
     (*this)[Sight::execution].learn(component, lanes, epoch);
+    (*this)[Sight::ordered].learn(component, lanes, epoch);
     (*this)[Sight::generic].learn(component, lanes, epoch);
   }
 };

@@ -24,10 +24,10 @@ Step trap(Warp &warp, const Code &code, Mask mask) {
 }
 Step nothing(Warp &, const Code &, Mask) { return Step::Next; }
 /// Fences order what one host thread does anyway; other clusters run on other host threads.
-Step fence(Warp &warp, const Code &, Mask mask) {
+Step fence(Warp &warp, const Code &code, Mask mask) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (warp.cluster.check)
-    warp.cluster.check->fence(warp, mask);
+    warp.cluster.check->fence(warp, code, mask);
   return Step::Next;
 }
 /// `flags`: spaces, see `Check::proxyFence`.

@@ -1,4 +1,5 @@
 #include "Check.h"
+#include "CheckClusters.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <thread>
@@ -111,7 +112,10 @@ StringRef nameOf(ScheduleKind kind) {
 }
 
 Launch::Launch(const Program &program, const LaunchParams &params, Memory &memory, const Options &options)
-    : program(program), params(params), memory(memory), options(options) {}
+    : program(program), params(params), memory(memory), options(options) {
+  if (options.check.enabled)
+    check = std::make_shared<LaunchCheck>();
+}
 
 void Launch::report(Finding finding) {
   std::lock_guard lock(mutex);

@@ -23,6 +23,7 @@ namespace gemmc::emu {
 
 class Check;
 class Cluster;
+class LaunchCheck;
 class Cta;
 
 /// What a group of lanes waits for; words for the deadlock report come from here.
@@ -179,6 +180,7 @@ public:
   std::atomic<bool> stop{false};
   std::mutex mutex;
   Result result;
+  std::shared_ptr<LaunchCheck> check; ///< Null: nobody looks for races.
   /// Atomic operations on global memory take the lock of their address.
   std::mutex &lockOf(const void *at) { return locks[(reinterpret_cast<uintptr_t>(at) >> 4) % locks.size()]; }
   /// Calls `part(at, offset, bytes)` for the pieces of a range, each under its lock.

@@ -6,6 +6,8 @@
 #include "gemmc/Emu/RegisterPool.h"
 #include "gemmc/Emu/Warpgroup.h"
 #include "gtest/gtest.h"
+#include <algorithm>
+#include <bit>
 #include <random>
 #include <set>
 #include <vector>
@@ -28,6 +30,8 @@ namespace {
 struct NamedModel {
   std::set<unsigned> arrived, alive; ///< Threads.
   unsigned expected = 0, opened = 0, warps = 0;
+  std::vector<bool> votes;      ///< Of those that arrived with bar.red.
+  unsigned yes = 0, voters = 0; ///< When it last opened.
   bool red = false;
 
   bool warpIsIn(unsigned warp) const {
@@ -79,6 +83,9 @@ struct NamedModel {
     arrived.clear();
     expected = 0;
     ++opened;
+    yes = std::count(votes.begin(), votes.end(), true);
+    voters = votes.size();
+    votes.clear();
     return true;
   }
 };
@@ -113,6 +120,10 @@ TEST(SemProtocols, NamedBarrierLikeAModel) {
         command.count = random.chance(8) ? random.below(7) * 16 : favourite;
         command.isRed = random.chance(16);
         rule = model.arrive(command.warp, command.lanes, command.count, command.isRed);
+        unsigned lanes = std::popcount(command.lanes);
+        command.yes = random.below(lanes + 1);
+        for (unsigned i = 0; rule.empty() && i < lanes; ++i)
+          model.votes.push_back(i < command.yes);
       }
       bool opened = rule.empty() && model.settle();
       command.alive = alive;
@@ -121,6 +132,10 @@ TEST(SemProtocols, NamedBarrierLikeAModel) {
       ASSERT_EQ(outcome.opened, opened) << "seed " << seed << " step " << step;
       state = outcome.state;
       ASSERT_EQ(state.generation, model.opened);
+      if (opened) {
+        ASSERT_EQ(state.result, model.yes) << "seed " << seed << " step " << step;
+        ASSERT_EQ(state.resultThreads, model.voters);
+      }
     }
   }
 }
@@ -208,7 +223,7 @@ TEST(SemProtocols, GroupsLikeAListOfOperations) {
     int next = 0;
     std::vector<uint32_t> groupOf;
     for (unsigned step = 0; step < 60; ++step) {
-      auto op = static_cast<GroupsCommand::Op>(random.below(5));
+      auto op = static_cast<GroupsCommand::Op>(random.below(step % 8 ? 5 : 6)); // finish now and then
       uint32_t keep = random.below(4);
       GroupsOutcome outcome = stepGroups(state, {op, keep});
       state = outcome.state;
@@ -231,7 +246,7 @@ TEST(SemProtocols, GroupsLikeAListOfOperations) {
         groupOf.push_back(outcome.group);
       } else if (op == GroupsCommand::commit)
         commit();
-      else if (op == GroupsCommand::waitAll)
+      else if (op == GroupsCommand::waitAll || op == GroupsCommand::finish)
         commit(), finish(0, false);
       else
         finish(keep, op == GroupsCommand::waitRead);
@@ -254,11 +269,11 @@ TEST(SemProtocols, WarpgroupLikeFourLists) {
       uint32_t group;
     };
     std::vector<One> issued[4];
-    uint32_t committed[4] = {};
+    uint32_t committed[4] = {}, waited[4] = {};
     WarpgroupState state;
     for (unsigned step = 0; step < 120; ++step) {
       WarpgroupCommand command;
-      command.op = static_cast<WarpgroupCommand::Op>(random.below(3));
+      command.op = static_cast<WarpgroupCommand::Op>(random.below(step % 8 ? 3 : 4)); // exit now and then
       command.warp = random.below(4);
       auto &mine = issued[command.warp];
       command.key = mine.size() / 3 + (random.chance(40) ? 1 : 0); // three of each key
@@ -275,6 +290,8 @@ TEST(SemProtocols, WarpgroupLikeFourLists) {
           mine.push_back(one);
       } else if (command.op == WarpgroupCommand::commit) {
         ++committed[command.warp];
+      } else if (command.op == WarpgroupCommand::exit) {
+        rule = mine.size() > waited[command.warp] ? "WG-8" : "";
       } else {
         for (size_t i = 0; i < mine.size() && mine[i].group + command.keep < committed[command.warp]; ++i) {
           ++due;
@@ -286,8 +303,9 @@ TEST(SemProtocols, WarpgroupLikeFourLists) {
       ASSERT_EQ(outcome.broken ? outcome.broken.rule : "", rule) << "seed " << seed << " step " << step;
       ASSERT_EQ(outcome.blocked, blocked) << "seed " << seed << " step " << step;
       if (command.op == WarpgroupCommand::wait && !blocked) {
-        ASSERT_GE(outcome.due, due);
-        ASSERT_GE(state.warps[command.warp].waited, due);
+        waited[command.warp] = std::max(waited[command.warp], due);
+        ASSERT_EQ(outcome.due, waited[command.warp]) << "seed " << seed << " step " << step;
+        ASSERT_EQ(state.warps[command.warp].waited, waited[command.warp]);
       }
     }
   }
@@ -300,6 +318,7 @@ TEST(SemProtocols, RegistersAreConserved) {
     Random random{std::mt19937_64(seed)};
     RegisterPoolState state;
     std::vector<uint32_t> held(12, 168);
+    std::vector<std::vector<uint32_t>> history(12); ///< By warp: what it has asked for and got.
     for (unsigned i = 0; i < 12; ++i)
       state.held[i] = 168;
     int64_t total = 12 * 168;
@@ -315,15 +334,25 @@ TEST(SemProtocols, RegistersAreConserved) {
         bool fits = used - held[warp] + wanted <= total;
         auto outcome =
             stepRegisterPool(state, {inc ? RegisterPoolCommand::inc : RegisterPoolCommand::dec, warp, wanted, 12});
-        if (outcome.broken) {
-          ASSERT_TRUE(wrong || std::string(outcome.broken.rule) != "SR-3") << outcome.broken.text;
-          break;
+        std::string rule; // the others of the warpgroup come first
+        for (unsigned other = group * 4; other < group * 4 + 4 && rule.empty(); ++other) {
+          size_t ahead = history[other].size(), own = history[warp].size();
+          if (ahead < own)
+            rule = "SR-4";
+          else if (ahead == own + 1 && history[other].back() != wanted)
+            rule = "SR-2";
         }
+        if (rule.empty() && wrong)
+          rule = "SR-3";
+        ASSERT_EQ(outcome.broken ? outcome.broken.rule : "", rule) << "seed " << seed << " step " << step;
+        if (outcome.broken)
+          break;
         ASSERT_EQ(outcome.blocked, !fits) << "seed " << seed << " step " << step;
         if (outcome.blocked)
           break;
         state = outcome.state;
         held[warp] = wanted;
+        history[warp].push_back(wanted);
       }
     }
   }

@@ -1,0 +1,178 @@
+"""The kernels that utils/mutate breaks: one of each family that gemmc emits, made small.
+
+Small, so that a mutant takes a second: narrow tiles, few of them. Not too small: every pipeline wraps, more than once,
+and at different steps of k in different tiles; every CTA takes several tiles (`sms`); edges are ragged in m, n and k
+wherever the kernel has code for it. All sizes are fixed, so that a kernel has one problem to run, and what a proof of
+equivalence says of it (equivalence.py) is said of every launch."""
+
+WGMMA = "target: sm_90a\nproblem: {m: %d, n: %d, k: %d}\na: {type: %s, layout: %s}\nb: {type: %s, layout: %s}\n"
+MMA = "target: sm_80\nproblem: {m: %d, n: %d, k: %d}\na: {type: %s, layout: %s}\nb: {type: %s, layout: %s}\n"
+
+
+def wgmma(sizes, types, rest, sms=1):
+    a, b = types.split()
+    return WGMMA % (*sizes, *a.split("/"), *b.split("/")) + rest, [f"--sms={sms}"]
+
+
+def mma(sizes, types, rest, *arguments):
+    a, b = types.split()
+    return MMA % (*sizes, *a.split("/"), *b.split("/")) + rest, ["--sms=1", *arguments]
+
+
+TN, NN, NT = "bf16/row bf16/col", "f16/row f16/row", "f16/col f16/row"
+
+# family -> (spec, arguments of `gemmc check`)
+FAMILIES = {
+    "cooperative": wgmma((200, 72, 264), TN, """d: {type: bf16}
+tile: {block: [128, 40, 64], warp: [64, 40, 64]}
+pipeline: {stages: 3, schedule: cooperative}
+epilogue: {store: tma}
+"""),
+    "pingpong": wgmma((136, 96, 264), TN, """d: {type: bf16}
+tile: {block: [64, 40, 64]}
+pipeline: {stages: 3, schedule: pingpong}
+epilogue: {store: tma}
+"""),
+    "pingpong_pair": wgmma((200, 104, 264), NN, """d: {type: f32}
+tile: {block: [64, 64, 64], cluster: [2, 1, 1]}
+pipeline: {stages: 2, schedule: pingpong}
+epilogue: {store: direct}
+""", 2),
+    "multicast_2x2": wgmma((200, 120, 136), TN, """d: {type: bf16}
+tile: {block: [64, 32, 64], cluster: [2, 2, 1]}
+pipeline: {stages: 2, schedule: cooperative}
+""", 4),
+    "three_consumers": wgmma((200, 40, 200), TN, """d: {type: f32}
+tile: {block: [192, 24, 64], warp: [64, 24, 64]}
+pipeline: {stages: 3, schedule: cooperative}
+"""),
+    "staged_store": wgmma((136, 72, 136), TN, """d: {type: bf16}
+tile: {block: [64, 32, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+epilogue: {store: staged}
+"""),
+    "direct_store": wgmma((136, 72, 200), NT, """c: {type: f32}
+d: {type: bf16}
+alpha: 2
+beta: -1
+tile: {block: [64, 64, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+epilogue: {store: direct}
+"""),
+    "split_k": wgmma((136, 72, 520), "f16/row f16/col", """d: {type: f16}
+tile: {block: [128, 40, 64], warp: [64, 40, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+split: {mode: split_k, slices: 2}
+""", 3),
+    "stream_k": wgmma((200, 112, 264), "f16/row f16/col", """d: {type: f16}
+tile: {block: [128, 40, 64], warp: [64, 40, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+raster: {persistent: on}
+split: {mode: stream_k}
+""", 4),
+    "single_role": wgmma((136, 40, 456), TN, """d: {type: bf16}
+tile: {block: [128, 40, 64]}
+pipeline: {stages: 3, schedule: pipelined}
+"""),
+    "swizzle_64b": wgmma((72, 120, 232), NN, """d: {type: f16}
+accumulator: f16
+tile: {block: [64, 64, 32]}
+swizzle: 64B
+pipeline: {stages: 4, schedule: cooperative}
+"""),
+    "d_col": wgmma((72, 136, 136), TN, """d: {type: f32, layout: col}
+tile: {block: [40, 64, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+"""),
+    "mma_multistage": mma((72, 72, 168), "f16/row f16/col", """d: {type: f16}
+tile: {block: [64, 64, 32], warp: [32, 32, 32]}
+instruction: mma
+copy: cp_async
+pipeline: {stages: 4}
+"""),
+    "mma_nt": mma((128, 64, 168), NT, """d: {type: f32}
+tile: {block: [64, 32, 32], warp: [32, 16, 32]}
+instruction: mma
+copy: cp_async
+pipeline: {stages: 3}
+"""),
+    "mma_crosswise": mma((72, 40, 168), "f16/row f16/col", """d: {type: f16}
+tile: {block: [64, 32, 32], warp: [32, 16, 16], instruction: [16, 8, 16]}
+instruction: mma
+copy: cp_async
+fragments: {a: lds, b: lds, buffers: 1, order: plain}
+pipeline: {stages: 4}
+swizzle: xor
+epilogue: {store: staged}
+"""),
+    "mma_edges": mma((67, 37, 77), "bf16/row bf16/col", """c: {type: bf16}
+d: {type: f32}
+beta: 0.5
+tile: {block: [64, 32, 32], warp: [32, 16, 32]}
+instruction: mma
+copy: ld
+pipeline: {stages: 1}
+"""),
+    "mma_beta_at_launch": mma((72, 40, 72), "f16/row f16/col", """c: {type: f16}
+d: {type: f16}
+alpha: dynamic
+beta: dynamic
+tile: {block: [64, 32, 32], warp: [32, 16, 32]}
+instruction: mma
+copy: cp_async
+pipeline: {stages: 2}
+""", "--beta=0", "--alpha=1"),
+    "mma_d_col": mma((40, 72, 104), TN, """d: {type: f32, layout: col}
+tile: {block: [32, 64, 32], warp: [16, 32, 32]}
+instruction: mma
+copy: cp_async
+pipeline: {stages: 3}
+"""),
+    "mma_f64": mma((40, 36, 54), "f64/row f64/col", """d: {type: f64}
+tile: {block: [32, 32, 16], instruction: [8, 8, 4]}
+instruction: mma
+copy: cp_async
+pipeline: {stages: 2}
+"""),
+    "mma_s8": mma((72, 40, 208), "s8/row s8/col", """d: {type: s32}
+tile: {block: [64, 32, 64], instruction: [16, 8, 32]}
+instruction: mma
+copy: cp_async
+pipeline: {stages: 2}
+"""),
+    "wmma_padded": mma((72, 40, 72), "f16/row f16/row", """d: {type: f16}
+accumulator: f16
+tile: {block: [64, 32, 16], warp: [32, 16, 16], instruction: [16, 16, 16]}
+instruction: wmma
+copy: ld
+copy_bytes: 16
+pipeline: {stages: 1}
+swizzle: padded
+padding: 16
+epilogue: {store: staged}
+"""),
+    "wmma_blocked": mma((72, 40, 168), "f16/row f16/col", """d: {type: f16}
+accumulator: f32
+tile: {block: [64, 32, 32], warp: [32, 16, 32], instruction: [16, 16, 16]}
+instruction: wmma
+copy: cp_async
+pipeline: {stages: 3}
+swizzle: blocked
+epilogue: {store: staged}
+"""),
+    "wmma_addmm": mma((72, 40, 72), "f16/row f16/col", """c: {type: f32}
+d: {type: f32}
+accumulator: f32
+alpha: 2
+beta: -1
+tile: {block: [64, 32, 32], warp: [16, 32, 32], instruction: [16, 16, 16]}
+instruction: wmma
+copy: ld
+copy_bytes: 16
+pipeline: {stages: 1}
+swizzle: padded
+padding: 32
+raster: {persistent: on}
+epilogue: {store: staged, c: staged}
+"""),
+}

@@ -1,0 +1,101 @@
+"""Asks the compiler for kernels and the check for verdicts; proves equivalence."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+
+from mutation.kernel import Kernel, text_of
+
+SECONDS = 30       # for one mutant; longer is a miss
+HANG_SECONDS = 5   # in which a hang must be explained
+SCHEDULES = 6      # lazy, eager, reversed, three random ones; the first that finds an error is the last
+GRIDS = (1, 2, 3, 4, 8, 16)  # multiprocessors: all grids that the few tiles of these kernels allow
+
+
+class Judge:
+    def __init__(self, gemmc, schedules=SCHEDULES, keep=None):
+        self.gemmc, self.schedules, self.keep = str(gemmc), schedules, keep
+
+    def compile(self, family, spec, arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / f"{family}.yaml"
+            path.write_text(spec)
+            made = subprocess.run([self.gemmc, "compile", str(path)], capture_output=True, text=True)
+        if made.returncode:
+            raise SystemExit(f"mutate: {family}: {made.stderr}")
+        kernel = Kernel(family, spec, made.stdout, arguments)
+        _, report, message, _ = self.check(family, made.stdout, [f"--schedules={self.schedules}", *arguments])
+        if not report or report["verdict"] != "clean":  # what is found in its mutants would say nothing
+            raise SystemExit(f"mutate: {family} is not clean before anything is broken: "
+                             f"{message or [one['message'] for one in report['findings']]}")
+        return kernel
+
+    def check(self, name, text, arguments):
+        """(exit code, report or None, message, seconds)"""
+        with tempfile.NamedTemporaryFile("w", suffix=".ptx", prefix=f"{name}-", dir=self.keep, delete=not self.keep) as file:
+            file.write(text)
+            file.flush()
+            start = time.monotonic()
+            try:
+                run = subprocess.run([self.gemmc, "check", file.name, "--json", "--stop-at-error", "--threads=1", *arguments],
+                                     capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
+            except subprocess.TimeoutExpired:
+                return None, None, f"stopped after {SECONDS} s", SECONDS
+            seconds = time.monotonic() - start
+        try:
+            return run.returncode, json.loads(run.stdout), run.stderr, seconds
+        except ValueError:
+            return run.returncode, None, run.stderr, seconds
+
+    def judge(self, kernel, mutant):
+        """One row of the result."""
+        row = {"family": mutant.family, "operator": mutant.operator, "site": mutant.site, "what": mutant.what,
+               "digest": mutant.digest}
+        name = mutant.name.replace(" ", "-")
+        code, report, message, seconds = self.check(name, mutant.text,
+                                                    [f"--schedules={self.schedules}", *kernel.arguments])
+        row |= {"seconds": round(seconds, 2), "codes": "", "hang": ""}
+        if report:
+            row["verdict"] = {"error": "detected", "clean": "missed"}.get(report["verdict"], report["verdict"])
+            row["codes"] = " ".join(sorted({f["code"] for f in report["findings"]}))
+            row["hang"] = next((f["message"] for f in report["findings"] if f["code"] == "deadlock"), "")
+        else:
+            row["verdict"] = "timeout" if code is None else "refused" if code == 2 else "crashed"
+            row["codes"] = message.strip().splitlines()[0][:200] if message.strip() else ""
+        if row["hang"]:
+            row["explained"] = explains(row["hang"]) and seconds < HANG_SECONDS
+        if mutant.proof and self.proven(kernel, mutant):
+            # A proof of equivalence and a finding cannot both be right.
+            row["reason"] = mutant.proof.reason
+            row["verdict"] = "contradiction" if row["verdict"] == "detected" else "equivalent"
+        return row
+
+    def proven(self, kernel, mutant):
+        """Whether the original, with a trap where the two would differ, never traps on any grid."""
+        if mutant.proof.probe is None:
+            return True
+        text = text_of(mutant.proof.probe)
+        fixed = [a for a in kernel.arguments if not a.startswith("--sms")]
+        for sms in GRIDS if kernel.grid_depends_on_sms() else GRIDS[:1]:
+            code, report, message, _ = self.check("probe", text, ["--schedules=1", f"--sms={sms}", "--ctas=0", *fixed])
+            if not report:
+                raise SystemExit(f"mutate: the probe of {mutant.name} does not run: {message}")
+            if report["verdict"] == "incomplete" or any(f["code"] == "trap" for f in report["findings"]):
+                return False
+        return True
+
+
+def explains(message):
+    """A report of a deadlock says of somebody what he waits for: the phase and the counts of an mbarrier, who has come to
+    a barrier of threads and who has not, the lanes or warps that are missing."""
+    return bool(re.search(r"waits for the phase of parity \d of the mbarrier at shared address \w+: parity \d, \d+ of \d+ "
+                          r"arrivals pending, -?\d+ bytes outstanding|waits at barrier \d+: \d+ of \d+ threads have arrived|"
+                          r"waits at the cluster barrier: \d+ of \d+ threads|waits for lanes|waits for .*registers|"
+                          r"waits? for .*warp", message))
+
+
+def default_gemmc(root):
+    return os.environ.get("GEMMC", str(root / "build/bin/gemmc"))
