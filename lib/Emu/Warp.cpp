@@ -220,9 +220,15 @@ std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsign
     found = globalWindow(*this, address, bytes);
   else
     found.problem = formatv("is not an address of the {0} space", nameOf(space));
+  constexpr uint64_t inWindow = (1u << window::rankShift) - 1;
   if (!found.data)
     fail(code, lane, "mem",
-         formatv("access of {0} bytes at {1} address {2:x} {3}", bytes, nameOf(where), address, found.problem).str());
+         formatv("access of {0} bytes at {1} {2}", bytes,
+                 (space == Where::Shared || space == Where::SharedCluster) && spotAt(cluster, offset & inWindow)
+                     ? describeShared(cluster, offset)
+                     : formatv("{0} address {1:x}", nameOf(where), address).str(),
+                 found.problem)
+             .str());
   return found.data;
 }
 

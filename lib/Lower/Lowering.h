@@ -28,6 +28,8 @@ struct TensorView {
   int64_t elemBytes() const { return bytesOf(type); } ///< Of D and C, which are never packed, and of other operands.
 };
 
+constexpr int64_t barrierBytes = 8;
+
 struct SharedView {
   SharedTile tile;
   int64_t offset, stages;
@@ -77,6 +79,7 @@ private:
   // Lowering.cpp: parameters, declarations, the order of things.
   void declareParams();
   void declareViews();
+  void nameRegion(const Op &op, int64_t bytes, int64_t stages, llvm::StringRef field);
   AccumulatorView accumulatorView(const Op &op);
   FragmentView fragmentView(const Op &op);
   Val mapAddress(llvm::StringRef name); ///< Of the tensor map in parameter `name`.

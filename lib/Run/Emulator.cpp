@@ -117,6 +117,8 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   params.block = kernel.block;
   params.cluster = kernel.cluster;
   params.dynamicShared = kernel.dynamicShared;
+  for (const ptx::RegionInfo &region : kernel.memory)
+    params.regions.push_back({region.name, region.offset, region.bytes, region.stages});
   params.params.assign(prepared.params.begin(), prepared.params.begin() + prepared.paramBytes);
 
   emu::Options options;

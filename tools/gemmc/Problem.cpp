@@ -73,12 +73,18 @@ std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile
     return run::Code{text->str(), std::move(*info)};
   }
   spec = input.read(diags);
-  auto compiled = spec ? compileSpec(*spec, diags) : std::nullopt;
+  auto compiled = spec ? compileSpec(*spec, diags, options()) : std::nullopt;
   return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
 }
 
+CompileOptions KernelInput::options() const {
+  CompileOptions options;
+  options.file = input.source();
+  return options;
+}
+
 std::optional<run::Code> KernelInput::compileFallback(Diags &diags) const {
-  auto compiled = spec ? gemmc::compileFallback(*spec, diags) : std::nullopt;
+  auto compiled = spec ? gemmc::compileFallback(*spec, diags, options()) : std::nullopt;
   return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
 }
 

@@ -32,6 +32,7 @@ public:
   std::optional<run::Code> compileFallback(Diags &diags) const;
 
 private:
+  CompileOptions options() const;
   SpecInput input;
   std::optional<Spec> spec;
 };

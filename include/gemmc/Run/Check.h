@@ -21,6 +21,7 @@ struct CheckFinding {
 struct CheckReport {
   emu::Verdict verdict = emu::Verdict::clean;
   std::vector<CheckFinding> findings; ///< Each pair of instructions once.
+  ptx::LaunchInfo info;               ///< Of the kernels that ran.
   std::vector<std::string> schedules, remarks;
   uint64_t clustersRun = 0, clustersTotal = 0;
   double seconds = 0;
