@@ -1,5 +1,6 @@
 #include "Check.h"
 #include "Lanes.h"
+#include "gemmc/Emu/Timeline.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -355,14 +356,19 @@ bool Warp::run(uint64_t budget) {
         groups[current].pc = pc + 1;
         [[fallthrough]];
       case Step::Next:
-        if (groups[current].wait.what != Wait::None)
+        if (groups[current].wait.what != Wait::None) {
+          if (cluster.timeline)
+            cluster.timeline->passed(*this, groups[current]);
           groups[current].wait = Wait();
+        }
         ++pc;
         break;
       case Step::Jump:
         pc = groups[current].pc;
         break;
       case Step::Block:
+        if (cluster.timeline)
+          cluster.timeline->blocked(*this, groups[current]);
         groups[current].stuck = true;
         regroup = true;
         continue;

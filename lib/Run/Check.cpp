@@ -43,7 +43,7 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
     std::string schedule = nameOf(options.schedule).str();
     if (options.schedule == emu::ScheduleKind::random)
       schedule += formatv(" {0}", options.seed).str();
-    auto executor = makeEmulator(request.run.threads, options, request.sms);
+    auto executor = makeEmulator(request.run.threads, options, request.sms, "", i ? nullptr : request.timeline);
     auto run = runGemm(code, fallback, request.run, *executor);
     if (!run)
       return run.failure();

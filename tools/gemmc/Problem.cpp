@@ -113,6 +113,17 @@ int finishWith(const Failure &failure, Diags &diags) {
   }
 }
 
+void writeTimeline(const emu::Timeline &timeline, StringRef file, Diags &diags) {
+  if (file.empty())
+    return;
+  std::string text;
+  raw_string_ostream os(text);
+  timeline.write(os);
+  writeFile(file, text, diags);
+  if (!timeline.complete())
+    errs() << "remark: the timeline has its first " << emu::Timeline::maxSpans << " spans, later ones are left out\n";
+}
+
 struct Progress::State {
   std::mutex mutex;
   std::condition_variable done;

@@ -8,9 +8,10 @@ struct CheckRequest {
   RunRequest run;
   unsigned schedules = 4; ///< lazy, eager, reversed, then random ones.
   uint64_t seed = 1;
-  int64_t sms = 16;         ///< Multiprocessors: fewer make persistent CTAs take more tiles.
-  bool foreign = false;     ///< The PTX is not gemmc's.
-  bool stopAtError = false; ///< No further schedules after one that found an error.
+  int64_t sms = 16;                  ///< Multiprocessors: fewer make persistent CTAs take more tiles.
+  bool foreign = false;              ///< The PTX is not gemmc's.
+  emu::Timeline *timeline = nullptr; ///< Of the first schedule.
+  bool stopAtError = false;          ///< No further schedules after one that found an error.
 };
 
 struct CheckFinding {

@@ -216,12 +216,12 @@ TEST(LaunchInfo, NamesOfSharedMemory) {
 }
 
 TEST(LaunchInfo, RefusesWrongMemory) {
-  EXPECT_EQ(problemsAfter("name: full", "name: sA", named()), "launch_duplicate 38 sA");
-  EXPECT_EQ(problemsAfter("offset: 1024", "offset: 232385", named()), "launch_range 39 {name: tile, offset:");
-  EXPECT_EQ(problemsAfter("stages: 4", "stages: 0", named()), "launch_range 37 0");
-  EXPECT_EQ(problemsAfter("lines: {", "lines: [", named()), "yaml_expected_separator 20 :");
-  EXPECT_EQ(problemsAfter("{pipeline.stages: 10, tile.block: 9}", "[10]", named()), "launch_kind 20 [10]");
-  EXPECT_EQ(problemsAfter("tile.block: 9", "tile.block: nine", named()), "launch_kind 20 nine");
+  EXPECT_EQ(problemsAfter("name: full", "name: sA", named()), "launch_duplicate 37 sA");
+  EXPECT_EQ(problemsAfter("offset: 1024", "offset: 232385", named()), "launch_range 38 {name: tile, offset:");
+  EXPECT_EQ(problemsAfter("stages: 4", "stages: 0", named()), "launch_range 36 0");
+  EXPECT_EQ(problemsAfter("lines: {", "lines: [", named()), "yaml_expected_separator 19 :");
+  EXPECT_EQ(problemsAfter("{pipeline.stages: 10, tile.block: 9}", "[10]", named()), "launch_kind 19 [10]");
+  EXPECT_EQ(problemsAfter("tile.block: 9", "tile.block: nine", named()), "launch_kind 19 nine");
 }
 
 // Bits have an operation, and nothing else has.
