@@ -22,12 +22,16 @@ void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsy
   Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
   if (barrier.init.kind == Access::none)
     return;
+  auto complain = [&](const char *rule, llvm::StringRef text) {
+    for (const auto &[offset, other] : of(cta).barriers)
+      if (&other == &barrier)
+        report(actor.warp, actor.code, actor.lane, rule, formatv("{0}: {1}", text, describeObject(cluster, offset)),
+               &barrier.init, ownCluster, about(offset, barrier.completed));
+  };
   if (!ordered(agent, Sight::generic, barrier.init))
-    report(actor.warp, actor.code, actor.lane, "MB-20",
-           "the mbarrier's init is not ordered before this use: no barrier of threads between them", &barrier.init);
+    complain("MB-20", "the mbarrier's init is not ordered before this use: no barrier of threads between them");
   else if (byAsync && !ordered(agent, Sight::initialised, barrier.init))
-    report(actor.warp, actor.code, actor.lane, "MB-21",
-           "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there", &barrier.init);
+    complain("MB-21", "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there");
 }
 
 void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command,
