@@ -3,6 +3,7 @@
 #include "gemmc/PTX/CleanUp.h"
 #include "gemmc/Passes/Passes.h"
 #include "gemmc/Tile/Build.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace gemmc {
 namespace {
@@ -45,6 +46,27 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
         param.value = info.k * equal(Expr::var("alpha_is_zero"), 0);
   return info;
 }
+
+/// The lines of the spec's file that the regions of the kernel come from. Values of `--set` stand in no file.
+ptx::SpecInfo specInfo(const Spec &spec, const ptx::KernelInfo &kernel, const std::string &file, const Diags &diags) {
+  const std::pair<llvm::StringLiteral, llvm::SMRange> fields[] = {{"tile.block", spec.block.range},
+                                                                  {"tile.warp", spec.warp.range},
+                                                                  {"pipeline.stages", spec.stages.range},
+                                                                  {"epilogue.store", spec.store.range}};
+  ptx::SpecInfo info;
+  if (file.empty() || llvm::StringRef(file).find_first_of("\"\\\n") != llvm::StringRef::npos)
+    return info;
+  info.file = file;
+  for (const auto &[path, range] : fields) {
+    bool named = llvm::any_of(kernel.memory, [&](const ptx::RegionInfo &region) { return region.field == path; });
+    std::string place = named && range.isValid() ? diags.place(range.Start) : ""; // file:line:column
+    llvm::StringRef rest = place;
+    unsigned line;
+    if (rest.consume_front(file) && rest.consume_front(":") && !rest.consumeInteger(10, line))
+      info.lines.emplace_back(path.str(), line);
+  }
+  return info;
+}
 } // namespace
 
 std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const CompileOptions &options) {
@@ -73,6 +95,7 @@ std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const Compil
 
   Compiled result{plan, launchInfo(plan, lowered.kernel), ""};
   result.launch.workspace = lowered.workspace;
+  result.launch.spec = specInfo(plan.spec, lowered.kernel, options.file, diags);
   if (lowered.first)
     result.launch.kernels.push_back(std::move(*lowered.first));
   result.launch.kernels.push_back(std::move(lowered.kernel));

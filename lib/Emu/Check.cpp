@@ -286,8 +286,9 @@ void Check::exitCta(Warp &warp, const Code &code, unsigned lane) {
       copy.pc = barrier.issuedPc;
       copy.warp = warp.number();
       report(warp, code, lane, "MB-22",
-             formatv("the CTA exits and nobody has waited for a copy that is counted at its mbarrier at {0:x}", offset),
-             &copy);
+             formatv("the CTA exits and nobody has waited for a copy that is counted at {0}",
+                     describeObject(cluster, offset)),
+             &copy, ownCluster, about(offset, barrier.issued - 1));
     }
 }
 
@@ -306,8 +307,36 @@ Witness Check::witness(const Access &access) const {
   return witness;
 }
 
+/// Bulk copies are epochs of their mbarrier: its phases.
+std::optional<uint64_t> Check::kStepOf(const Access &access) const {
+  if (access.kind != Access::bulk || access.component < 5 * numWarps)
+    return std::nullopt;
+  for (const CtaState &cta : ctas)
+    for (const auto &[offset, barrier] : cta.barriers)
+      if (barrier.component == access.component)
+        return about(offset, access.epoch - 1).kStep;
+  return std::nullopt;
+}
+
+Check::About Check::about(uint32_t mbarrier, uint64_t phase) const {
+  About about;
+  about.spot = spotAt(cluster, mbarrier);
+  if (about.spot)
+    about.kStep = about.spot.kStep(phase);
+  return about;
+}
+
+/// Who has read the cell before has read what the last write left there.
+Check::About Check::aboutRace(const Access &now, const Access &before, const Cell &cell, uint32_t offset) const {
+  About about;
+  about.spot = spotAt(cluster, offset);
+  about.kStep = now.kind == Access::bulk ? kStepOf(now) : warps[now.warp].kStep;
+  about.otherKStep = kStepOf(before.write ? before : cell.write);
+  return about;
+}
+
 void Check::report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const std::string &text,
-                   const Access *before, uint64_t ofCluster) {
+                   const Access *before, uint64_t ofCluster, const About &about) {
   uint32_t earlier = before ? before->pc + 1 : 0;
   if (!reported.insert({rule.str(), pcOf(code), earlier}).second)
     return;
@@ -322,7 +351,10 @@ void Check::report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef 
   static_cast<Witness &>(finding) = witness(now);
   if (before)
     finding.other = witness(*before);
-  if (before && ofCluster != ~uint64_t(0))
+  about.spot.mark(finding);
+  finding.kStep = about.kStep;
+  finding.other.kStep = about.otherKStep;
+  if (before && ofCluster != ownCluster)
     for (unsigned i = 0; i < 3; ++i) {
       uint64_t count = cluster.launch.numClusters[i];
       finding.other.cta[i] += (ofCluster % count - cluster.id[i]) * cluster.launch.params.cluster[i];

@@ -3,6 +3,7 @@
 #pragma once
 #include "Copies.h"
 #include "Machine.h"
+#include "Names.h"
 #include "Shadow.h"
 #include "WgmmaRegisters.h"
 #include <set>
@@ -55,6 +56,8 @@ public:
   void copiesArrived(Warp &warp, unsigned lane, uint64_t serial, std::byte *object);
   /// What was last done to the mbarrier that `wait` is about.
   std::string history(const Warp &warp, const Wait &wait) const;
+  /// The k step that the phase of this wait stands for; only mbarriers in named regions have one.
+  std::optional<uint64_t> kStepOf(const Warp &warp, const Wait &wait) const;
 
   // --- Accesses
   enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8 };
@@ -92,9 +95,15 @@ public:
       touchRegisters(warp, code);
   }
 
+  static constexpr uint64_t ownCluster = ~uint64_t(0);
+  /// What a report is about, beside its witnesses.
+  struct About {
+    Spot spot;
+    std::optional<uint64_t> kStep, otherKStep;
+  };
   /// Reports a broken rule with the severity of its row in Rules.def; each pair of instructions once.
   void report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const std::string &text,
-              const Access *before = nullptr, uint64_t ofCluster = ~uint64_t(0));
+              const Access *before = nullptr, uint64_t ofCluster = ownCluster, const About &about = {});
 
 private:
   struct Part {
@@ -133,6 +142,7 @@ private:
     std::array<SharedClocks, 16> named;
     SharedClocks atCluster;
     SharedClocks behindNamed, behindCluster; ///< Of the last barrier that it has passed.
+    std::optional<uint64_t> kStep; ///< Of the stage that it has last waited for to be filled by bulk copies.
     WgmmaRegisters::State registers;
   };
   struct Event {
@@ -210,6 +220,10 @@ private:
   void touchRegisters(Warp &warp, const Code &code);
   uint32_t pcOf(const Code &code) const { return &code - cluster.program.code.data(); }
   std::string nameOf(const Access &access) const;
+  std::optional<uint64_t> kStepOf(const Access &access) const;
+  /// `offset`: where two accesses meet.
+  About aboutRace(const Access &now, const Access &before, const Cell &cell, uint32_t offset) const;
+  About about(uint32_t mbarrier, uint64_t phase) const;
   Witness witness(const Access &access) const;
 
   Cluster &cluster;

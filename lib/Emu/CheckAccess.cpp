@@ -174,16 +174,24 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
     if (before.warp == actor.warp.number() && before.pc == agent.access.pc && before.epoch == agent.access.epoch &&
         before.component == agent.access.component)
       return; // lanes of one instruction, or the four warps' shares of one wgmma
-    if (auto problem = judge(agent, before, space))
+    auto problem = judge(agent, before, space);
+    if (!problem || reported.count({problem->rule, pcOf(actor.code), before.pc + 1}))
+      return;
+    if (space == Space::shared)
       report(actor.warp, actor.code, actor.lane, problem->rule,
-             formatv("{0} ({1} address {2:x})", problem->text, space == Space::shared ? "shared" : "global", address),
-             &before);
+             formatv("{0}: {1}", problem->text, describeShared(cluster, address)), &before, ownCluster,
+             aboutRace(agent.access, before, cell, address));
+    else
+      report(actor.warp, actor.code, actor.lane, problem->rule,
+             formatv("{0} (global address {1:x})", problem->text, address), &before);
   };
   agent.access.write = isWrite;
   // A thread may load what nobody has written, ahead of its loop's end: only what comes of it counts.
   if (isRead && agent.access.isAsync() && cell.write.kind == Access::none && space == Space::shared)
     report(actor.warp, actor.code, actor.lane, "DR-2",
-           formatv("{0} of shared memory that nobody has written (address {1:x})", nameOf(agent.access), address));
+           formatv("{0} of shared memory that nobody has written: {1}", nameOf(agent.access),
+                   describeShared(cluster, address)),
+           nullptr, ownCluster, aboutRace(agent.access, agent.access, cell, address));
   complain(cell.write);
   if (isWrite) {
     for (const Access &reader : cell.readers)

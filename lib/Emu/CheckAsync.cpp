@@ -35,17 +35,20 @@ void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsy
   Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
   if (barrier.init.kind == Access::none)
     return;
+  auto complain = [&](const char *rule, llvm::StringRef text) {
+    for (const auto &[offset, other] : of(cta).barriers)
+      if (&other == &barrier)
+        report(actor.warp, actor.code, actor.lane, rule, formatv("{0}: {1}", text, describeObject(cluster, offset)),
+               &barrier.init, ownCluster, about(offset, barrier.completed));
+  };
   if (!ordered(agent, Sight::generic, barrier.init))
-    report(actor.warp, actor.code, actor.lane, "MB-20",
-           "the mbarrier's init is not ordered before this use: no barrier of threads between them", &barrier.init);
+    complain("MB-20", "the mbarrier's init is not ordered before this use: no barrier of threads between them");
   else if (byAsync && !ordered(agent, Sight::initialised, barrier.init))
-    report(
-        actor.warp, actor.code, actor.lane, fencedElsewhere(barrier.init) ? "FP-3" : "MB-21",
-        fencedElsewhere(barrier.init)
-            ? "another thread than the one that made the mbarrier has executed fence.mbarrier_init: it orders its own "
-              "thread's inits"
-            : "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there",
-        &barrier.init);
+    complain(fencedElsewhere(barrier.init) ? "FP-3" : "MB-21",
+             fencedElsewhere(barrier.init)
+                 ? "another thread than the one that made the mbarrier has executed fence.mbarrier_init: it orders its own "
+                   "thread's inits"
+                 : "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there");
 }
 
 void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command,
@@ -83,8 +86,9 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
   bool arrives = command.op == Command::arrive || command.op == Command::drop;
   if (arrives && !barrier.observed)
     report(actor.warp, actor.code, actor.lane, "MB-15",
-           formatv("arrives at the mbarrier at {0:x} in phase {1}, and nobody has waited for the phase before", offset,
-                   barrier.completed));
+           formatv("arrives at {0} in phase {1}, and nobody has waited for the phase before",
+                   describeObject(cluster, offset), barrier.completed),
+           nullptr, ownCluster, about(offset, barrier.completed));
   if (arrives && byThread) {
     bool near = actor.warp.cta.rank == cta.rank, relaxed = actor.code.inst->has("relaxed");
     bool far = near || actor.code.inst->has("cluster");
@@ -115,6 +119,8 @@ void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, ui
     if (refused.offset == offset)
       refused = Refused();
   });
+  if (barrier.issued && barrier.completed)
+    of(warp).kStep = about(offset, barrier.completed - 1).kStep;
   bool far = code.inst->has("cluster");
   Clocks known = code.inst->has("relaxed") ? Clocks() : far ? barrier.publishedFar : barrier.published;
   known[Sight::execution].join(barrier.publishedFar[Sight::execution]);
@@ -141,10 +147,19 @@ std::string Check::history(const Warp &warp, const Wait &wait) const {
   if (found == cta.barriers.end())
     return "";
   std::string text;
-  for (const Event &event : found->second.events)
-    text += formatv("\n    {0} at line {1} by thread {2} of CTA rank {3}: {4}", event.what, event.line, event.thread,
-                    event.cta, event.after);
+  for (const Event &event : found->second.events) {
+    std::string role = cluster.program.roleOf(event.thread / numLanes);
+    text += formatv("\n    {0} at line {1} by thread {2} of CTA rank {3}{4}: {5}", event.what, event.line, event.thread,
+                    event.cta, role.empty() ? role : " (" + role + ")", event.after);
+  }
   return text;
+}
+
+/// Whoever is blocked waits for the phase that is not complete.
+std::optional<uint64_t> Check::kStepOf(const Warp &warp, const Wait &wait) const {
+  const auto &barriers = ctas[warp.cta.rank].barriers;
+  auto found = barriers.find(wait.address & ((1u << window::rankShift) - 1));
+  return found == barriers.end() ? std::nullopt : about(found->first, found->second.completed).kStep;
 }
 
 // --- Bulk copies
@@ -178,9 +193,9 @@ void Check::delivered(const Actor &actor, const BulkTarget &target) {
   Barrier &barrier = of(*target.cta).barriers[target.mbarrier];
   if (barrier.completed != target.phase)
     report(actor.warp, actor.code, actor.lane, "MB-11",
-           formatv("the copy was issued in phase {0} of the mbarrier at {1:x} and lands in phase {2}: the phase "
-                   "completed without it",
-                   target.phase, target.mbarrier, barrier.completed));
+           formatv("the copy was issued in phase {0} of {1} and lands in phase {2}: the phase completed without it",
+                   target.phase, describeObject(cluster, target.mbarrier), barrier.completed),
+           nullptr, ownCluster, about(target.mbarrier, target.phase));
 }
 
 void Check::bulkWaited(Warp &warp, unsigned lane, bool readOnly) {

@@ -119,8 +119,10 @@ void Cluster::run() {
 }
 
 void Cluster::note(Verdict verdict, StringRef rule, const Twine &message, const Warp &warp, const Code &code,
-                   unsigned lane) {
+                   unsigned lane, std::optional<uint32_t> sharedOffset) {
   Finding finding;
+  if (sharedOffset)
+    spotAt(*this, *sharedOffset).mark(finding);
   finding.verdict = verdict;
   finding.code = rule.str();
   finding.message = message.str();
@@ -142,6 +144,11 @@ static Finding findingAt(const Warp &warp, const Group &group) {
   finding.role = warp.program.roleOf(warp.index);
   finding.cta = warp.cta.id;
   finding.thread = warp.thread(std::countr_zero(group.mask));
+  if (group.wait.what == Wait::Mbarrier) {
+    spotAt(warp.cluster, group.wait.address & ((1u << window::rankShift) - 1)).mark(finding);
+    if (warp.cluster.check)
+      finding.kStep = warp.cluster.check->kStepOf(warp, group.wait);
+  }
   return finding;
 }
 
@@ -170,7 +177,8 @@ static std::string describeWarps(const std::vector<unsigned> &indices) {
   return text;
 }
 
-/// One finding for the whole cluster: at the first waiting group, the others named in the text; warps that wait for the
+/// One finding for the whole cluster: at the first group that waits for an mbarrier, else at the first one, the others
+/// named in the text; warps that wait for the
 /// same at the same place are one line.
 void Cluster::reportDeadlock() {
   struct Waiting {
@@ -182,7 +190,7 @@ void Cluster::reportDeadlock() {
   for (auto &cta : ctas)
     for (auto &warp : cta->warps)
       for (const Group &group : warp->groups) {
-        if (list.empty())
+        if (list.empty() || (first.memory.empty() && group.wait.what == Wait::Mbarrier))
           first = findingAt(*warp, group);
         std::string role = program.roleOf(warp->index), what = describeWait(*warp, group);
         if (check && group.wait.what == Wait::Mbarrier)

@@ -4,6 +4,7 @@
 #include "Copies.h"
 #include "Lanes.h"
 #include "gemmc/Emu/TensorMap.h"
+#include "gemmc/Emu/Timeline.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cstring>
@@ -99,6 +100,12 @@ void issueBulk(Warp &warp, const Code &code, unsigned lane, bool inGroup, std::f
     op.group = WarpAsync::step(warp.async.bulkGroups[lane], {sem::GroupsCommand::issue, 0}).group;
   op.readSource = std::move(read);
   op.land = std::move(land);
+  if (Timeline *timeline = warp.cluster.timeline)
+    op.land = [&cluster = warp.cluster, timeline, span = timeline->copyIssued(warp, code, lane),
+               land = std::move(op.land)] {
+      land();
+      timeline->end(cluster, span);
+    };
   warp.cluster.async.issue(std::move(op));
 }
 
@@ -156,6 +163,8 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
     warp.cluster.check->copyIssued(warp, code, copy, sources);
     forLanes(mask, [&](unsigned l) { std::memset(copy.dst[l], 0xff, copy.bytes); }); // poison until it completes
   }
+  if (warp.cluster.timeline)
+    warp.cluster.timeline->groupIssued(warp, copy.group[firstLane(mask)], addresses[firstLane(mask)]);
   warp.async.copies.push_back(copy);
   if (warp.cluster.schedule.eager())
     warp.async.completeOneCopy(true);
@@ -176,6 +185,8 @@ Step cpCommit(Warp &warp, const Code &, Mask mask) {
 }
 Step waitFor(Warp &warp, Mask mask, sem::GroupsCommand command) {
   warp.async.waitCopies(mask, command);
+  if (warp.cluster.timeline)
+    warp.cluster.timeline->groupsWaited(warp, warp.async.copyGroups[firstLane(mask)].done);
   if (warp.cluster.check)
     warp.cluster.check->copiesWaited(warp, mask);
   return Step::Next;

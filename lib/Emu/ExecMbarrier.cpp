@@ -23,7 +23,13 @@ std::optional<MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, uns
   uint64_t before = loadWord(at);
   MbarrierOutcome outcome = sem::stepMbarrier(before, command);
   if (outcome.broken) {
-    warp.fail(code, lane, outcome.broken.rule, outcome.broken.text);
+    Cluster &cluster = warp.cluster;
+    uint32_t offset = 0;
+    Cta *cta = cluster.ctaOf(at, offset);
+    uint64_t address = cta ? (uint64_t(cta->rank) << window::rankShift) + offset : 0;
+    cluster.note(Verdict::error, outcome.broken.rule, outcome.broken.text + ": " + describeObject(cluster, address),
+                 warp, code, lane, offset);
+    cluster.failed = true;
     return std::nullopt;
   }
   if (command.op != MbarrierCommand::testToken && command.op != MbarrierCommand::testParity) {
@@ -227,7 +233,10 @@ Step pendingCount(Warp &warp, const Code &code, Mask mask) {
 std::string describeMbarrier(const Warp &warp, const Wait &wait) {
   uint32_t offset = wait.address & ((1u << window::rankShift) - 1);
   std::string asked = wait.id ? formatv("for the phase of parity {0}", wait.phase & 1).str() : "for its token's phase";
-  return formatv("waits {0} of the mbarrier at shared address {1:x}: {2}", asked, wait.address,
+  const Check *check = warp.cluster.check.get();
+  auto kStep = check ? check->kStepOf(warp, wait) : std::nullopt;
+  return formatv("waits {0} of {1}{2}: {3}", asked, describeObject(warp.cluster, wait.address),
+                 kStep ? formatv(", k step {0}", *kStep).str() : "",
                  sem::describeMbarrier(loadWord(warp.cta.shared.data() + offset)));
 }
 

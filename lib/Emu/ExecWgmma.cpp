@@ -5,6 +5,7 @@
 // machine may (or, in the eager schedule, when the last of the four has issued it).
 #include "Check.h"
 #include "Lanes.h"
+#include "gemmc/Emu/Timeline.h"
 #include "gemmc/Emu/Wgmma.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -125,6 +126,10 @@ Step issue(Warp &warp, const Code &code, Mask mask) {
     group.ops.push_back(op);
   if (warp.cluster.check)
     warp.cluster.check->wgmmaIssued(warp, code, op.descA, op.descB);
+  auto addressOf = [](uint64_t descriptor) { return uint32_t(descriptor & 0x3fff) << 4; }; // PTX ISA 9.7.15.5.1.2.2
+  if (warp.cluster.timeline)
+    warp.cluster.timeline->wgmmaIssued(warp, group.state.warps[warp.index % 4].committed, addressOf(op.descA),
+                                       addressOf(op.descB));
   if (outcome.complete && warp.cluster.schedule.eager() &&
       !execute(warp, group.ops[outcome.operation - group.state.first]))
     return Step::Stop;
@@ -164,6 +169,8 @@ Step wait(Warp &warp, const Code &code, Mask mask) {
   group.ops.erase(group.ops.begin(), group.ops.begin() + (group.state.first - first));
   if (warp.cluster.check)
     warp.cluster.check->wgmmaWaited(warp, outcome.groups);
+  if (warp.cluster.timeline)
+    warp.cluster.timeline->wgmmaWaited(warp, outcome.groups);
   return Step::Next;
 }
 

@@ -1,5 +1,6 @@
 #include "Check.h"
 #include "CheckClusters.h"
+#include "gemmc/Emu/Timeline.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <thread>
@@ -131,7 +132,13 @@ void Launch::runCluster(uint64_t index) {
   auto x = numClusters[0], y = numClusters[1];
   Cluster cluster(*this, {static_cast<uint32_t>(index % x), static_cast<uint32_t>(index / x % y),
                           static_cast<uint32_t>(index / x / y)});
+  Timeline *timeline = index == (options.clusters.empty() ? 0 : options.clusters.front()) ? options.timeline : nullptr;
+  if (timeline)
+    timeline->start(cluster);
+  cluster.timeline = timeline;
   cluster.run();
+  if (timeline)
+    timeline->finish(cluster);
   std::lock_guard lock(mutex);
   cluster.stats.warpInstructions = cluster.steps;
   result.stats += cluster.stats;

@@ -204,9 +204,9 @@ public:
   Cluster(Launch &launch, std::array<uint32_t, 3> id);
   ~Cluster();
   void run();
-  /// A finding at `pc` of `warp`; the run goes on.
+  /// A finding at `pc` of `warp`; the run goes on. `sharedOffset`: what it is about, in the window of a CTA.
   void note(Verdict verdict, llvm::StringRef rule, const llvm::Twine &message, const Warp &warp, const Code &code,
-            unsigned lane);
+            unsigned lane, std::optional<uint32_t> sharedOffset = std::nullopt);
 
   Launch &launch;
   const Program &program;
@@ -225,6 +225,7 @@ public:
   unsigned warpsPerCta = 0;
   Schedule schedule;
   std::unique_ptr<Check> check; ///< Null: nobody looks for races.
+  Timeline *timeline = nullptr; ///< Null: nobody draws.
   /// The CTA whose shared memory holds `at`, and the offset in its window; nullptr when none does.
   Cta *ctaOf(const std::byte *at, uint32_t &offset);
 

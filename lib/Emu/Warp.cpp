@@ -1,5 +1,6 @@
 #include "Check.h"
 #include "Lanes.h"
+#include "gemmc/Emu/Timeline.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -307,9 +308,15 @@ std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsign
     found.problem = formatv("is not an address of the {0} space", nameOf(space));
   if (found.rule == StringRef("AD-2") && userOf(code) == User::Bulk && align != 8)
     found.rule = "TM-11";
+  constexpr uint64_t inWindow = (1u << window::rankShift) - 1;
   if (!found.data)
     fail(code, lane, found.rule ? found.rule : "AD-5",
-         formatv("access of {0} bytes at {1} address {2:x} {3}", bytes, nameOf(where), address, found.problem).str());
+         formatv("access of {0} bytes at {1} {2}", bytes,
+                 (space == Where::Shared || space == Where::SharedCluster) && spotAt(cluster, offset & inWindow)
+                     ? describeShared(cluster, offset)
+                     : formatv("{0} address {1:x}", nameOf(where), address).str(),
+                 found.problem)
+             .str());
   return found.data;
 }
 
@@ -467,14 +474,19 @@ bool Warp::run(uint64_t budget) {
         groups[current].pc = pc + 1;
         [[fallthrough]];
       case Step::Next:
-        if (groups[current].wait.what != Wait::None)
+        if (groups[current].wait.what != Wait::None) {
+          if (cluster.timeline)
+            cluster.timeline->passed(*this, groups[current]);
           groups[current].wait = Wait();
+        }
         ++pc;
         break;
       case Step::Jump:
         pc = groups[current].pc;
         break;
       case Step::Block:
+        if (cluster.timeline)
+          cluster.timeline->blocked(*this, groups[current]);
         groups[current].stuck = true;
         regroup = true;
         continue;

@@ -230,13 +230,32 @@ void Lowering::declareViews() {
     } else if (op.kind == OpKind::Shared) {
       SharedTile tile = makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", elemOf(op),
                                        *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
-      buffers.try_emplace(name, SharedView{tile, op.number("offset"), op.number("stages", 1), name.back()});
+      int64_t stages = op.number("stages", 1);
+      buffers.try_emplace(name, SharedView{tile, op.number("offset"), stages, name.back()});
+      nameRegion(op, tile.stageBytes(), stages,
+                 name == "sD"   ? "epilogue.store"
+                 : name == "sR" ? "tile.warp"
+                 : stages > 1   ? "pipeline.stages"
+                                : "tile.block");
+    } else if (op.kind == OpKind::Barrier) {
+      nameRegion(op, barrierBytes, op.number("stages"), "pipeline.stages");
     } else if (op.kind == OpKind::Accumulator) {
       accumulators.try_emplace(name, accumulatorView(op));
     } else if (op.kind == OpKind::Fragment) {
       fragments.try_emplace(name, fragmentView(op));
     }
   }
+}
+
+/// For the messages of those who have only the PTX.
+void Lowering::nameRegion(const Op &op, int64_t bytes, int64_t stages, llvm::StringRef field) {
+  ptx::RegionInfo region;
+  region.name = op.subject.name;
+  region.offset = op.number("offset");
+  region.bytes = bytes;
+  region.stages = stages;
+  region.field = field.str();
+  result.kernel.memory.push_back(std::move(region));
 }
 
 AccumulatorView Lowering::accumulatorView(const Op &op) {

@@ -38,6 +38,7 @@ private:
   ptx::Builder &b;
   llvm::StringMap<Val> registers; ///< By buffer.
 };
+constexpr int64_t barrierBytes = 8;
 
 struct SharedView {
   SharedTile tile;
@@ -88,6 +89,7 @@ private:
   // Lowering.cpp: parameters, declarations, the order of things.
   void declareParams();
   void declareViews();
+  void nameRegion(const Op &op, int64_t bytes, int64_t stages, llvm::StringRef field);
   AccumulatorView accumulatorView(const Op &op);
   FragmentView fragmentView(const Op &op);
   Val mapAddress(llvm::StringRef name); ///< Of the tensor map in parameter `name`.

@@ -1,10 +1,6 @@
 #include "Lowering.h"
 
 namespace gemmc {
-namespace {
-constexpr int64_t barrierBytes = 8;
-}
-
 /// One thread initialises all mbarriers; the fence makes that visible to TMA and to the other CTAs of the cluster.
 void Lowering::initBarriers() {
   bool any = false;

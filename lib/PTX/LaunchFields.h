@@ -33,6 +33,8 @@ constexpr Limits gridExtent{0, 2147483647}; // CUDA C Programming Guide, compute
 constexpr Limits sharedBytes{0, 232448};    // the largest opt-in size of any target (sm_90a)
 constexpr Limits boxExtent{1, 256};         // cuTensorMapEncodeTiled, boxDim
 constexpr Limits tileExtent{0, 65536};
+constexpr Limits stageCount{1, 4096};
+constexpr Limits textLine{1, INT32_MAX};
 constexpr Product blockThreads{1024, "threads"};
 constexpr Product clusterCtas{16, "CTAs"}; // with the non-portable size; 8 without
 constexpr size_t maxRank = 5;              // cuTensorMapEncodeTiled, tensorRank
@@ -65,6 +67,19 @@ template <typename IO> void describe(IO &io, ParamInfo &x) {
   io.source(x);
 }
 
+template <typename IO> void describe(IO &io, RegionInfo &x) {
+  io("name", x.name);
+  io("offset", x.offset, sharedBytes);
+  io("bytes", x.bytes, sharedBytes);
+  io("stages", x.stages, stageCount);
+  io.optional("field", x.field);
+}
+
+template <typename IO> void describe(IO &io, SpecInfo &x) {
+  io("file", x.file);
+  io("lines", x.lines, textLine);
+}
+
 template <typename IO> void describe(IO &io, KernelInfo &x) {
   io("name", x.name);
   io("grid", x.grid, gridExtent);
@@ -73,6 +88,7 @@ template <typename IO> void describe(IO &io, KernelInfo &x) {
   io("shared", x.dynamicShared, sharedBytes);
   io("maps", x.maps);
   io("params", x.params);
+  io.optional("memory", x.memory);
 }
 
 template <typename IO> void describe(IO &io, LaunchInfo &x) {
@@ -93,6 +109,7 @@ template <typename IO> void describe(IO &io, LaunchInfo &x) {
   io("workspace", x.workspace, nonNegative);
   io("block_m", x.blockM, tileExtent);
   io("block_n", x.blockN, tileExtent);
+  io.optional("spec", x.spec);
   io("kernels", x.kernels);
 }
 

@@ -82,6 +82,13 @@ public:
     for (const YamlNode &item : node.items)
       read(key, item, values.emplace_back(), bounds...);
   }
+  void read(llvm::StringRef key, const YamlNode &node, std::vector<std::pair<std::string, uint32_t>> &numbers,
+            Limits limits) {
+    if (node.kind != YamlNode::Map)
+      return (void)diags.report(Diag::launch_kind, node.range, key, "a map");
+    for (const YamlEntry &entry : node.entries)
+      read(entry.key.text, entry.value, numbers.emplace_back(entry.key.text, 0).second, limits);
+  }
   /// A struct: its `describe` asks for the fields.
   template <typename T> void read(llvm::StringRef key, const YamlNode &node, T &value);
 
@@ -135,9 +142,9 @@ public:
     else
       values.diags.report(Diag::launch_missing_key, map.range, key);
   }
-  void optional(llvm::StringRef key, uint32_t &value, Limits limits) {
+  template <typename T, typename... Bounds> void optional(llvm::StringRef key, T &value, const Bounds &...bounds) {
     if (map.find(key))
-      (*this)(key, value, limits);
+      (*this)(key, value, bounds...);
     else
       known.push_back(key);
   }
@@ -253,6 +260,8 @@ void Values::read(llvm::StringRef key, const YamlNode &node, std::array<uint32_t
 /// What fields of one struct must have in common.
 void check(const YamlNode &, const OperandInfo &, Diags &) {}
 void check(const YamlNode &, const ParamInfo &, Diags &) {}
+void check(const YamlNode &, const RegionInfo &, Diags &) {}
+void check(const YamlNode &, const SpecInfo &, Diags &) {}
 
 void check(const YamlNode &node, const TensorMapInfo &map, Diags &diags) {
   auto length = [&](llvm::StringRef key, size_t actual, size_t wanted) {
@@ -277,6 +286,12 @@ void refuseTwice(const YamlNode *node, llvm::StringRef what, Diags &diags) {
 void check(const YamlNode &node, const KernelInfo &kernel, Diags &diags) {
   refuseTwice(node.find("maps"), "tensor map", diags);
   refuseTwice(node.find("params"), "parameter", diags);
+  if (const YamlNode *memory = node.find("memory")) {
+    refuseTwice(memory, "region", diags);
+    for (auto [item, region] : llvm::zip_equal(memory->items, kernel.memory))
+      if (int64_t end = region.offset + int64_t(region.bytes) * region.stages; end > kernel.dynamicShared)
+        diags.report(Diag::launch_range, item.range, "memory", end, 0, kernel.dynamicShared);
+  }
   for (auto [item, param] : llvm::zip_equal(node.find("params")->items, kernel.params))
     if (param.kind == ParamInfo::TensorMap &&
         llvm::none_of(kernel.maps, [&](const TensorMapInfo &map) { return map.name == param.source; }))

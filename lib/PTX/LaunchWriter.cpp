@@ -37,6 +37,12 @@ template <typename Range> std::string flowList(const Range &values) {
   return ("[" + llvm::Twine(list) + "]").str();
 }
 template <typename T> std::string text(const std::vector<T> &values) { return flowList(values); }
+std::string text(const std::vector<std::pair<std::string, uint32_t>> &numbers) {
+  std::string map;
+  for (const auto &[key, number] : numbers)
+    map += (map.empty() ? "" : ", ") + key + ": " + text(number);
+  return ("{" + llvm::Twine(map) + "}").str();
+}
 template <typename T, size_t N> std::string text(const std::array<T, N> &values) { return flowList(values); }
 
 /// Writes `key: value` pairs of one struct, either as lines or as the inside of a `{...}`.
@@ -45,11 +51,12 @@ public:
   template <typename T, typename... Limits> void operator()(llvm::StringRef key, T &value, const Limits &...) {
     entries.push_back((key + ": " + text(value)).str());
   }
-  /// Only what is not 0.
-  void optional(llvm::StringRef key, uint32_t &value, Limits limits) {
-    if (value)
-      (*this)(key, value, limits);
+  /// Only what is there.
+  template <typename T, typename... Limits> void optional(llvm::StringRef key, T &value, const Limits &...limits) {
+    if (value != T())
+      (*this)(key, value, limits...);
   }
+  void operator()(llvm::StringRef key, SpecInfo &value) { entries.push_back((key + ": " + inFlow(value)).str()); }
   void operator()(llvm::StringRef key, OperandInfo &value) { entries.push_back((key + ": " + inFlow(value)).str()); }
   /// Conditions have a line each: they are read one by one.
   void operator()(llvm::StringRef key, std::vector<Expr> &conditions) {
@@ -60,6 +67,9 @@ public:
   }
   void operator()(llvm::StringRef key, std::vector<ParamInfo> &params) {
     list(key, params, [&](ParamInfo &param) { item(inFlow(param)); });
+  }
+  void operator()(llvm::StringRef key, std::vector<RegionInfo> &regions) {
+    list(key, regions, [&](RegionInfo &region) { item(inFlow(region)); });
   }
   void operator()(llvm::StringRef key, std::vector<KernelInfo> &kernels) {
     list(key, kernels, [&](KernelInfo &kernel) {

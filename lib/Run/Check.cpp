@@ -1,6 +1,6 @@
 #include "gemmc/Run/Check.h"
+#include "FindingText.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include <chrono>
 #include <set>
 
@@ -33,20 +33,6 @@ void addWrongValues(CheckReport &report, const RunReport &run, const std::string
   report.findings.push_back(std::move(found));
   report.verdict = emu::worse(report.verdict, emu::Verdict::error);
 }
-
-std::string where(const emu::Witness &witness) {
-  std::string role = witness.role.empty() ? "" : ", " + witness.role;
-  return formatv("ptx:{0}  {1}  CTA ({2}, {3}, {4}), thread {5} (warp {6}{7})", witness.line, witness.mnemonic,
-                 witness.cta[0], witness.cta[1], witness.cta[2], witness.thread, witness.thread / 32, role);
-}
-
-llvm::json::Object toJson(const emu::Witness &witness) {
-  return llvm::json::Object{{"line", witness.line},
-                            {"instruction", witness.mnemonic},
-                            {"cta", llvm::json::Array{witness.cta[0], witness.cta[1], witness.cta[2]}},
-                            {"thread", witness.thread},
-                            {"role", witness.role}};
-}
 } // namespace
 
 Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, const CheckRequest &request) {
@@ -58,12 +44,13 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
     std::string schedule = nameOf(options.schedule).str();
     if (options.schedule == emu::ScheduleKind::random)
       schedule += formatv(" {0}", options.seed).str();
-    auto executor = makeEmulator(request.run.threads, options, request.sms);
+    auto executor = makeEmulator(request.run.threads, options, request.sms, "", i ? nullptr : request.timeline);
     auto run = runGemm(code, fallback, request.run, *executor);
     if (!run)
       return run.failure();
     report.schedules.push_back(schedule);
     report.remarks = run->remarks;
+    report.info = run->info;
     report.clustersRun = run->launch.clustersRun;
     report.clustersTotal = run->launch.clustersTotal;
     for (const emu::Finding &finding : run->launch.witnesses) {
@@ -86,9 +73,11 @@ void CheckReport::printText(llvm::raw_ostream &os) const {
     os << (finding.verdict == emu::Verdict::clean ? "info" : nameOf(finding.verdict)) << " [" << finding.code << "] "
        << finding.message << "\n";
     if (finding.line)
-      os << "  " << where(finding) << "\n";
+      os << "  " << str(finding) << "\n";
     if (finding.other.line)
-      os << "  " << where(finding.other) << "\n";
+      os << "  " << str(finding.other) << "\n";
+    if (std::string spec = specPlaceOf(finding, info).str(); !spec.empty())
+      os << "  spec: " << spec << "\n";
     os << "  schedule: " << found.schedule << "\n";
   }
   for (const std::string &remark : remarks)
@@ -100,13 +89,8 @@ void CheckReport::printText(llvm::raw_ostream &os) const {
 void CheckReport::printJson(llvm::raw_ostream &os) const {
   llvm::json::Array list;
   for (const CheckFinding &found : findings) {
-    llvm::json::Object one = toJson(found.finding);
-    one["verdict"] = found.finding.verdict == emu::Verdict::clean ? "info" : nameOf(found.finding.verdict);
-    one["code"] = found.finding.code;
-    one["message"] = found.finding.message;
+    llvm::json::Object one = toJson(found.finding, info);
     one["schedule"] = found.schedule;
-    if (found.finding.other.line)
-      one["other"] = toJson(found.finding.other);
     list.push_back(std::move(one));
   }
   llvm::json::Object all{

@@ -30,9 +30,10 @@ constexpr int64_t manySms = int64_t(1) << 30;
 
 class Emulator final : public Executor {
 public:
-  Emulator(unsigned threads, const emu::CheckOptions &check, int64_t numSms, llvm::StringRef chip)
+  Emulator(unsigned threads, const emu::CheckOptions &check, int64_t numSms, llvm::StringRef chip,
+           emu::Timeline *timeline)
       : threads(threads ? threads : std::max(1u, std::thread::hardware_concurrency())), check(check), numSms(numSms),
-        chip(chip) {}
+        chip(chip), timeline(timeline) {}
 
   std::string where() const override {
     return llvm::formatv("emulator ({0} {1})", threads, threads == 1 ? "thread" : "threads").str();
@@ -75,6 +76,7 @@ private:
   emu::CheckOptions check;
   int64_t numSms;
   std::string chip; ///< Empty: the target's.
+  emu::Timeline *timeline;
   emu::Memory memory;
   llvm::StringMap<Buffer> buffers;
 };
@@ -117,11 +119,14 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   params.block = kernel.block;
   params.cluster = kernel.cluster;
   params.dynamicShared = kernel.dynamicShared;
+  for (const ptx::RegionInfo &region : kernel.memory)
+    params.regions.push_back({region.name, region.offset, region.bytes, region.stages});
   params.params.assign(prepared.params.begin(), prepared.params.begin() + prepared.paramBytes);
 
   emu::Options options;
   options.threads = threads;
   options.check = check;
+  options.timeline = timeline;
   outcome.ctasPerCluster = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
   uint64_t total = uint64_t(prepared.grid[0]) * prepared.grid[1] * prepared.grid[2] / outcome.ctasPerCluster;
   outcome.clustersTotal += total;
@@ -169,8 +174,8 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
 } // namespace
 
 std::unique_ptr<Executor> makeEmulator(unsigned threads, const emu::CheckOptions &check, int64_t sms,
-                                       llvm::StringRef chip) {
-  return std::make_unique<Emulator>(threads, check, sms, chip);
+                                       llvm::StringRef chip, emu::Timeline *timeline) {
+  return std::make_unique<Emulator>(threads, check, sms, chip, timeline);
 }
 
 } // namespace gemmc::run

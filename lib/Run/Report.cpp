@@ -1,3 +1,4 @@
+#include "FindingText.h"
 #include "gemmc/Run/Bench.h"
 #include "gemmc/Run/Harness.h"
 #include "llvm/ADT/StringExtras.h"
@@ -65,6 +66,9 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
     os << verification.str() << "\n";
   for (const std::string &finding : launch.findings)
     os << finding << "\n";
+  for (const emu::Finding &finding : launch.witnesses)
+    if (std::string spec = specPlaceOf(finding, info).str(); !spec.empty())
+      os << "spec: " << spec << "\n";
 }
 
 namespace {
@@ -107,6 +111,10 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attributeArray("findings", [&] {
       for (const std::string &finding : launch.findings)
         json.value(finding);
+    });
+    json.attributeArray("witnesses", [&] {
+      for (const emu::Finding &finding : launch.witnesses)
+        json.value(toJson(finding, info));
     });
   });
   os << "\n";

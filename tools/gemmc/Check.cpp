@@ -24,6 +24,10 @@ cl::opt<std::string> launchFile("launch",
                                          "the head of the PTX that it makes); D is not verified then"),
                                 cl::value_desc("file"), cl::sub(checkCommand));
 cl::opt<bool> stopAtError("stop-at-error", cl::desc("No further schedules after an error"), cl::sub(checkCommand));
+cl::opt<std::string> timelineFile("timeline",
+                                  cl::desc("Write a timeline of the first schedule"
+                                           " of the first cluster, for ui.perfetto.dev (JSON)"),
+                                  cl::value_desc("file"), cl::sub(checkCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(checkCommand));
 
 int exitCode(emu::Verdict verdict) {
@@ -52,6 +56,8 @@ int runIt() {
   request.sms = std::max<int64_t>(1, sms);
   request.stopAtError = stopAtError;
   request.foreign = !launchFile.empty();
+  emu::Timeline timeline;
+  request.timeline = timelineFile.empty() ? nullptr : &timeline;
   if (ctas.getNumOccurrences())
     request.run.ctas = ctas;
   auto report = [&] {
@@ -60,6 +66,7 @@ int runIt() {
   }();
   if (!report)
     return finishWith(report.failure(), diags);
+  writeTimeline(timeline, timelineFile, diags);
   if (asJson)
     report->printJson(outs());
   else

@@ -106,6 +106,7 @@ int run() {
   Listener listener;
   CompileOptions options;
   options.verifyEach = verifyEach;
+  options.file = input.source();
   if (emit == Emit::tile || !printAfter.empty())
     options.afterPass = std::ref(listener);
   auto compiled = compilePlan(*plan, diags, options);

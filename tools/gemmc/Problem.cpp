@@ -73,12 +73,18 @@ std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile
     return run::Code{text->str(), std::move(*info)};
   }
   spec = input.read(diags);
-  auto compiled = spec ? compileSpec(*spec, diags) : std::nullopt;
+  auto compiled = spec ? compileSpec(*spec, diags, options()) : std::nullopt;
   return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
 }
 
+CompileOptions KernelInput::options() const {
+  CompileOptions options;
+  options.file = input.source();
+  return options;
+}
+
 std::optional<run::Code> KernelInput::compileFallback(Diags &diags) const {
-  auto compiled = spec ? gemmc::compileFallback(*spec, diags) : std::nullopt;
+  auto compiled = spec ? gemmc::compileFallback(*spec, diags, options()) : std::nullopt;
   return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
 }
 
@@ -105,6 +111,17 @@ int finishWith(const Failure &failure, Diags &diags) {
   default:
     return BadInput;
   }
+}
+
+void writeTimeline(const emu::Timeline &timeline, StringRef file, Diags &diags) {
+  if (file.empty())
+    return;
+  std::string text;
+  raw_string_ostream os(text);
+  timeline.write(os);
+  writeFile(file, text, diags);
+  if (!timeline.complete())
+    errs() << "remark: the timeline has its first " << emu::Timeline::maxSpans << " spans, later ones are left out\n";
 }
 
 struct Progress::State {

@@ -3,6 +3,7 @@
 #pragma once
 #include "SpecInput.h"
 #include "gemmc/Driver/Compiler.h"
+#include "gemmc/Emu/Timeline.h"
 #include "gemmc/Run/Executor.h"
 
 namespace gemmc::tool {
@@ -32,6 +33,7 @@ public:
   std::optional<run::Code> compileFallback(Diags &diags) const;
 
 private:
+  CompileOptions options() const;
   SpecInput input;
   std::optional<Spec> spec;
 };
@@ -39,6 +41,9 @@ private:
 /// Reports `failure`, prints all, and gives the exit code: 3 what is not possible on this machine, 1 a kernel that
 /// died, 2 what the user asked for wrongly.
 int finishWith(const Failure &failure, Diags &diags);
+
+/// Writes the timeline, if a file is wanted; a remark when it is not whole.
+void writeTimeline(const emu::Timeline &timeline, llvm::StringRef file, Diags &diags);
 
 /// While it lives, says on a terminal what takes so long: from the third second on.
 class Progress {

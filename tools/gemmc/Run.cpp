@@ -29,14 +29,21 @@ cl::opt<std::string> chip("chip",
                           cl::desc("Emulator: the chip whose arithmetic it uses (sm_90: PTX for sm_80 on an H200; "
                                    "default: the target)"),
                           cl::sub(runCommand));
+cl::opt<std::string> timelineFile("timeline",
+                                  cl::desc("Emulator: write a timeline"
+                                           " of the first cluster, for ui.perfetto.dev (JSON)"),
+                                  cl::value_desc("file"), cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
+
+emu::Timeline timeline;
 
 /// The executor of choice; a remark when `auto` had to take the emulator.
 Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::string &remark) {
   emu::CheckOptions options;
   options.enabled = check;
-  if (where == Where::emulator || check)
-    return run::makeEmulator(threads, options, sms, chip);
+  emu::Timeline *drawn = timelineFile.empty() ? nullptr : &timeline;
+  if (where == Where::emulator || check || drawn)
+    return run::makeEmulator(threads, options, sms, chip, drawn);
   auto device = openDevice();
   MaybeFailure why = device ? (*device)->supports(targetOf(code.ptx)) : MaybeFailure(device.failure());
   if (!why)
@@ -70,6 +77,7 @@ int runIt() {
   }();
   if (!report)
     return finishWith(report.failure(), diags);
+  writeTimeline(timeline, timelineFile, diags);
   if (!remark.empty())
     report->remarks.insert(report->remarks.begin(), "on the emulator: " + remark);
   if (asJson)

@@ -17,6 +17,8 @@ public:
   std::optional<Spec> read(Diags &diags) const;
   /// As given on the command line ("-" = standard input).
   llvm::StringRef path() const { return file; }
+  /// The same; empty for what is no file.
+  std::string source() const { return file == "-" ? std::string() : file.getValue(); }
 
 private:
   llvm::cl::opt<std::string> file;

@@ -10,6 +10,7 @@ namespace gemmc {
 
 struct CompileOptions {
   bool verifyEach = false; ///< Verify the IR between all passes (debug builds always do).
+  std::string file;        ///< Of the spec, for reports about the kernel; empty = none.
   bool cleanUp = true;     ///< Run the clean-up passes on the PTX IR.
   /// Called with a pass's name and the text of the IR after it; empty = nobody listens.
   std::function<void(llvm::StringRef pass, llvm::StringRef text)> afterPass;

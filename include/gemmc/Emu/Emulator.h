@@ -74,6 +74,8 @@ struct Witness {
   std::array<uint32_t, 3> cta{};
   uint32_t thread = 0; ///< Linear thread in the CTA.
   std::string role;    ///< Of the thread's warp, from comments like `// producer: warps 0 to 3`.
+  /// Of the walk through a ring of stages: phase p of stage s is step p * stages + s. Where an mbarrier tells it.
+  std::optional<uint64_t> kStep;
 };
 
 /// Something the run found, with its witness.
@@ -81,13 +83,22 @@ struct Finding : Witness {
   Verdict verdict = Verdict::error;
   std::string code; ///< Rule ID (MB-5, TM-9...), `mem` for bad addresses, `deadlock`, `unmodelled`, `limit`.
   std::string message;
-  Witness other; ///< The earlier instruction of a race.
+  Witness other;                 ///< The earlier instruction of a race.
+  std::string memory;            ///< The region of shared memory that it is about; empty: none, or one without a name.
+  std::optional<uint32_t> stage; ///< In that region, when it has several.
+};
+
+/// A named part of dynamic shared memory, for messages. They may overlap.
+struct Region {
+  std::string name;
+  uint32_t offset = 0, bytes = 0, stages = 1; ///< `bytes` of each stage, from the beginning of the dynamic memory.
 };
 
 struct LaunchParams {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   uint32_t dynamicShared = 0;
   std::vector<std::byte> params; ///< The parameter block, laid out as the entry declares it.
+  std::vector<Region> regions;
 };
 
 /// When asynchronous operations happen, who runs first, who is elected (docs/emulator.md).
@@ -102,11 +113,14 @@ struct CheckOptions {
   uint64_t seed = 1; ///< Of the random schedule.
 };
 
+class Timeline;
+
 struct Options {
   CheckOptions check;
   unsigned threads = 0;                  ///< Host threads over clusters; 0 = all cores.
   std::vector<uint64_t> clusters;        ///< Linear cluster indices to run; empty = the whole grid.
   uint64_t maxSteps = uint64_t(1) << 40; ///< Warp instructions for one cluster; reaching it is `incomplete`.
+  Timeline *timeline = nullptr;          ///< Draws the first cluster that runs (gemmc/Emu/Timeline.h).
 };
 
 /// What accesses of one kind cost, as `ncu --page source` counts it.

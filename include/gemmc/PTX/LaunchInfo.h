@@ -41,6 +41,23 @@ struct ParamInfo {
   Expr value;            ///< Int: its value.
 };
 
+/// A part of dynamic shared memory: what messages call its bytes. Nothing is launched differently for it.
+struct RegionInfo {
+  std::string name;    ///< sA, sB, sD, full, empty...
+  uint32_t offset = 0; ///< Bytes, from the beginning of dynamic shared memory.
+  uint32_t bytes = 0;  ///< Of one stage.
+  uint32_t stages = 1; ///< One behind the other.
+  std::string field;   ///< Of the spec: the one that decides it. Empty: none.
+  friend bool operator==(const RegionInfo &, const RegionInfo &) = default;
+};
+
+/// The spec that a kernel was compiled from: where the fields that regions name were written.
+struct SpecInfo {
+  std::string file;                                    ///< As the compiler was given it; empty: no file.
+  std::vector<std::pair<std::string, uint32_t>> lines; ///< By field; those that the file does not give have none.
+  friend bool operator==(const SpecInfo &, const SpecInfo &) = default;
+};
+
 struct KernelInfo {
   std::string name;                                    ///< The entry.
   std::array<Expr, 3> grid{Expr(1), Expr(1), Expr(1)}; ///< CTAs; a 0 anywhere means: do not launch.
@@ -49,6 +66,7 @@ struct KernelInfo {
   uint32_t dynamicShared = 0; ///< Bytes.
   std::vector<TensorMapInfo> maps;
   std::vector<ParamInfo> params;
+  std::vector<RegionInfo> memory; ///< May be empty: nobody must know.
 };
 
 /// An operand as the kernels expect it (for those who have only the PTX: runners, verifiers).
@@ -71,6 +89,7 @@ struct LaunchInfo {
   std::vector<KernelInfo> kernels;    ///< Launched in this order on one stream.
   /// Sampling aid: CTA (or cluster) index -> block tile for `--ctas`; tile extents of D one CTA works on.
   uint32_t blockM = 0, blockN = 0;
+  SpecInfo spec;
 };
 
 /// The lines of the comment block, each without `//`.

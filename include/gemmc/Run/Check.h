@@ -8,9 +8,10 @@ struct CheckRequest {
   RunRequest run;
   unsigned schedules = 4; ///< lazy, eager, reversed, then random ones.
   uint64_t seed = 1;
-  int64_t sms = 16;         ///< Multiprocessors: fewer make persistent CTAs take more tiles.
-  bool foreign = false;     ///< The PTX is not gemmc's.
-  bool stopAtError = false; ///< No further schedules after one that found an error.
+  int64_t sms = 16;                  ///< Multiprocessors: fewer make persistent CTAs take more tiles.
+  bool foreign = false;              ///< The PTX is not gemmc's.
+  emu::Timeline *timeline = nullptr; ///< Of the first schedule.
+  bool stopAtError = false;          ///< No further schedules after one that found an error.
 };
 
 struct CheckFinding {
@@ -21,6 +22,7 @@ struct CheckFinding {
 struct CheckReport {
   emu::Verdict verdict = emu::Verdict::clean;
   std::vector<CheckFinding> findings; ///< Each pair of instructions once.
+  ptx::LaunchInfo info;               ///< Of the kernels that ran.
   std::vector<std::string> schedules, remarks;
   uint64_t clustersRun = 0, clustersTotal = 0;
   double seconds = 0;

@@ -53,10 +53,10 @@ public:
 };
 
 /// Runs PTX text on the CPU. `threads` 0 = all cores; `sms`: multiprocessors that it claims to have, which says how
-/// many tiles a persistent CTA takes; `chip`: whose arithmetic it uses (`sm_90`: PTX for sm_80 on an H200), else that of
-/// the PTX's target.
+/// many tiles a persistent CTA takes; `chip`: whose arithmetic it uses (`sm_90`: PTX for sm_80 on an H200), else that
+/// of the PTX's target; `timeline`: draws the first cluster of each launch, the last launch remains.
 std::unique_ptr<Executor> makeEmulator(unsigned threads = 0, const emu::CheckOptions &check = {}, int64_t sms = 16,
-                                       llvm::StringRef chip = "");
+                                       llvm::StringRef chip = "", emu::Timeline *timeline = nullptr);
 std::unique_ptr<Executor> makeGpu(std::shared_ptr<const Device> device);
 
 } // namespace gemmc::run

@@ -50,6 +50,15 @@ LaunchInfo sample() {
   return info;
 }
 
+/// The same with names for its shared memory and the spec that they come from.
+LaunchInfo named() {
+  LaunchInfo info = sample();
+  info.kernels[0].memory = {
+      {"sA", 0, 16384, 4, "pipeline.stages"}, {"full", 65536, 8, 4, "pipeline.stages"}, {"tile", 1024, 64, 1, ""}};
+  info.spec = {"specs/my gemm.yaml", {{"pipeline.stages", 10}, {"tile.block", 9}}};
+  return info;
+}
+
 Variable param(llvm::StringRef name, Type type, std::vector<uint64_t> extent = {}) {
   Variable variable;
   variable.space = Space::param;
@@ -86,19 +95,19 @@ template <typename T> bool same(const std::vector<T> &a, const std::vector<T> &b
 }
 bool same(const KernelInfo &a, const KernelInfo &b) {
   return a.name == b.name && a.grid == b.grid && a.block == b.block && a.cluster == b.cluster &&
-         a.dynamicShared == b.dynamicShared && same(a.maps, b.maps) && same(a.params, b.params);
+         a.dynamicShared == b.dynamicShared && same(a.maps, b.maps) && same(a.params, b.params) && a.memory == b.memory;
 }
 bool same(const LaunchInfo &a, const LaunchInfo &b) {
   return a.requirements == b.requirements && a.m == b.m && a.n == b.n && a.k == b.k && same(a.a, b.a) &&
          same(a.b, b.b) && same(a.c, b.c) && same(a.d, b.d) && a.accumulator == b.accumulator && a.alpha == b.alpha &&
          a.beta == b.beta && a.workspace == b.workspace && a.blockM == b.blockM && a.blockN == b.blockN &&
-         same(a.kernels, b.kernels);
+         same(a.kernels, b.kernels) && a.spec == b.spec;
 }
 
 /// "line name text" of each problem with the header after replacing `from` by `to` in it, where `text` is what the
 /// problem's range holds of that line. It must stand at the same line and column of the header.
-std::string problemsAfter(llvm::StringRef from, llvm::StringRef to) {
-  auto header = toHeader(sample());
+std::string problemsAfter(llvm::StringRef from, llvm::StringRef to, const LaunchInfo &info = sample()) {
+  auto header = toHeader(info);
   bool found = false;
   for (std::string &line : header)
     if (size_t at = line.find(from); at != std::string::npos && !found) {
@@ -107,8 +116,8 @@ std::string problemsAfter(llvm::StringRef from, llvm::StringRef to) {
     }
   EXPECT_TRUE(found) << from.str();
   Diags diags;
-  auto info = fromHeader(moduleWith(header), diags);
-  EXPECT_EQ(!info, diags.hasErrors());
+  auto read = fromHeader(moduleWith(header), diags);
+  EXPECT_EQ(!read, diags.hasErrors());
   std::string list;
   for (const Problem &problem : diags.all()) {
     list += (list.empty() ? "" : ", ") + nameOf(problem.id).str();
@@ -187,6 +196,32 @@ TEST(LaunchInfo, RoundTrips) {
     EXPECT_TRUE(same(info, *back));
     EXPECT_EQ(alpha && std::signbit(*alpha), back->alpha && std::signbit(*back->alpha));
   }
+}
+
+// The names of shared memory and the places in the spec are for messages: they may be missing.
+TEST(LaunchInfo, NamesOfSharedMemory) {
+  Diags diags;
+  auto back = fromHeader(moduleWith(toHeader(named())), diags);
+  diags.print(llvm::errs());
+  ASSERT_TRUE(back);
+  EXPECT_TRUE(same(named(), *back));
+  EXPECT_FALSE(same(sample(), *back));
+  std::string text = llvm::join(toHeader(named()), "\n");
+  EXPECT_NE(text.find("! spec: {file: \"specs/my gemm.yaml\", lines: {pipeline.stages: 10, tile.block: 9}}\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("!     memory:\n"
+                      "!       - {name: sA, offset: 0, bytes: 16384, stages: 4, field: \"pipeline.stages\"}\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("!       - {name: tile, offset: 1024, bytes: 64, stages: 1}\n"), std::string::npos);
+}
+
+TEST(LaunchInfo, RefusesWrongMemory) {
+  EXPECT_EQ(problemsAfter("name: full", "name: sA", named()), "launch_duplicate 37 sA");
+  EXPECT_EQ(problemsAfter("offset: 1024", "offset: 232385", named()), "launch_range 38 {name: tile, offset:");
+  EXPECT_EQ(problemsAfter("stages: 4", "stages: 0", named()), "launch_range 36 0");
+  EXPECT_EQ(problemsAfter("lines: {", "lines: [", named()), "yaml_expected_separator 19 :");
+  EXPECT_EQ(problemsAfter("{pipeline.stages: 10, tile.block: 9}", "[10]", named()), "launch_kind 19 [10]");
+  EXPECT_EQ(problemsAfter("tile.block: 9", "tile.block: nine", named()), "launch_kind 19 nine");
 }
 
 // Bits have an operation, and nothing else has.
