@@ -15,8 +15,8 @@ unsigned extraWavefronts(const uint32_t *addresses, unsigned count, unsigned byt
 void countTraffic(Traffic &traffic, Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes,
                   Mask mask);
 
-/// Conflicts of a wmma matrix with these lines in shared memory. The manual leaves the order of its accesses open; these
-/// are the instructions that ptxas 13 makes for sm_80 and up, and ncu counts the same (examples/ladder).
+/// Conflicts of a wmma matrix with these lines in shared memory. The manual leaves the order of its accesses open;
+/// these are the instructions that ptxas 13 makes for sm_80 and up, and ncu counts the same (examples/ladder).
 unsigned wmmaConflicts(const sem::MmaForm &form, sem::Role role, Order order, llvm::ArrayRef<uint64_t> lines);
 
 /// The new value of an atomic operation (`atomicOpOf` numbers them); nullopt when it is not modelled for `type`.

@@ -142,7 +142,7 @@ private:
     std::array<SharedClocks, 16> named;
     SharedClocks atCluster;
     SharedClocks behindNamed, behindCluster; ///< Of the last barrier that it has passed.
-    std::optional<uint64_t> kStep; ///< Of the stage that it has last waited for to be filled by bulk copies.
+    std::optional<uint64_t> kStep;           ///< Of the stage that it has last waited for to be filled by bulk copies.
     WgmmaRegisters::State registers;
   };
   struct Event {

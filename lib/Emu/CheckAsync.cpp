@@ -44,11 +44,12 @@ void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsy
   if (!ordered(agent, Sight::generic, barrier.init))
     complain("MB-20", "the mbarrier's init is not ordered before this use: no barrier of threads between them");
   else if (byAsync && !ordered(agent, Sight::initialised, barrier.init))
-    complain(fencedElsewhere(barrier.init) ? "FP-3" : "MB-21",
-             fencedElsewhere(barrier.init)
-                 ? "another thread than the one that made the mbarrier has executed fence.mbarrier_init: it orders its own "
-                   "thread's inits"
-                 : "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there");
+    complain(
+        fencedElsewhere(barrier.init) ? "FP-3" : "MB-21",
+        fencedElsewhere(barrier.init)
+            ? "another thread than the one that made the mbarrier has executed fence.mbarrier_init: it orders its own "
+              "thread's inits"
+            : "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there");
 }
 
 void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command,
