@@ -289,8 +289,12 @@ Exec execFence(Decoder &) { return fence; }
 Exec execFenceProxyAlias(Decoder &) { return plainFence; }
 Exec execFenceProxyAsync(Decoder &d) {
   bool shared = d.has("shared::cta") || d.has("shared::cluster"), global = d.has("global");
-  d.code->flags = (shared || !global ? Check::fenceShared : 0) | (global || !shared ? Check::fenceGlobal : 0) |
-                  (d.has("shared::cta") ? Check::fenceOwn : 0);
+  uint32_t flags = d.has("shared::cta") ? uint32_t(Check::fenceOwn) : 0;
+  if (shared || !global)
+    flags |= Check::fenceShared;
+  if (global || !shared)
+    flags |= Check::fenceGlobal;
+  d.code->flags = flags;
   return proxyFence;
 }
 Exec execFenceTensormapRelease(Decoder &) { return mapRelease; }

@@ -106,14 +106,15 @@ template <typename F, typename... T> double inDouble(T... x) {
   else
     return F::of(static_cast<double>(x)...);
 }
-/// The result of f32 and f64 from operands and the host's value. f64 passes the NaN of b, else that of c, else of a.
+/// The result of f32 and f64 from operands and the host's value. f64 passes the NaN of b, else that of c, else of a; a
+/// quotient that of a, else of b, as the host does.
 template <typename F, typename Format, typename... T>
 typename Format::Bits result(const Code &code, const typename Format::Bits *in, typename Format::Math value, T... x) {
   auto bits = finish<Format>(code, value);
   if constexpr (std::is_same_v<Format, F32>)
     if (code.flags & Ftz && (bits & 0x7fffffff) == 0x00800000 && flushesF32(inDouble<F>(x...)))
       bits &= 0x80000000;
-  if constexpr (std::is_same_v<Format, F64> && sizeof...(T) > 1)
+  if constexpr (std::is_same_v<Format, F64> && sizeof...(T) > 1 && !std::is_same_v<F, FDiv>)
     if (value != value)
       for (unsigned i : {1, 2, 0})
         if (i < sizeof...(T) && isNaN<F64>(in[i]))

@@ -8,9 +8,9 @@ namespace gemmc::emu::sem {
 
 namespace {
 
-/// Of c when it is zero.
+/// Of a zero c in the fast path, where no product is as small.
 constexpr int zeroExponent = -126;
-/// Of a factor that is zero: its product never counts in the alignment (H200, every type).
+/// Of zero: neither a product of a zero nor a zero c counts in the alignment (H200, every type).
 constexpr int zeroFactor = -1000;
 /// The fast path multiplies in f32. With factors of exponents in -moderate..moderate, products and their alignment stay
 /// far from both ends of f32's range.
@@ -78,7 +78,7 @@ uint32_t fusedStep(const DotModel &model, const float *a, const int16_t *ea, con
     plain += static_cast<double>(a[i]) * b[i];
   if (!std::isfinite(plain))
     return specialResult(model, plain);
-  int ec = accumulatorExponent(model, c), largest = ec;
+  int largest = c == 0 ? zeroFactor : accumulatorExponent(model, c);
   for (unsigned i = 0; i < count; ++i)
     largest = std::max(largest, ea[i] + eb[i]);
   int unit = static_cast<int>(model.fraction) - largest; // terms are counted in 2^-unit
@@ -155,10 +155,11 @@ void fusedStepFast(const DotModel &model, const float *a, const int16_t *ea, con
     acc.value[lane] = sums[lane] * std::bit_cast<double>(uint64_t(1023 - shift[lane]) << 52);
 }
 
-/// The same as `roundResult`, by cutting the double. Below 2^-126 an f32 has fewer bits, but there is nothing to cut
-/// either: moderate products leave multiples of 2^-125, and c alone is what it was.
+/// The same as `roundResult`, by cutting the double. Below 2^-126 an f32 has fewer bits, and the conversion would
+/// round.
 uint32_t quickResult(const DotModel &model, double value) {
-  if (model.f16Result)
+  constexpr double smallestNormal = 0x1p-126;
+  if (model.f16Result || (value != 0 && std::abs(value) < smallestNormal))
     return roundResult(model, value);
   uint64_t kept = std::bit_cast<uint64_t>(value) & ~uint64_t(0) << (52 - model.resultFraction);
   return value == 0 ? 0 : std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(kept)));

@@ -103,11 +103,11 @@ EncodedMap encodeTensorMap(const TensorMapValues &values) {
 namespace sem {
 
 std::optional<TensorMap> decodeTensorMap(const std::byte *bytes) {
-  Packed packed;
+  Packed packed{};
   std::memcpy(&packed, bytes, sizeof packed);
   if (packed.magic != magicOfMaps || packed.sum != sumOf(packed))
     return std::nullopt;
-  TensorMap map;
+  TensorMap map{};
   map.type = static_cast<Elem>(packed.type);
   map.swizzle = static_cast<ptx::TmaSwizzle>(packed.swizzle);
   map.rank = packed.rank;

@@ -94,7 +94,7 @@ TEST(EmuMatrix, LdmatrixAndStmatrix) {
       for (unsigned m = 0; m < 4; ++m) {
         unsigned row = l / 4, col = 2 * (l % 4);
         unsigned first = trans ? 8 * col + row : 8 * row + col, second = trans ? first + 8 : first + 1;
-        EXPECT_EQ(got[4 * l + m], 64 * m + first | (64 * m + second) << 16);
+        EXPECT_EQ(got[4 * l + m], (64 * m + first) | (64 * m + second) << 16);
       }
   }
   MatrixTrial r; // there and back, transposed: x.trans of each matrix

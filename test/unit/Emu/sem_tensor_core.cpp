@@ -267,6 +267,19 @@ TEST(SemTensorCore, AsOnTheCard) {
 }
 
 // Largest exponent 0: bits below 2^-25 are lost on Hopper, below 2^-24 on Ampere.
+
+// Subnormal results are cut, too, not rounded.
+TEST(SemTensorCore, SubnormalResultsAsOnTheCard) {
+  const Config bf16{Chip::hopper, false, Type::bf16, Type::f32, 8}, tf32{Chip::hopper, true, Type::tf32, Type::f32, 8};
+  EXPECT_EQ(
+      dotOfBits(tf32, {0x8014e0d3, 0x0015c233, 0x8103b0f7, 0x01ede09c, 0x81c60de7, 0x01e603c6, 0x816a6192, 0x8186bd18},
+                {0x297a20ed, 0x3b22e379, 0x29049b7c, 0x2d76c03c, 0x3252beae, 0x15946b65, 0x9faa1d5a, 0x1e506a89}, 0),
+      0x00000dd5u);
+  EXPECT_EQ(dotOfBits(bf16, {0xbb08, 0x3b00, 0x3780, 0x3901, 0xb680, 0x3502, 0xbe20, 0x3881},
+                      {0x017f, 0x0184, 0x8080, 0x01f2, 0x812f, 0x81f4, 0x806b, 0x8006}, 0),
+            0x0010cf2cu);
+}
+
 TEST(SemTensorCore, AlignmentCutsTowardsZero) {
   EXPECT_EQ(dot(hopper, {1, 0x1p-12f}, {1, 0x1p-13f}, -1), 0x1p-25f);
   EXPECT_EQ(dot(hopper, {1, 0x1p-13f}, {1, 0x1p-13f}, -1), 0.0f);
