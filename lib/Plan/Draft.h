@@ -70,6 +70,8 @@ int64_t ctasByRegisters(const Draft &draft, const Shape &shape);
 std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &shape);
 
 // Shared memory (Shared.cpp); all bytes.
+/// A TMA store writes whole 16 bytes (seen on an H200): whether rows of D may end elsewhere.
+bool endsRowsInside16Bytes(const Draft &draft);
 int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled row (8 without swizzle).
 constexpr int64_t leastDepthBytes = 32, mostDepthBytes = 128; ///< mma: of a line of a block tile along k.
 int64_t stageBytes(const Draft &draft, const Shape &shape);

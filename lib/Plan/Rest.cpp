@@ -53,6 +53,10 @@ void checkStore(Draft &draft) {
                    promisedAlign(s.d), *s.d.align,
                    s.d.ld.value.dynamic() ? "dynamic" : std::to_string(*s.d.ld.value.fixed)),
            "staged");
+  else if (*s.store == StoreKind::tma && endsRowsInside16Bytes(draft))
+    refuse(formatv("writes whole 16 bytes: rows of d end after {0} elements of {1} bytes",
+                   *(draft.plan.swapped ? *s.m : *s.n).fixed, bytesOf(*s.d.type)),
+           "staged");
   else if (*s.store == StoreKind::tma && s.beta.value != Scale{0.0})
     refuse("adds no C: beta is not 0", "staged");
 }

@@ -255,7 +255,7 @@ void decideStore(Draft &draft) {
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
   else if (!draft.wgmma() || !rows)
     s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
-  else if (promisedAlign(s.d) >= 16 && s.beta.value == Scale{0.0})
+  else if (promisedAlign(s.d) >= 16 && s.beta.value == Scale{0.0} && !endsRowsInside16Bytes(draft))
     s.store.decide(StoreKind::tma,
                    "whole lines, and a thread that only starts them: the warps go on with the next tile");
   else

@@ -50,6 +50,11 @@ int64_t stageBytes(const Draft &draft, const Shape &shape) {
 }
 
 // Two: one is filled while the other one is read.
+bool endsRowsInside16Bytes(const Draft &draft) {
+  const Size &length = draft.plan.swapped ? *draft.spec().m : *draft.spec().n;
+  return length.fixed && *length.fixed * bytesOf(*draft.spec().d.type) % 16;
+}
+
 unsigned storeBuffers(const Draft &draft) { return draft.wgmma() && *draft.spec().store != StoreKind::direct ? 2 : 0; }
 
 // Each warp of a consumer warpgroup has its own buffers: 16 lines of 128 bytes.

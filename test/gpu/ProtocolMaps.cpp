@@ -125,6 +125,31 @@ Question::Answer storeClipping(Card &card, std::vector<int> coords) {
                  formatv("{0} elements written, {1} not as clipping to the tensor says", written, wrong).str());
 }
 
+/// Which columns of a row a store writes whose tensor ends at `width` elements, no multiple of 16 bytes.
+Question::Answer storeNarrow(Card &card, Elem type, int driverType, unsigned bytes, unsigned width) {
+  MapRequest map = plainMap(type, driverType, width, 5, 128, 64 / bytes * 2, 8);
+  std::string text = begin(true, 1024) + prepare(1024, 0x77777777);
+  text += "@!%p7 bra ISSUED;\nmov.u32 %u4, 0;\nmov.u32 %u5, 0;\n"
+          "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {%u4, %u5}], [%img];\n"
+          "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nfence.proxy.async;\nISSUED:\nbar.sync 0;\n"
+          "mad.wide.u32 %x1, %t, 16, %in;\nmad.wide.u32 %x2, %t, 16, %out;\n"
+          "ld.global.v4.b32 {%u1, %u2, %u3, %u4}, [%x1];\nst.global.v4.b32 [%x2], {%u1, %u2, %u3, %u4};\nret;\n}\n";
+  Words in(512, 0x11111111), out(512);
+  Trouble error = card.run(text, {1, 128, 1, 0}, in.bytes(), out.bytes(), &map);
+  if (!error.empty())
+    return unsettled(error);
+  std::string written;
+  bool whole = true;
+  for (int row = 0; row < 16; ++row) {
+    unsigned count = 0;
+    for (unsigned at = 0; at < 128; ++at)
+      count += loadBits(out.bytes(), row * 128 + at, 1) == 0x77;
+    written += formatv(" {0}", count);
+    whole &= count == (row < 5 ? (width * bytes + 15) / 16 * 16 : 0);
+  }
+  return verdict(whole, formatv("rows of {0} bytes; bytes written of each row:{1}", width * bytes, written).str());
+}
+
 Question::Answer oobFill(Card &card) {
   struct Kind {
     const char *name;
@@ -288,6 +313,14 @@ void addTensorMapQuestions(std::vector<Question> &questions) {
       outOfBounds);
   add("2 store clip", "a store that reaches over the right and bottom edge", "TM-9: elements outside are not written",
       [](Card &card) { return storeClipping(card, {16, 2}); });
+  for (unsigned width : {37u, 39u})
+    add(formatv("2 store f16 x {0}", width), "a store to a tensor whose rows are no multiple of 16 bytes",
+        "TM-15: whole 16 bytes are written, an error",
+        [width](Card &card) { return storeNarrow(card, Elem::f16, cuda::mapF16, 2, width); });
+  for (unsigned width : {9u, 10u, 11u})
+    add(formatv("2 store f32 x {0}", width), "a store to a tensor whose rows are no multiple of 16 bytes",
+        "TM-15: whole 16 bytes are written, an error",
+        [width](Card &card) { return storeNarrow(card, Elem::f32, cuda::mapF32, 4, width); });
   add("2 store negative", "a store with negative start coordinates", "TM-9: an error",
       [](Card &card) { return storeClipping(card, {-8, -2}); });
   add("3 multicast mask", "which CTAs the bits of the multicast mask mean", "TM-4: bit = %cluster_ctarank", multicast);

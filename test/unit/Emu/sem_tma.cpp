@@ -47,6 +47,8 @@ Case randomCase(std::mt19937 &rng, bool store) {
   uint64_t stride = 0;
   for (unsigned d = 0; d < rank; ++d) {
     uint64_t extent = d == 0 ? 1 + rng() % 60 : 1 + rng() % 7;
+    if (d == 0 && store) // TM-15
+      extent = (extent * bytes + 15) / 16 * 16 / bytes;
     if (d)
       c.values.strides.push_back(stride);
     c.values.dims.push_back(extent);
@@ -182,6 +184,13 @@ TEST(SemTma, AccessRules) {
   EXPECT_EQ(rule(TmaAccess::load, {4, 1}, 1024), "TM-12");
   EXPECT_EQ(rule(TmaAccess::store, {4, 1}, 1024), "");
   EXPECT_EQ(rule(TmaAccess::store, {0, -1}, 1024), "TM-9");
+  map.dims[0] = 61; // 122 bytes
+  EXPECT_EQ(rule(TmaAccess::load, {0, 0}, 1024), "");
+  EXPECT_EQ(rule(TmaAccess::store, {0, 0}, 1024), "TM-15");
+  EXPECT_EQ(rule(TmaAccess::store, {0, 4}, 1024), ""); // wholly below the tensor
+  map.dims[0] = 80; // the box ends before the row does
+  EXPECT_EQ(rule(TmaAccess::store, {0, 0}, 1024), "");
+  map.dims[0] = 64;
   EXPECT_EQ(rule(TmaAccess::load, {8, 1}, 64), "TM-14");
   EXPECT_EQ(rule(TmaAccess::load, {8}, 1024), "TM-13");
   map.box[0] = 32;

@@ -58,6 +58,22 @@ TEST(PlanRequirements, StreamKCountsItsSteps) {
   EXPECT_FALSE(holds(plan, large));
 }
 
+// A TMA store writes whole 16 bytes: rows of D must end there.
+TEST(PlanRequirements, TmaStoreEndsRowsAt16Bytes) {
+  Spec spec = open();
+  spec.beta = given(Scale{0.0});
+  Plan plan = planOf(spec);
+  ASSERT_EQ(*plan.spec.store, StoreKind::tma);
+  EXPECT_TRUE(holds(plan, launch()));
+  EXPECT_FALSE(holds(plan, launchWith("n", 201)));
+  EXPECT_TRUE(holds(plan, launchWith("m", 101)));
+  spec.d.ld = given(Size{208});
+  spec.n = given(Size{201});
+  EXPECT_NE(*planOf(spec).spec.store, StoreKind::tma);
+  spec.n = given(Size{200});
+  EXPECT_EQ(*planOf(spec).spec.store, StoreKind::tma);
+}
+
 TEST(PlanRequirements, CpAsyncRunsAnyK) {
   Spec spec = open();
   spec.target = given(Target::sm_80);
