@@ -150,7 +150,8 @@ bool replaceField(std::byte *bytes, MapField field, unsigned ordinal, uint64_t v
   return true;
 }
 
-/// Seen on an H200 (`gemmc-microtests --only "2 store"`): the manual says of elements outside only that they are not written.
+/// Seen on an H200 (`gemmc-microtests --only "2 store"`): the manual says of elements outside only that they are not
+/// written.
 static bool writesBehindRows(const TensorMap &map, llvm::ArrayRef<int32_t> coords) {
   for (unsigned i = 0; i < map.rank; ++i)
     if (uint64_t(coords[i]) >= map.dims[i])
@@ -176,8 +177,9 @@ Broken checkAccess(const TensorMap &map, TmaAccess access, llvm::ArrayRef<int32_
       if (coords[i] < 0)
         return {"TM-9", text("coordinate {0} of a store is negative: {1}", i, coords[i])};
   if (access == TmaAccess::store && writesBehindRows(map, coords))
-    return {"TM-15", text("a store at the end of rows of {0} x {1} bytes: the hardware writes whole 16 bytes, here {2} more",
-                          map.dims[0], map.elemBytes, 16 - map.dims[0] * map.elemBytes % 16)};
+    return {"TM-15",
+            text("a store at the end of rows of {0} x {1} bytes: the hardware writes whole 16 bytes, here {2} more",
+                 map.dims[0], map.elemBytes, 16 - map.dims[0] * map.elemBytes % 16)};
   return {};
 }
 

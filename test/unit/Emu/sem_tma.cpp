@@ -188,7 +188,7 @@ TEST(SemTma, AccessRules) {
   EXPECT_EQ(rule(TmaAccess::load, {0, 0}, 1024), "");
   EXPECT_EQ(rule(TmaAccess::store, {0, 0}, 1024), "TM-15");
   EXPECT_EQ(rule(TmaAccess::store, {0, 4}, 1024), ""); // wholly below the tensor
-  map.dims[0] = 80; // the box ends before the row does
+  map.dims[0] = 80;                                    // the box ends before the row does
   EXPECT_EQ(rule(TmaAccess::store, {0, 0}, 1024), "");
   map.dims[0] = 64;
   EXPECT_EQ(rule(TmaAccess::load, {8, 1}, 64), "TM-14");
