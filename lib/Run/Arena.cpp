@@ -4,6 +4,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 namespace gemmc::run {
 namespace {
@@ -238,6 +239,22 @@ Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, 
     medians[place] = medianOf(seconds);
   }
   return medians;
+}
+
+Outcome<double> Arena::hostCost(unsigned index) {
+  constexpr int launches = 200; // fewer than a stream takes before the host must wait
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 5; ++round) {
+    auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < launches; ++i)
+      if (auto failed = contenders[index].once(stream.get()))
+        return *failed;
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    best = std::min(best, took.count() / launches);
+    if (auto failed = stream.synchronize("running " + contenders[index].name()))
+      return *failed;
+  }
+  return best;
 }
 
 unsigned rotatingSets(uint64_t bytes, uint64_t l2Bytes) {

@@ -53,6 +53,10 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
       return failed;
   if (auto failed = arena.prepare())
     return failed;
+  auto host = arena.hostCost(0);
+  if (!host)
+    return host.failure();
+  report.hostSeconds = *host;
   auto everyone = llvm::to_vector(llvm::seq(0u, arena.size()));
   std::vector<std::vector<double>> rounds(arena.size());
   for (unsigned round = 0; round < request.rounds; ++round) {

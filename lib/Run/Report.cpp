@@ -147,6 +147,7 @@ void BenchReport::printTable(llvm::raw_ostream &os) const {
     os << llvm::format(", to its first choice: %.3f", *value);
   if (ratio())
     os << "\n";
+  os << "host time of a launch: " << timeOf(hostSeconds) << "\n";
   if (!remark.empty())
     os << "not compared with cuBLASLt: " << remark << "\n";
 }
@@ -188,6 +189,7 @@ void BenchReport::printJson(llvm::raw_ostream &os) const {
       json.attribute("ratio", *value);
     if (auto value = ratioToFirst())
       json.attribute("ratio_to_first", *value);
+    json.attribute("host_us", hostSeconds * 1e6);
     json.attribute("remark", remark);
   });
   os << "\n";

@@ -42,6 +42,9 @@ public:
   /// the power limit the clock that a kernel finds is what its predecessor left.
   Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, unsigned perRound);
 
+  /// Seconds that the host takes to enqueue one launch of a contender.
+  Outcome<double> hostCost(unsigned index);
+
   unsigned size() const { return contenders.size(); }
   const std::string &name(unsigned index) const { return contenders[index].name(); }
   /// The number that cuBLASLt's heuristic gave the contender's algorithm; nullopt: one of ours.

@@ -45,6 +45,7 @@ struct BenchReport {
   std::vector<BenchEntry> also;         ///< The other rivals, in the order given.
   std::vector<BenchEntry> cublas;       ///< Finalists, best first; empty = not compared (see `remark`).
   std::optional<double> firstHeuristic; ///< Seconds of cuBLASLt's own first choice.
+  double hostSeconds = 0;               ///< That the host takes to enqueue one of our launches.
   unsigned algorithms = 0;              ///< That cuBLASLt offered.
   std::string remark;
   /// Best cuBLASLt median / our median: above 1 we are faster.
