@@ -56,6 +56,12 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
          llvm::formatv("{0} ({1:f1} TFLOP/s)", timeOf(launch.seconds), flopsOf(args) / launch.seconds / 1e12).str());
   else if (launch.seconds > 0)
     line("time", timeOf(launch.seconds));
+  if (launch.repeated)
+    line("repeated", launch.different
+                         ? llvm::formatv("{0} of {1} launches under load gave other bits than the first",
+                                         launch.different, launch.repeated)
+                               .str()
+                         : llvm::formatv("{0} launches under load, all bits equal", launch.repeated).str());
   if (!fallback.empty())
     line("kernel", "fallback, because `" + fallback + "` does not hold");
   for (const std::string &remark : remarks)
@@ -92,6 +98,8 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attribute("fallback", fallback);
     json.attribute("inputs", nameOf(kind));
     json.attribute("seconds", launch.seconds);
+    json.attribute("repeated", int64_t(launch.repeated));
+    json.attribute("different", int64_t(launch.different));
     json.attribute("clusters_run", int64_t(launch.clustersRun));
     json.attribute("clusters_total", int64_t(launch.clustersTotal));
     if (launch.stats.warpInstructions) { // the emulator counts, a GPU does not

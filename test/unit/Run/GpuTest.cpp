@@ -196,3 +196,41 @@ TEST_F(GpuTest, ABrokenAlgorithmIsNoCompetitor) {
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_TRUE(report->cublas.empty());
 }
+
+namespace {
+/// What the comparison of Repeat.cpp does.
+void compareOnHost(void **params) {
+  uint64_t values[4];
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(&values[i], params[i], 8);
+  auto [left, right, vectors, flag] = values;
+  if (std::memcmp(reinterpret_cast<void *>(left), reinterpret_cast<void *>(right), vectors * 16) != 0)
+    *reinterpret_cast<uint32_t *>(flag) |= 1;
+}
+} // namespace
+
+TEST_F(GpuTest, RepeatedLaunchesMustHaveTheSameBits) {
+  for (bool broken : {false, true}) {
+    uint64_t launches = 0, mainD = 0;
+    fake->onLaunch = [&](const FakeLaunch &launch, void **params) {
+      if (launch.kernel == "compare")
+        return compareOnHost(params);
+      LaunchArgs args = argsOf(params);
+      naive::gemm(code.info, args);
+      mainD = mainD ? mainD : args.d;
+      // Once in a while another result, as a race would give.
+      if (broken && args.d == mainD && ++launches % 20 == 0)
+        *reinterpret_cast<uint8_t *>(args.d) ^= 1;
+    };
+    RunRequest request;
+    request.problem = ProblemOptions{};
+    request.problem.defaultSize = 16;
+    request.repeat = 100;
+    auto gpu = makeGpu(device());
+    auto report = runGemm(code, noFallback, request, *gpu);
+    ASSERT_TRUE(report) << report.failure().str();
+    EXPECT_EQ(report->launch.repeated, 100u);
+    EXPECT_EQ(report->launch.different, broken ? 5u : 0u);
+    EXPECT_EQ(report->ok(), !broken);
+  }
+}
