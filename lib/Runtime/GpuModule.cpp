@@ -180,8 +180,25 @@ MaybeFailure GpuModule::loadKernels() {
                                      "allowing the cluster size of kernel `" + kernel.name + "`"))
         return failed;
     functions.push_back(function);
+    usableSms.push_back(smsFor(kernel, function));
   }
   return std::nullopt;
+}
+
+int64_t GpuModule::smsFor(const ptx::KernelInfo &kernel, cuda::Function function) const {
+  int64_t all = devicePtr->sms, ctas = int64_t(kernel.cluster[0]) * kernel.cluster[1] * kernel.cluster[2];
+  if (ctas == 1 || !devicePtr->api().activeClusters)
+    return all;
+  cuda::LaunchAttribute cluster{};
+  cluster.id = cuda::clusterDimension;
+  cluster.value.clusterDim = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]};
+  cuda::LaunchConfig config{
+      kernel.cluster[0], kernel.cluster[1],    kernel.cluster[2], kernel.block[0], kernel.block[1],
+      kernel.block[2],   kernel.dynamicShared, nullptr,           &cluster,        1};
+  int clusters = 0;
+  if (devicePtr->api().activeClusters(&clusters, function, &config) != cuda::success || clusters < 1)
+    return all;
+  return std::min(all, clusters * ctas);
 }
 
 MaybeFailure GpuModule::launch(cuda::Stream stream, const LaunchArgs &args) const {
@@ -206,7 +223,7 @@ MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const 
   auto encode = [&](llvm::StringRef name, const TensorMapArgs &map, std::byte *out) {
     return encodeTensorMap(driver, name, map, out);
   };
-  if (auto failed = prepareKernel(kernel, args, devicePtr->sms, encode, prepared))
+  if (auto failed = prepareKernel(kernel, args, usableSms[index], encode, prepared))
     return failed;
   if (prepared.empty)
     return std::nullopt;

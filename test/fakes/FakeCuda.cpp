@@ -157,6 +157,11 @@ EXPORT Result cuLaunchKernelEx(const LaunchConfig *config, Function function, vo
   spend(state.launchMicroseconds);
   return 0;
 }
+EXPORT Result cuOccupancyMaxActiveClusters(int *clusters, Function, const LaunchConfig *) {
+  ENTER("cuOccupancyMaxActiveClusters");
+  *clusters = state.activeClusters;
+  return 0;
+}
 EXPORT Result cuTensorMapEncodeTiled(TensorMap *map, int type, uint32_t rank, void *address, const uint64_t *dims,
                                      const uint64_t *strides, const uint32_t *box, const uint32_t *elementStrides,
                                      int interleave, int swizzle, int promotion, int oobFill) {

@@ -41,6 +41,7 @@ struct FakeCuda {
   bool currentContext = false; ///< The caller has one already.
   std::function<void(const FakeLaunch &, void **params)> onLaunch;
   double launchMicroseconds = 100;
+  int activeClusters = 66; ///< That the device can hold.
   std::vector<double> algorithmMicroseconds{130, 90, 110}; ///< cuBLASLt algorithms, in the heuristic's order.
   // What happened.
   std::vector<std::string> calls;

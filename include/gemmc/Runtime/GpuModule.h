@@ -31,11 +31,15 @@ private:
   bool loadCached(llvm::StringRef image);
   MaybeFailure loadImage(llvm::StringRef image);
   MaybeFailure loadKernels();
+  int64_t smsFor(const ptx::KernelInfo &kernel, cuda::Function function) const;
   MaybeFailure launchKernel(unsigned index, cuda::Stream stream, const LaunchArgs &args) const;
   std::shared_ptr<const Device> devicePtr;
   ptx::LaunchInfo launchInfo;
   cuda::Module module = nullptr;
   std::vector<cuda::Function> functions; ///< One for each kernel of launchInfo.
+  /// Of each kernel: multiprocessors that its CTAs can fill at a time. The graphics processing clusters of a GPU are
+  /// not multiples of every cluster: a persistent grid of more would run its rest after all others.
+  std::vector<int64_t> usableSms;
 };
 
 /// The architecture of the `.target` directive of PTX text; empty when there is none.

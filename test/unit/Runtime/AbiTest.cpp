@@ -92,6 +92,7 @@ SAME(linkComplete, cuLinkComplete);
 SAME(moduleFunction, cuModuleGetFunction);
 SAME(functionSet, cuFuncSetAttribute);
 SAME(launch, cuLaunchKernelEx);
+SAME(activeClusters, cuOccupancyMaxActiveClusters);
 SAME(encodeTiled, cuTensorMapEncodeTiled);
 SAME(memAlloc, cuMemAlloc);
 SAME(copyToDevice, cuMemcpyHtoDAsync);

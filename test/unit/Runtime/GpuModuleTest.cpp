@@ -229,3 +229,18 @@ TEST_F(GpuModuleTest, AFailedLaunchNamesTheKernel) {
   EXPECT_NE(failed->str().find("launching kernel `gemm` failed"), std::string::npos);
   EXPECT_EQ(failed->code, 701);
 }
+
+TEST_F(GpuModuleTest, APersistentGridIsNoLargerThanTheClustersThatFit) {
+  LaunchInfo info = clusterInfo();
+  info.kernels[0].cluster = {4, 1, 1};
+  info.kernels[0].grid = {minOf(Expr(1000), Expr::var("sms") / Expr(4)) * Expr(4), Expr(1), Expr(1)};
+  for (auto [fit, ctas] : {std::pair{31, 124u}, {33, 132u}, {40, 132u}}) {
+    fake->activeClusters = fit;
+    fake->launches.clear();
+    auto module = load(info);
+    ASSERT_TRUE(bool(module)) << module.failure().str();
+    MaybeFailure failed = (*module)->launch(nullptr, goodArgs());
+    ASSERT_FALSE(failed) << failed->str();
+    EXPECT_EQ(fake->launches.at(0).config.gridX, ctas);
+  }
+}
