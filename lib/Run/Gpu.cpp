@@ -1,5 +1,6 @@
 #include "Repeat.h"
 #include "gemmc/Run/Executor.h"
+#include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/GpuModule.h"
 #include "llvm/ADT/StringMap.h"
 #include <cstring>
@@ -115,17 +116,20 @@ MaybeFailure Gpu::download(llvm::StringRef name, llvm::MutableArrayRef<std::byte
 }
 
 Outcome<LaunchOutcome> Gpu::launch(const Code &code, const LaunchArgs &args, const LaunchChoice &choice) {
+  LaunchOutcome outcome;
+  Stopwatch watch;
   auto module = GpuModule::load(device, code.ptx, code.info, targetOf(code.ptx));
   if (!module)
     return module.failure();
+  outcome.loadSeconds = watch.lap();
   if (auto failed = needStream())
     return *failed;
-  LaunchOutcome outcome;
   // The first launch gives the result that is verified; it also loads code, so it is no measure of time.
   if (auto failed = (*module)->launch(stream->get(), args))
     return *failed;
   if (auto failed = stream->synchronize("running kernel `" + code.info.kernels.front().name + "`"))
     return *failed;
+  outcome.firstSeconds = watch.lap();
   // Where C and D share memory, each launch changes its own input.
   if (args.beta != 0 && args.c == args.d)
     return outcome;

@@ -56,6 +56,9 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
          llvm::formatv("{0} ({1:f1} TFLOP/s)", timeOf(launch.seconds), flopsOf(args) / launch.seconds / 1e12).str());
   else if (launch.seconds > 0)
     line("time", timeOf(launch.seconds));
+  if (launch.loadSeconds > 0)
+    line("start", "compiled in " + timeOf(compileSeconds) + ", device opened in " + timeOf(deviceSeconds) +
+                      ", loaded in " + timeOf(launch.loadSeconds) + ", first launch in " + timeOf(launch.firstSeconds));
   if (launch.repeated)
     line("repeated", launch.different
                          ? llvm::formatv("{0} of {1} launches under load gave other bits than the first",
@@ -98,6 +101,12 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attribute("fallback", fallback);
     json.attribute("inputs", nameOf(kind));
     json.attribute("seconds", launch.seconds);
+    json.attributeObject("start", [&] {
+      json.attribute("compile_ms", compileSeconds * 1e3);
+      json.attribute("device_ms", deviceSeconds * 1e3);
+      json.attribute("load_ms", launch.loadSeconds * 1e3);
+      json.attribute("first_launch_ms", launch.firstSeconds * 1e3);
+    });
     json.attribute("repeated", int64_t(launch.repeated));
     json.attribute("different", int64_t(launch.different));
     json.attribute("clusters_run", int64_t(launch.clustersRun));

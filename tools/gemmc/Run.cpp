@@ -1,6 +1,7 @@
 // gemmc run: one GEMM on the GPU or on the emulator, verified.
 #include "Problem.h"
 #include "gemmc/Run/Harness.h"
+#include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/GpuModule.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -60,11 +61,14 @@ Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::strin
 
 int runIt() {
   Diags diags;
+  run::Stopwatch watch;
   auto code = kernel.compile(diags);
   if (!code)
     return finish(diags);
+  double compileSeconds = watch.lap();
   std::string remark;
   auto executor = choose(*code, remark);
+  double deviceSeconds = watch.lap();
   if (!executor)
     return finishWith(executor.failure(), diags);
 
@@ -82,6 +86,8 @@ int runIt() {
   }();
   if (!report)
     return finishWith(report.failure(), diags);
+  report->compileSeconds = compileSeconds;
+  report->deviceSeconds = deviceSeconds;
   writeTimeline(timeline, timelineFile, diags);
   if (!remark.empty())
     report->remarks.insert(report->remarks.begin(), "on the emulator: " + remark);

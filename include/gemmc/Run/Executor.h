@@ -23,6 +23,8 @@ struct LaunchChoice {
 
 struct LaunchOutcome {
   double seconds = 0; ///< Of the kernels alone.
+  /// GPU, host time: until the code was loaded, and from then until the first launch had ended.
+  double loadSeconds = 0, firstSeconds = 0;
   uint64_t clustersRun = 0, clustersTotal = 0;
   uint32_t ctasPerCluster = 1;
   bool sampled = false;

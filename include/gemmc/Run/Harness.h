@@ -25,6 +25,7 @@ struct RunReport {
   std::vector<std::string> remarks; ///< Decisions worth telling: chosen sizes, sampling.
   bool launched = false;            ///< False for an empty D.
   LaunchOutcome launch;
+  double compileSeconds = 0, deviceSeconds = 0; ///< Filled by the caller, who compiled and opened the device.
   Verification verification;
   uint64_t dHash = 0; ///< Of D's bytes, padding too: equal on two devices = D is equal bit for bit.
   bool ok() const { return verification.ok && launch.findings.empty() && launch.different == 0; }
