@@ -102,14 +102,18 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
     return *s.stages;
   if (*s.copy == CopyKind::ld)
     return 1;
-  int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), draft.wgmma() ? 8 : 4);
+  // What streams through many CTAs at once waits for memory: all bytes that there is room for are under way.
+  int64_t most = draft.inCluster() ? mostStages : draft.wgmma() ? 8 : 4;
+  int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), most);
   // Three stages that leave room for a second CTA on the SM beat four that do not.
   auto resident = [&](int64_t count) { return draft.limits.sharedPerSM / (count * stageBytes(draft, shape) + 1024); };
   bool two = !draft.wgmma() && ctasByRegisters(draft, shape) >= 2;
   if (two && stages == 4 && resident(4) < 2 && resident(3) >= 2)
     stages = 3;
-  if (std::optional<int64_t> k = draft.extentK())
-    stages = std::min(stages, std::max<int64_t>(2, *k / shape.k + (*k % shape.k != 0)));
+  if (std::optional<int64_t> k = draft.extentK()) {
+    int64_t steps = *k / shape.k + (*k % shape.k != 0);
+    stages = std::min(stages, std::max<int64_t>(2, (steps + shape.clusterK - 1) / shape.clusterK));
+  }
   return std::max<int64_t>(stages, 2);
 }
 
@@ -148,7 +152,7 @@ std::vector<Shape> candidates(const Draft &draft) {
       shape.warpM = warp.m, shape.warpN = warp.n;
       for (Tile cluster : clusterCandidates(draft, shape)) {
         shape.clusterM = cluster.m, shape.clusterN = cluster.n;
-        shape.clusterK = s.cluster.given ? (*s.cluster)[2] : 1;
+        shape.clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
         shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
         shapes.push_back(shape);
       }
@@ -220,6 +224,8 @@ std::string stagesReason(const Draft &draft, const Shape &shape) {
 }
 
 std::string clusterReason(const Shape &shape) {
+  if (shape.clusterK > 1 && shape.clusterM * shape.clusterN == 1)
+    return "the slices of a tile's k steps";
   if (shape.clusterM * shape.clusterN == 1)
     return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
                                                  : "too few tiles, or sizes unknown, for sharing to pay";
@@ -233,11 +239,14 @@ void record(Draft &draft, const Choice &choice) {
   const Shape &shape = choice.shape;
   s.block.decide(kernelView(draft, {shape.m, shape.n, shape.k}), blockReason(draft, choice));
   s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}), warpReason(draft, shape));
-  s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, 1}), clusterReason(shape));
+  s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK}), clusterReason(shape));
   s.stages.decide(shape.stages, stagesReason(draft, shape));
   plan.blockM = shape.m, plan.blockN = shape.n, plan.blockK = shape.k;
   plan.warpM = shape.warpM, plan.warpN = shape.warpN, plan.warpK = shape.warpK;
   plan.clusterM = shape.clusterM, plan.clusterN = shape.clusterN;
+  plan.clusterK = shape.clusterK;
+  plan.exchangeOwners = shape.clusterK > 1 ? exchangeOwners(shape) : 1;
+  plan.exchangeOver = shape.clusterK > 1 && exchangeOver(draft, shape);
   plan.threads = threadsOf(draft, shape);
   plan.consumerWarpgroups = draft.wgmma() ? consumerWarpgroups(shape) : 0;
   std::tie(plan.producerRegs, plan.consumerRegs) = registerSplit(draft, shape);
