@@ -7,11 +7,19 @@
 
 namespace gemmc::plan {
 
+/// How a product with one short side streams the other one (Skinny.cpp): tile, slices of k, and CTAs of a cluster that
+/// share tiles of the short and of the long operand.
+struct Stream {
+  int64_t m, n, k, slices, shareShort, shareLong;
+  std::string reason;
+};
+
 struct Draft {
   Plan plan; ///< `plan.spec` is the spec that gets completed.
   Diags &diags;
   TargetLimits limits;
-  const MatrixInstruction *matrix = nullptr; ///< mma, wmma: the instruction; nullptr for wgmma.
+  const MatrixInstruction *matrix = nullptr;   ///< mma, wmma: the instruction; nullptr for wgmma.
+  std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny and its cut is open.
 
   Spec &spec() { return plan.spec; }
   const Spec &spec() const { return plan.spec; }
@@ -103,7 +111,10 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.
 bool decideFamily(Draft &draft);
-void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a cluster are one of its sides.
+bool decideSkinnySwap(
+    Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
+void decideStream(Draft &draft); ///< The cut of a skinny product that leaves it open.
+void decideSplit(Draft &draft);  ///< Before the shape: slices that meet in a cluster are one of its sides.
 void checkSplit(Draft &draft);
 /// CTAs of a cluster that each store a share of the columns of a warpgroup's tile: whole instructions wide.
 int64_t exchangeOwners(const Shape &shape);

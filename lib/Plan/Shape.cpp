@@ -29,6 +29,8 @@ Tiles blockCandidates(const Draft &draft) {
     auto block = kernelView(draft, *s.block);
     return {{block[0], block[1]}};
   }
+  if (draft.stream)
+    return {{draft.stream->m, draft.stream->n}};
   if (s.warp.given) { // whole blocks of the asked warp tiles
     auto warp = kernelView(draft, *s.warp);
     Tiles tiles;
@@ -88,6 +90,8 @@ int64_t blockDepth(const Draft &draft) {
     return (*s.block)[2];
   if (s.warp.given)
     return (*s.warp)[2];
+  if (draft.stream)
+    return draft.stream->k;
   if (draft.wgmma())
     return 64;
   // Two steps of the instruction, so that one is read while the other is multiplied.
@@ -103,7 +107,7 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   if (*s.copy == CopyKind::ld)
     return 1;
   // What streams through many CTAs at once waits for memory: all bytes that there is room for are under way.
-  int64_t most = draft.inCluster() ? mostStages : draft.wgmma() ? 8 : 4;
+  int64_t most = draft.inCluster() || draft.stream ? mostStages : draft.wgmma() ? 8 : 4;
   int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), most);
   // Three stages that leave room for a second CTA on the SM beat four that do not.
   auto resident = [&](int64_t count) { return draft.limits.sharedPerSM / (count * stageBytes(draft, shape) + 1024); };
@@ -119,6 +123,11 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
 
 Tiles clusterCandidates(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
+  if (draft.stream) {
+    bool longIsM = *draft.extentM() > *draft.extentN();
+    int64_t shareLong = draft.stream->shareLong, shareShort = draft.stream->shareShort;
+    return {longIsM ? Tile{shareShort, shareLong} : Tile{shareLong, shareShort}};
+  }
   if (!s.cluster.given && s.split.given && *s.split != SplitMode::none)
     return {{1, 1}};
   if (s.cluster.given) {
@@ -195,6 +204,8 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
 
 std::string blockReason(const Draft &draft, const Choice &choice) {
   const Estimate &e = choice.estimate;
+  if (draft.stream)
+    return draft.stream->reason;
   bool assumed = !draft.extentM() || !draft.extentN() || !draft.extentK();
   std::string text =
       formatv("{0} tile{1} in {2} wave{3} over {4} SMs{5}", e.tiles, e.tiles == 1 ? "" : "s", e.waves,
@@ -229,6 +240,9 @@ std::string clusterReason(const Shape &shape) {
   if (shape.clusterM * shape.clusterN == 1)
     return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
                                                  : "too few tiles, or sizes unknown, for sharing to pay";
+  if (shape.clusterM == 1)
+    return formatv("{0} CTAs share each tile of A: {1} bytes of L2 traffic less a stage", shape.clusterN,
+                   shape.m * shape.k * 2 / shape.clusterN);
   return formatv("{0} CTAs share each tile of B: {1} bytes of L2 traffic less a stage", shape.clusterM,
                  shape.n * shape.k * 2 / shape.clusterM);
 }
@@ -262,6 +276,8 @@ void decideStore(Draft &draft) {
   bool rows = (*s.d.layout == Order::row) != draft.plan.swapped;
   if (draft.wmma())
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
+  else if (draft.stream && !rows)
+    s.store.decide(StoreKind::staged, "lines of d cross warps: a warpgroup turns its tile and writes them whole");
   else if (!draft.wgmma() || !rows)
     s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
   else if (promisedAlign(s.d) >= 16 && s.beta.value == Scale{0.0} && !endsRowsInside16Bytes(draft))
@@ -293,6 +309,11 @@ void decideShape(Draft &draft) {
   }
   if (choice)
     return record(draft, *choice);
+  if (draft.stream) { // its cut does not fit: the usual ones may
+    draft.stream.reset();
+    decideSplit(draft);
+    return decideShape(draft);
+  }
   unsigned before = draft.diags.numErrors();
   checkShape(draft, shapes.front(), draft.diags);
   assert(draft.diags.numErrors() > before && "a refused shape without a reason");

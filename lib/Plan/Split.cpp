@@ -15,9 +15,9 @@ int64_t exchangeOwners(const Shape &shape) {
 
 void decideSplit(Draft &draft) {
   Spec &s = draft.spec();
-  int64_t alongK = s.cluster.given ? (*s.cluster)[2] : 1;
+  int64_t alongK = s.cluster.given ? (*s.cluster)[2] : draft.stream ? draft.stream->slices : 1;
   bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
-  std::string ctas = formatv("`tile.cluster` has {0} CTAs along k", alongK);
+  std::string ctas = draft.stream ? draft.stream->reason : formatv("`tile.cluster` has {0} CTAs along k", alongK);
   if (alongK > 1 || asked)
     s.split.decide(SplitMode::split_k, alongK > 1 ? ctas : "the CTAs of a cluster share k");
   else
