@@ -1,3 +1,4 @@
+#include "Repeat.h"
 #include "gemmc/Run/Executor.h"
 #include "gemmc/Runtime/GpuModule.h"
 #include "llvm/ADT/StringMap.h"
@@ -126,9 +127,18 @@ Outcome<LaunchOutcome> Gpu::launch(const Code &code, const LaunchArgs &args, con
   if (auto failed = stream->synchronize("running kernel `" + code.info.kernels.front().name + "`"))
     return *failed;
   // Where C and D share memory, each launch changes its own input.
-  if (choice.timed && !(args.beta != 0 && args.c == args.d))
+  if (args.beta != 0 && args.c == args.d)
+    return outcome;
+  if (choice.timed)
     if (auto failed = timeLaunches(**module, args, outcome))
       return *failed;
+  if (choice.repeat > 0) {
+    auto different = repeatLaunches(device, **module, args, choice.repeat);
+    if (!different)
+      return different.failure();
+    outcome.repeated = choice.repeat;
+    outcome.different = *different;
+  }
   return outcome;
 }
 

@@ -131,6 +131,7 @@ MaybeFailure Run::go(FallbackCompiler fallback) {
       return failed;
     if (auto failed = checkArgs(code->info, problem.args, sms))
       return failed;
+    choice.repeat = request.repeat;
     auto outcome = executor.launch(*code, problem.args, choice);
     if (!outcome)
       return outcome.failure();

@@ -56,6 +56,12 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
          llvm::formatv("{0} ({1:f1} TFLOP/s)", timeOf(launch.seconds), flopsOf(args) / launch.seconds / 1e12).str());
   else if (launch.seconds > 0)
     line("time", timeOf(launch.seconds));
+  if (launch.repeated)
+    line("repeated", launch.different
+                         ? llvm::formatv("{0} of {1} launches under load gave other bits than the first",
+                                         launch.different, launch.repeated)
+                               .str()
+                         : llvm::formatv("{0} launches under load, all bits equal", launch.repeated).str());
   if (!fallback.empty())
     line("kernel", "fallback, because `" + fallback + "` does not hold");
   for (const std::string &remark : remarks)
@@ -92,6 +98,8 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attribute("fallback", fallback);
     json.attribute("inputs", nameOf(kind));
     json.attribute("seconds", launch.seconds);
+    json.attribute("repeated", int64_t(launch.repeated));
+    json.attribute("different", int64_t(launch.different));
     json.attribute("clusters_run", int64_t(launch.clustersRun));
     json.attribute("clusters_total", int64_t(launch.clustersTotal));
     if (launch.stats.warpInstructions) { // the emulator counts, a GPU does not
@@ -125,12 +133,20 @@ void BenchReport::printTable(llvm::raw_ostream &os) const {
                       typesOf(info, args.beta != 0), device, rounds, sets,
                       batch > 1 ? llvm::formatv(", {0} launches a timing{1}", batch, graphs ? " (graph)" : "").str()
                                 : "");
+  size_t width = 36;
+  for (const BenchEntry &entry : also)
+    width = std::max(width, entry.name.size() + 1);
   auto row = [&](const BenchEntry &entry) {
-    os << llvm::left_justify(entry.name, 36) << llvm::right_justify(timeOf(entry.median), 12)
+    os << llvm::left_justify(entry.name, width) << llvm::right_justify(timeOf(entry.median), 12)
        << llvm::format("%10.1f TFLOP/s", entry.flops / 1e12) << "   (" << timeOf(entry.best) << " to "
-       << timeOf(entry.worst) << ")\n";
+       << timeOf(entry.worst) << ")";
+    if (auto value = also.empty() ? std::nullopt : ratioOf(entry))
+      os << llvm::format("%8.3f", *value);
+    os << "\n";
   };
   row(ours);
+  for (const BenchEntry &entry : also)
+    row(entry);
   for (const BenchEntry &entry : cublas)
     row(entry);
   if (auto value = ratio())
@@ -139,6 +155,7 @@ void BenchReport::printTable(llvm::raw_ostream &os) const {
     os << llvm::format(", to its first choice: %.3f", *value);
   if (ratio())
     os << "\n";
+  os << "host time of a launch: " << timeOf(hostSeconds) << "\n";
   if (!remark.empty())
     os << "not compared with cuBLASLt: " << remark << "\n";
 }
@@ -168,6 +185,10 @@ void BenchReport::printJson(llvm::raw_ostream &os) const {
     json.attributeBegin("gemmc");
     entry(ours);
     json.attributeEnd();
+    json.attributeArray("also", [&] {
+      for (const BenchEntry &value : also)
+        entry(value);
+    });
     json.attributeArray("cublaslt", [&] {
       for (const BenchEntry &value : cublas)
         entry(value);
@@ -176,6 +197,7 @@ void BenchReport::printJson(llvm::raw_ostream &os) const {
       json.attribute("ratio", *value);
     if (auto value = ratioToFirst())
       json.attribute("ratio_to_first", *value);
+    json.attribute("host_us", hostSeconds * 1e6);
     json.attribute("remark", remark);
   });
   os << "\n";

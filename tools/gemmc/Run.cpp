@@ -33,6 +33,10 @@ cl::opt<std::string> timelineFile("timeline",
                                   cl::desc("Emulator: write a timeline"
                                            " of the first cluster, for ui.perfetto.dev (JSON)"),
                                   cl::value_desc("file"), cl::sub(runCommand));
+cl::opt<uint64_t> repeat("repeat",
+                         cl::desc("GPU: that many launches more while a second stream keeps the device busy; "
+                                  "all results must have the same bits"),
+                         cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 emu::Timeline timeline;
@@ -69,6 +73,7 @@ int runIt() {
   request.problem.defaultSize = (*executor)->isEmulator() ? 256 : 512;
   request.problem.maxBytes = uint64_t((*executor)->isEmulator() ? 4 : 32) << 30;
   request.threads = threads;
+  request.repeat = std::min<uint64_t>(repeat, 1000000);
   if (ctas.getNumOccurrences())
     request.ctas = ctas;
   auto report = [&] {
@@ -80,6 +85,8 @@ int runIt() {
   writeTimeline(timeline, timelineFile, diags);
   if (!remark.empty())
     report->remarks.insert(report->remarks.begin(), "on the emulator: " + remark);
+  if (repeat && (*executor)->isEmulator())
+    report->remarks.push_back("--repeat is for a GPU: the emulator gives the same bits each time");
   if (asJson)
     report->printJson(outs());
   else

@@ -10,6 +10,7 @@ struct RunRequest {
   /// Emulator: clusters to run; 0 = decide by size (the whole grid up to wholeGridFlops, else a sample).
   std::optional<uint64_t> ctas;
   unsigned threads = 0; ///< Of the reference.
+  uint64_t repeat = 0;  ///< GPU: that many launches more, under load.
 };
 
 /// Floating-point operations up to which the emulator runs the whole grid by default.
@@ -26,7 +27,7 @@ struct RunReport {
   LaunchOutcome launch;
   Verification verification;
   uint64_t dHash = 0; ///< Of D's bytes, padding too: equal on two devices = D is equal bit for bit.
-  bool ok() const { return verification.ok && launch.findings.empty(); }
+  bool ok() const { return verification.ok && launch.findings.empty() && launch.different == 0; }
 
   void printTable(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os) const;

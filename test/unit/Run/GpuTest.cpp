@@ -129,7 +129,7 @@ TEST_F(GpuTest, BenchFindsTheBestAlgorithmAndTheRatio) {
   fake->onLaunch = nullptr;
   fake->algorithmMicroseconds = {130, 150, 90, 200, 110, 300};
   auto opened = device();
-  auto report = runBench(code, benchRequest(64), opened);
+  auto report = runBench(Rival{"gemmc", code}, benchRequest(64), opened);
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_EQ(report->batch, 1u); // 100 us are long enough
   EXPECT_EQ(report->algorithms, 6u);
@@ -157,7 +157,7 @@ TEST_F(GpuTest, BenchRotatesItsBuffers) {
   auto opened = device();
   BenchRequest request = benchRequest(1024);
   request.versusCublas = false;
-  auto report = runBench(code, request, opened);
+  auto report = runBench(Rival{"gemmc", code}, request, opened);
   ASSERT_TRUE(bool(report));
   EXPECT_EQ(report->sets, 43u); // 3 x 2 MiB + 256 bytes each (rounded up), 256 MiB in all
   EXPECT_EQ(inputs.size(), std::min<size_t>(report->sets, fake->launches.size()));
@@ -169,7 +169,7 @@ TEST_F(GpuTest, ShortKernelsAreTimedInGraphs) {
   fake->launchMicroseconds = 4;
   fake->algorithmMicroseconds = {8, 2};
   auto opened = device();
-  auto report = runBench(code, benchRequest(64), opened);
+  auto report = runBench(Rival{"gemmc", code}, benchRequest(64), opened);
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_NEAR(report->batch, 100, 1); // of 400 us
   EXPECT_TRUE(report->graphs);
@@ -182,7 +182,7 @@ TEST_F(GpuTest, WithoutCublasTheBenchSaysWhy) {
   auto opened = device();
   BenchRequest request = benchRequest(64);
   request.cublasLibrary = "libcublasLt-that-is-not-there.so";
-  auto report = runBench(code, request, opened);
+  auto report = runBench(Rival{"gemmc", code}, request, opened);
   ASSERT_TRUE(bool(report));
   EXPECT_TRUE(report->cublas.empty());
   EXPECT_NE(report->remark.find("no cuBLASLt here"), std::string::npos);
@@ -192,7 +192,45 @@ TEST_F(GpuTest, ABrokenAlgorithmIsNoCompetitor) {
   fake->onLaunch = nullptr;
   fake->failing["cublasLtMatmul"] = 13;
   auto opened = device();
-  auto report = runBench(code, benchRequest(64), opened);
+  auto report = runBench(Rival{"gemmc", code}, benchRequest(64), opened);
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_TRUE(report->cublas.empty());
+}
+
+namespace {
+/// What the comparison of Repeat.cpp does.
+void compareOnHost(void **params) {
+  uint64_t values[4];
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(&values[i], params[i], 8);
+  auto [left, right, vectors, flag] = values;
+  if (std::memcmp(reinterpret_cast<void *>(left), reinterpret_cast<void *>(right), vectors * 16) != 0)
+    *reinterpret_cast<uint32_t *>(flag) |= 1;
+}
+} // namespace
+
+TEST_F(GpuTest, RepeatedLaunchesMustHaveTheSameBits) {
+  for (bool broken : {false, true}) {
+    uint64_t launches = 0, mainD = 0;
+    fake->onLaunch = [&](const FakeLaunch &launch, void **params) {
+      if (launch.kernel == "compare")
+        return compareOnHost(params);
+      LaunchArgs args = argsOf(params);
+      naive::gemm(code.info, args);
+      mainD = mainD ? mainD : args.d;
+      // Once in a while another result, as a race would give.
+      if (broken && args.d == mainD && ++launches % 20 == 0)
+        *reinterpret_cast<uint8_t *>(args.d) ^= 1;
+    };
+    RunRequest request;
+    request.problem = ProblemOptions{};
+    request.problem.defaultSize = 16;
+    request.repeat = 100;
+    auto gpu = makeGpu(device());
+    auto report = runGemm(code, noFallback, request, *gpu);
+    ASSERT_TRUE(report) << report.failure().str();
+    EXPECT_EQ(report->launch.repeated, 100u);
+    EXPECT_EQ(report->launch.different, broken ? 5u : 0u);
+    EXPECT_EQ(report->ok(), !broken);
+  }
 }
