@@ -90,8 +90,10 @@ class Draw:
         if self.per_byte > 1:  # packed along k
             self.layouts |= {"a": "row", "b": "col"}
         self.target = "sm_90a" if self.wgmma else self.pick("sm_80", "sm_80", "sm_86", "sm_89", "sm_90a")
-        # D in column order is computed as D^T = B^T A^T: the kernel's A is b, and an operand's order turns around.
-        self.swapped = self.layouts["d"] == "col"
+        # D in column order is computed as D^T = B^T A^T: the kernel's A is b, and an operand's order turns around. The
+        # other way is a choice, too: the kernel then writes columns.
+        self.turned = self.wgmma and self.chance(0.2)
+        self.swapped = (self.layouts["d"] == "col") != self.turned
         first, second = ("b", "a") if self.swapped else ("a", "b")
         self.k_major_a = (self.layouts[first] == "row") != self.swapped
         self.k_major_b = (self.layouts[second] == "col") != self.swapped
@@ -103,7 +105,8 @@ class Draw:
         depth = SPAN[self.swizzle]
         # A line of a tile is whole swizzled rows, also where the tile is narrower.
         whole = lambda extent: -(-extent // depth) * depth
-        self.staged = not self.swapped and self.chance(0.25)
+        self.staged = self.chance(0.5 if self.turned else 0.25)
+        self.slices = self.pick(2, 2, 3, 4, 8) if self.family == "cooperative" and self.chance(0.35) else 1
         while True:
             m = self.pick(64, 128, 128) if self.family != "cooperative" else self.pick(64, 128, 192, 256)
             n = self.pick(8, 16, 24, 40, 64, 72, 96, 104, 128, 136, 176, 192, 256)
@@ -115,14 +118,22 @@ class Draw:
             if self.family == "cooperative" and m == 192:
                 limit = 64 * 192  # three consumers start with 128 registers a thread
             stage = 2 * k * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))
-            store = m * 64 * BITS[self.d_type] // 8 * (2 if self.family == "pingpong" else 1) if self.staged else 0
-            most = (WGMMA_SHARED - store) // stage
+            # Each warp has two buffers of 2048 bytes.
+            store = 16384 * (2 if self.family == "pingpong" else groups) if self.staged else 0
+            # Slots for the sums of slices, of an owner's share each: beside the stages or, if large, in their place.
+            owners = max(count for count in range(1, self.slices + 1) if n // 8 % count == 0)
+            sums = m * n * BITS[self.accumulator] // 8 // owners * self.slices if self.slices > 1 else 0
+            most = (WGMMA_SHARED - store - (sums if sums <= 32768 else 0)) // stage
+            if sums > WGMMA_SHARED - store:
+                continue
             if m * n // groups <= limit and most >= 2:
                 break
-        self.block, self.stages = (m, n, k), self.random.randint(2, min(8, most))
+        self.block, self.stages = (m, n, k), self.random.randint(2, min(15 if self.slices > 1 else 8, most))
         self.cluster = 1, 1
         if self.family != "pipelined" and self.chance(0.4):
             self.cluster = self.pick((2, 1), (1, 2), (2, 2), (4, 1), (4, 2))
+            if self.cluster[0] * self.cluster[1] * self.slices > 8:
+                self.cluster = (2, 1) if self.slices <= 4 else (1, 1)
             # Each CTA brings a part of a shared tile: whole groups of 8 swizzled rows.
             rows_a, rows_b = (m if self.k_major_a else k), (n if self.k_major_b else k)
             if rows_a % (8 * self.cluster[1]) or rows_b % (8 * self.cluster[0]):
@@ -280,8 +291,15 @@ class Draw:
         user = lambda tile: [tile[1], tile[0], tile[2]] if self.swapped else list(tile)
         spec["tile"] = {"block": user(self.block)}
         if self.wgmma:
-            if self.cluster != (1, 1):
-                spec["tile"]["cluster"] = user((*self.cluster, 1))
+            if self.cluster != (1, 1) or (self.slices > 1 and self.chance(0.5)):
+                spec["tile"]["cluster"] = user((*self.cluster, self.slices))
+            elif self.slices > 1:
+                spec["split"] = {"mode": "split_k", "slices": self.slices, "through": "cluster"}
+            for name in "ab":
+                if self.chance(0.15):
+                    spec[name]["cache"] = self.pick("evict_first", "evict_last", "normal")
+            if self.turned:
+                spec["swap_operands"] = "on" if self.swapped else "off"
             spec |= {"instruction": "wgmma", "copy": "tma", "swizzle": self.swizzle}
             spec["pipeline"] = {"stages": self.stages, "schedule": self.family}
             if self.staged:
@@ -304,6 +322,6 @@ class Draw:
             spec["pipeline"] = {"stages": self.stages}
         if self.chance(0.3):
             spec["raster"] = {"order": self.pick("along_m", "along_n"), "group": self.pick(1, 2, 3, 8)}
-            if self.family not in ("pingpong", "pipelined"):
+            if self.family not in ("pingpong", "pipelined") and not (self.wgmma and self.slices > 1):
                 spec["raster"]["persistent"] = self.pick("on", "off")
         return spec

@@ -34,6 +34,8 @@ void Lowering::role(const Op &op) {
     b.when(second)("bar.arrive", 1, 256);
   }
   ops(op.body);
+  if (clusterK > 1 && op.subject.name == "producer")
+    leaveCluster();
   b.place(end);
 }
 
@@ -71,10 +73,12 @@ void Lowering::placeTile(const Val &id, const Val &tilesM, const Val &tilesN) {
 }
 
 void Lowering::tiles(const Op &op) {
-  if (op.has("parts"))
+  if (op.word("parts") == "cluster")
+    placeSlice();
+  else if (op.has("parts"))
     return tilesInParts(op);
   const Expr &m = kernel.root.expr("m"), &n = kernel.root.expr("n");
-  int64_t cluster = clusterM * clusterN;
+  int64_t cluster = clusterSize();
   Expr countM = ceilDiv(ceilDiv(m, kernel.root.item("block", 0)), clusterM);
   Expr countN = ceilDiv(ceilDiv(n, kernel.root.item("block", 1)), clusterN);
   bool persistent = kernel.word("persistent") == "on";

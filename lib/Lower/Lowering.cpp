@@ -49,6 +49,7 @@ Lowering::Lowering(const tile::Kernel &kernel)
   }
   clusterM = kernel.root.item("cluster", 0);
   clusterN = kernel.root.item("cluster", 1);
+  clusterK = kernel.root.number("cluster_k", 1);
   function.name = kernel.name().str();
   unsigned threads = kernel.number("threads");
   function.reqntid = {threads, 1, 1};
@@ -65,7 +66,7 @@ Lowering::Lowering(const tile::Kernel &kernel)
   result.module.versionMinor = isTma ? 3 : 0;
   result.kernel.name = function.name;
   result.kernel.block = {threads, 1, 1};
-  uint32_t cluster = clusterM * clusterN;
+  uint32_t cluster = clusterSize();
   if (cluster > 1)
     function.reqnctapercluster = {cluster, 1, 1};
   result.kernel.cluster = {cluster, 1, 1};
@@ -141,11 +142,14 @@ void Lowering::identify() {
   // One lane's value for all: the compiler then knows that the warp takes one way at each branch on it.
   warp = b.reg(Type::b32, "warp");
   b("shfl.sync.idx.b32", warp, warpOfThread, 0, 31, -1);
-  if (clusterM * clusterN > 1) {
+  if (clusterSize() > 1) {
     rank = b.reg(Type::b32, "rank");
     b("mov.u32", rank, b.special("%cluster_ctarank"));
     rankM = remainder(rank, clusterM, "rank_m");
     rankN = divide(rank, clusterM, "rank_n");
+    rankK = divide(rankN, clusterN, "rank_k");
+    if (clusterK > 1)
+      rankN = remainder(rankN, clusterN, "rank_n");
   }
 
   ptx::Variable shared;
@@ -235,6 +239,7 @@ void Lowering::declareViews() {
       nameRegion(op, tile.stageBytes(), stages,
                  name == "sD"   ? "epilogue.store"
                  : name == "sR" ? "tile.warp"
+                 : name == "sX" ? "split.through"
                  : stages > 1   ? "pipeline.stages"
                                 : "tile.block");
     } else if (op.kind == OpKind::Barrier) {
@@ -369,6 +374,8 @@ void Lowering::op(const Op &op) {
                                                 : store(op);
   case OpKind::Gather:
     return gather(op);
+  case OpKind::Exchange:
+    return exchange(op);
   case OpKind::WaitStore:
     b("cp.async.bulk.wait_group", op.number("pending"));
     return;
@@ -379,7 +386,7 @@ void Lowering::op(const Op &op) {
 }
 
 void Lowering::finish() {
-  if (clusterM * clusterN > 1) {
+  if (clusterM * clusterN > 1) { // along k alone, whoever is written to waits for what is written
     b.comment("no CTA leaves while others may still signal its barriers");
     b("barrier.cluster.arrive.release");
     b("barrier.cluster.wait.acquire");

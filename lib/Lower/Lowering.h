@@ -211,9 +211,20 @@ private:
   void gather(const Op &op);
   void clearCounters();
 
+  // Exchange.cpp: CTAs of a cluster that share the k steps of a tile.
+  int64_t clusterSize() const { return clusterM * clusterN * clusterK; }
+  void placeSlice();
+  void meetCluster();
+  void exchange(const Op &op);
+  int64_t storedColumns(const Op &acc) const; ///< Of a warpgroup's tile, by one CTA.
+  void leaveCluster();
+
   // WarpStore.cpp: wgmma, through shared memory.
   void storeThroughShared(const Op &op);
+  struct StagedSums;
   struct WarpStore;
+  /// D in column order: `row0`, `col0`, `slots` are the warpgroup's.
+  void storeTransposed(const Op &op, StagedSums &sums, const Val &row0, const Val &col0, const Val &slots);
   /// A part of a line of D: `columns` elements from `column` on, 16 to 128 bytes.
   struct LinePiece {
     int64_t column, columns, bytes;
@@ -231,7 +242,7 @@ private:
   bool isWmma = false;
   const MatrixInstruction *matrix = nullptr; ///< mma.sync, wmma.
   int64_t slices;
-  int64_t clusterM, clusterN;
+  int64_t clusterM, clusterN, clusterK = 1;
   llvm::StringMap<Val> variables; ///< By name: launch variables, loop variables, tm, tn, wg.
   llvm::StringMap<TensorView> tensors;
   llvm::StringMap<SharedView> buffers;
@@ -239,7 +250,9 @@ private:
   llvm::StringMap<FragmentView> fragments;
   llvm::StringMap<CursorView> cursors;
   Val tid, lane, warp, sharedBase;
-  Val rank, rankM, rankN;              ///< In the cluster; None without one.
+  Val rank, rankM, rankN, rankK;       ///< In the cluster; None without one.
+  Val ownColumn = 0;                   ///< Of the warpgroup's tile: where the columns begin that this CTA stores.
+  bool clusterWaits = false;           ///< The cluster barrier of the start has been arrived at and not waited for.
   int64_t roleWarp = 0, roleWarps = 0; ///< Of the role being lowered.
   struct {
     Val tile, slot, first,

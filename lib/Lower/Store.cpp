@@ -277,13 +277,13 @@ void Lowering::store(const Op &op) {
   Val row0 = value(op.subject.index[0]), col0 = value(op.subject.index[1]);
   Val tileRow = row0, tileCol = col0;
   // Where this warp's (warpgroup's) part of the tile begins.
-  int64_t across = decl.item("tile", 1) / acc.warpN, down = decl.item("tile", 0) / acc.warpM;
+  int64_t warpN = decl.item("warp", 1), across = decl.item("tile", 1) / warpN, down = decl.item("tile", 0) / acc.warpM;
   bool alternates = kernel.word("schedule") == "pingpong";
   Val unit = isWgmma ? (variables.count("wg") ? variables["wg"] : divide(warp, 4, "wg")) : warpInSlice();
   Val unitM = down > 1 && !alternates ? divide(unit, across, "unit_m") : Val(0);
   Val unitN = across > 1 && !alternates ? remainder(unit, across, "unit_n") : Val(0);
   row0 = add(row0, mul(unitM, acc.warpM, "unit_row"), "row0");
-  col0 = add(col0, mul(unitN, acc.warpN, "unit_col"), "col0");
+  col0 = add(add(col0, mul(unitN, warpN, "unit_col"), "col0"), ownColumn, "col0");
   if (isWgmma)
     row0 = add(row0, mul(remainder(warp, 4, "warp_in_group"), 16, "warp_row"), "row0");
   row0 = add(row0, laneSum(acc.map.line, "lane_row"), "row0");

@@ -26,15 +26,21 @@ void Lowering::initBarriers() {
       b("mbarrier.init.shared::cta.b64", at(sharedBase, op.number("offset") + barrierBytes * stage),
         op.number("count"));
     b.note(op.subject.name);
+    if (op.has("expects"))
+      b("mbarrier.arrive.expect_tx.shared::cta.b64", b.sink(), at(sharedBase, op.number("offset")),
+        op.number("expects"));
   }
   if (!any)
     return;
   b("fence.mbarrier_init.release.cluster");
   b.place(end);
   if (clusterM * clusterN > 1)
-    clusterBarrier();
-  else
-    b("bar.sync", 0);
+    return clusterBarrier();
+  if (clusterK > 1 && kernel.root.word("exchange") == "apart") {
+    b("barrier.cluster.arrive.release.aligned"); // waited for when the other CTAs are first written to
+    clusterWaits = true;
+  }
+  b("bar.sync", 0);
 }
 
 void Lowering::clusterBarrier() {
@@ -123,7 +129,7 @@ void Lowering::arrive(const Op &op) {
     b.when(p)("mbarrier.arrive.shared::cta.b64", b.sink(), at(bar));
     return;
   }
-  // Thread i signals CTA i of the cluster, when that one shares this one's row or column.
+  // Thread i signals CTA i of the cluster (of those at the same k), when that one shares this one's row or column.
   b("setp.lt.u32", p, thread, clusterM * clusterN);
   if (clusterM > 1 && clusterN > 1) {
     Val sameM = b.reg(Type::pred, "same_m"), sameN = b.reg(Type::pred, "same_n"), near = b.reg(Type::pred, "near");
@@ -135,7 +141,8 @@ void Lowering::arrive(const Op &op) {
   if (when.isReg())
     p = both(p, when);
   Val remote = b.reg(Type::b32, "remote_bar");
-  b.when(p)("mapa.shared::cluster.u32", remote, bar, thread);
+  Val peer = clusterK > 1 ? add(thread, mul(rankK, clusterM * clusterN, "peers"), "peer") : thread;
+  b.when(p)("mapa.shared::cluster.u32", remote, bar, peer);
   b.when(p)("mbarrier.arrive.shared::cluster.b64", b.sink(), at(remote));
 }
 

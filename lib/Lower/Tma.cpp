@@ -47,21 +47,26 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
   Val inner = value(start[rowOrder ? 1 : 0]), outer = value(start[rowOrder ? 0 : 1]);
   Val dst = stageAddress(shared, op.subject, "to_" + op.subject.name);
   Val bar = barrierAddress(op.ref("signal"), "full");
+  Val policy;
+  if (op.has("cache")) {
+    policy = b.reg(Type::b64, "policy");
+    b(("createpolicy.fractional.L2::" + op.word("cache") + ".b64").str(), policy, Val(ptx::Operand::makeF32(1)));
+  }
   Val mask;
   if (multicast) {
     const Val &index = alongM ? rankM : rankN;
     outer = add(outer, mul(index, rows, "share"), "outer");
     dst = add(dst, mul(index, rows * tile.pitch, "share"), "to_" + op.subject.name);
     mask = b.reg(Type::b16, "group");
-    Val wideMask;
+    Val wideMask, peers = clusterK > 1 ? mul(rankK, clusterM * clusterN, "peers") : Val(0);
     if (alongM) {
       wideMask = binary("shl.b32", inRegister(Val((int64_t(1) << clusterM) - 1), "group_m"),
-                        mul(rankN, clusterM, "row"), "group_mask");
+                        add(mul(rankN, clusterM, "row"), peers, "row"), "group_mask");
     } else {
       int64_t bits = 0;
       for (int64_t j = 0; j < clusterN; ++j)
         bits |= int64_t(1) << (j * clusterM);
-      wideMask = binary("shl.b32", inRegister(Val(bits), "group_n"), rankM, "group_mask");
+      wideMask = binary("shl.b32", inRegister(Val(bits), "group_n"), add(rankM, peers, "column"), "group_mask");
     }
     b("cvt.u16.u32", mask, wideMask);
   }
@@ -70,11 +75,18 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
     for (int64_t row = 0; row < rows; row += boxRows) {
       Val x = inRegister(add(inner, span * tile.spanElems(), "x"), "x"), y = inRegister(add(outer, row, "y"), "y");
       Val to = add(dst, span * tile.spanStride() + row * tile.pitch, "box");
-      if (multicast)
-        b.expand("sm90/tma_load_multicast",
-                 {{"dst", to}, {"map", tensor.map}, {"x", x}, {"y", y}, {"bar", bar}, {"mask", mask}});
-      else
-        b.expand("sm90/tma_load", {{"dst", to}, {"map", tensor.map}, {"x", x}, {"y", y}, {"bar", bar}});
+      std::vector<std::pair<llvm::StringRef, Val>> holes = {
+          {"dst", to}, {"map", tensor.map}, {"x", x}, {"y", y}, {"bar", bar}};
+      std::string idiom = "sm90/tma_load";
+      if (multicast) {
+        idiom += "_multicast";
+        holes.push_back({"mask", mask});
+      }
+      if (policy.isReg()) {
+        idiom += "_hint";
+        holes.push_back({"policy", policy});
+      }
+      b.expand(idiom, holes);
     }
 }
 

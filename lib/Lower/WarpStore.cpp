@@ -1,6 +1,6 @@
 // The epilogue of wgmma kernels through shared memory. A warp holds 16 rows of each 64-row block of its warpgroup's
 // tile; it stages 16 lines of up to 128 bytes at a time in buffers of its own, so that no warp waits for another one.
-#include "Lowering.h"
+#include "StagedSums.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc {
@@ -37,7 +37,7 @@ std::vector<ptx::TensorMapInfo> Lowering::storeMaps(const Op &store) const {
   const Op &d = *kernel.declaration(store.subject.name), &acc = *kernel.declaration(store.ref("from").name);
   Elem type = *parseElem(d.word("type"));
   std::vector<ptx::TensorMapInfo> maps;
-  for (const LinePiece &piece : linePieces(acc.item("warp", 1), bytesOf(type))) {
+  for (const LinePiece &piece : linePieces(storedColumns(acc), bytesOf(type))) {
     std::string name = mapName(d.word("buffer"), piece.bytes);
     if (!maps.empty() && maps.back().name == name)
       continue;
@@ -54,18 +54,10 @@ std::vector<ptx::TensorMapInfo> Lowering::storeMaps(const Op &store) const {
   return maps;
 }
 
-/// The fragment of an m64 accumulator (PTX ISA 9.7.15.5.1.1): column group j and half h of row block i are the two
-/// neighbours at row lane / 4 + 8 h of the warp's 16, columns 8 j + 2 (lane % 4) and the next.
-struct Lowering::WarpStore {
-  Lowering &l;
-  ptx::Builder &b;
+struct Lowering::WarpStore : StagedSums {
   const Op &op;
-  const AccumulatorView &acc;
   const TensorView &d;
-  const SharedView &view;
-  bool tma, finished; ///< finished: D itself is staged, not the sums.
-  Elem type;          ///< What is staged.
-  std::optional<float> alpha;
+  bool tma;
   Val row0, col0; ///< Of the warp's first element, in D.
   Val slots;      ///< b32: the warp's buffers.
   int64_t buffers;
@@ -94,38 +86,6 @@ struct Lowering::WarpStore {
     if (a.isImm(0) || c.isImm(0))
       return a.isImm(0) ? c : a;
     return a.isImm() ? l.binary("xor.b32", c, a, name) : l.binary("xor.b32", a, c, name);
-  }
-
-  // Sums -------------------------------------------------------------------------------------------------------------
-
-  Val scaled(Val x) {
-    if (!finished || (alpha && *alpha == 1))
-      return x;
-    Val factor = alpha ? Val(ptx::Operand::makeF32(*alpha)) : l.alpha, result = b.reg(Type::f32, "x");
-    // Plus zero, so that a negative alpha times an empty sum is +0 and not -0.
-    b("fma.rn.f32", result, x, factor, Val(ptx::Operand::makeF32(0)));
-    return result;
-  }
-  /// Two neighbours as f32.
-  std::pair<Val, Val> sums(int64_t i, int64_t j, int64_t h) {
-    const auto &regs = acc.regs[i];
-    if (acc.type != Elem::f16)
-      return {scaled(regs[4 * j + 2 * h]), scaled(regs[4 * j + 2 * h + 1])};
-    std::vector<Val> halves = b.regs(Type::b16, "half", 2), wide = b.regs(Type::f32, "x", 2);
-    b("mov.b32", Val(halves), regs[2 * j + h]);
-    b("cvt.f32.f16", wide[0], halves[0]);
-    b("cvt.f32.f16", wide[1], halves[1]);
-    return {scaled(wide[0]), scaled(wide[1])};
-  }
-  /// Two neighbours in one register of the staged 16-bit type.
-  Val packed(int64_t i, int64_t j, int64_t h) {
-    bool asTheyAre = acc.type == Elem::f16 && type == Elem::f16 && (!finished || (alpha && *alpha == 1));
-    if (asTheyAre)
-      return acc.regs[i][2 * j + h];
-    auto [x, y] = sums(i, j, h);
-    Val pair = b.reg(Type::b32, "d");
-    b(type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", pair, y, x);
-    return pair;
   }
 
   // Registers to shared memory ---------------------------------------------------------------------------------------
@@ -242,6 +202,7 @@ struct Lowering::WarpStore {
 void Lowering::storeThroughShared(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.ref("from").name)->second;
   const SharedView &view = buffers.find(op.ref("through").name)->second;
+  const TensorView &d = tensors.find(op.subject.name)->second;
   const Op &decl = *kernel.declaration(op.ref("from").name);
   Elem type = *parseElem(kernel.declaration(op.ref("through").name)->word("type"));
   bool tma = op.word("via") == "tma";
@@ -252,21 +213,25 @@ void Lowering::storeThroughShared(const Op &op) {
   b.comment(tma ? "D = alpha * A B, through shared memory by TMA"
                 : "D = alpha * A B + beta * C, through shared memory, line by line");
   // Where this warp's part of the tile begins.
-  int64_t across = decl.item("tile", 1) / acc.warpN, down = decl.item("tile", 0) / acc.warpM;
+  int64_t warpN = decl.item("warp", 1), across = decl.item("tile", 1) / warpN, down = decl.item("tile", 0) / acc.warpM;
   bool alternates = kernel.word("schedule") == "pingpong";
   Val unit = variables.count("wg") ? variables["wg"] : divide(warp, 4, "wg");
   Val unitM = down > 1 && !alternates ? divide(unit, across, "unit_m") : Val(0);
   Val unitN = across > 1 && !alternates ? remainder(unit, across, "unit_n") : Val(0);
   Val row0 = add(value(op.subject.index[0]), mul(unitM, acc.warpM, "unit_row"), "row0");
-  Val col0 = add(value(op.subject.index[1]), mul(unitN, acc.warpN, "unit_col"), "col0");
+  Val col0 = add(value(op.subject.index[1]), mul(unitN, warpN, "unit_col"), "col0");
+  col0 = add(col0, ownColumn, "col0");
+  int64_t each = kernel.number("store_buffers");
+  StagedSums sums{*this, b, acc, !op.has("c"), type, alpha};
+  if (d.order == Order::col)
+    return storeTransposed(
+        op, sums, row0, col0,
+        add(stageAddress(view, op.ref("through"), "slots"), mul(unit, 4 * each * bufferBytes, "slots"), "slots"));
   row0 = add(row0, mul(remainder(warp, 4, "warp_in_group"), lines, "warp_row"), "row0");
 
-  int64_t each = kernel.number("store_buffers");
   Val consumer = add(warp, -roleWarp, "consumer_warp");
   Val slots = add(stageAddress(view, op.ref("through"), "slots"), mul(consumer, each * bufferBytes, "slots"), "slots");
-  WarpStore{*this, b,    op,    acc, tensors.find(op.subject.name)->second, view, tma, !op.has("c"), type, alpha,
-            row0,  col0, slots, each}
-      .run();
+  WarpStore{sums, op, d, tma, row0, col0, slots, each}.run();
 }
 
 } // namespace gemmc

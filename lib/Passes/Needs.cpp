@@ -81,6 +81,15 @@ bool hasStore(const Kernel &kernel) {
          acc->kind == OpKind::Accumulator && acc->has("warp");
 }
 
+bool hasExchange(const Kernel &kernel) {
+  bool known = true;
+  walk(kernel.body(), [&](const Op &op) {
+    if (op.kind == OpKind::Exchange)
+      known &= declares(kernel, op.subject.name, OpKind::Accumulator) && !declares(kernel, "sX", OpKind::Shared);
+  });
+  return known;
+}
+
 bool hasFlatLoops(const Kernel &kernel) {
   bool flat = true;
   walk(kernel.body(), [&](const Op &op) {

@@ -18,6 +18,7 @@ bool fitsFragments(const Kernel &kernel);
 /// An accumulator with its warp tile, and a `tiles` whose last operation is the store. Or nothing to do.
 bool hasStore(const Kernel &kernel);
 /// No loop in a loop.
+bool hasExchange(const Kernel &kernel);
 bool hasFlatLoops(const Kernel &kernel);
 
 } // namespace gemmc::tile

@@ -24,6 +24,7 @@ llvm::ArrayRef<Pass> passes() {
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
       {"reduce-slices", reduceSlices, storesOnce, hasStore},
       {"stage-store", stageStore, storesOnce, hasStore},
+      {"exchange-parts", exchangeParts, "the accumulator that an `exchange` names", hasExchange},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };

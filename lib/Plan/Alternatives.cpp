@@ -19,7 +19,20 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   add(s.schedule.given, "pipeline.schedule", nameOf(shape.schedule).str());
   add(s.block.given, "tile.block", textOf(kernelView(draft, {shape.m, shape.n, shape.k})));
   add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
+  if (draft.stream)
+    add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;
+}
+void rankInto(Draft &draft, unsigned count, std::vector<Alternative> &found) {
+  decideStore(draft);
+  for (const Ranked &next : rank(draft, candidates(draft))) {
+    if (count && found.size() >= count)
+      break;
+    Diags scratch;
+    checkShape(draft, next.shape, scratch);
+    if (!scratch.hasErrors())
+      found.push_back({choiceOf(draft, next.shape), next.estimate.clocks});
+  }
 }
 } // namespace
 
@@ -30,16 +43,14 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
   decideProblem(draft);
   if (!decideFamily(draft) || diags.numErrors() != errors)
     return {};
-  decideStore(draft);
   std::vector<Alternative> found;
-  for (const Ranked &next : rank(draft, candidates(draft))) {
-    if (count && found.size() == count)
-      break;
-    Diags scratch;
-    checkShape(draft, next.shape, scratch);
-    if (!scratch.hasErrors())
-      found.push_back({choiceOf(draft, next.shape), next.estimate.clocks});
+  // A skinny product: first the cut that streams it.
+  for (decideStream(draft); draft.stream; draft.stream.reset()) {
+    decideSplit(draft);
+    rankInto(draft, count, found);
   }
+  decideSplit(draft);
+  rankInto(draft, count, found);
   return found;
 }
 

@@ -42,6 +42,8 @@ Tiles blockCandidates(const Draft &draft) {
     auto block = kernelView(draft, *s.block);
     return {{block[0], block[1]}};
   }
+  if (draft.stream)
+    return {{draft.stream->m, draft.stream->n}};
   if (s.warp.given) { // whole blocks of the asked warp tiles
     auto warp = kernelView(draft, *s.warp);
     Tiles tiles;
@@ -99,6 +101,8 @@ int64_t blockDepth(const Draft &draft) {
     return (*s.block)[2];
   if (s.warp.given)
     return (*s.warp)[2];
+  if (draft.stream)
+    return draft.stream->k;
   if (draft.wgmma())
     return 64;
   // Two steps of the instruction, so that one is read while the other is multiplied.
@@ -113,18 +117,27 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
     return *s.stages;
   if (*s.copy == CopyKind::ld)
     return 1;
-  int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), draft.wgmma() ? 8 : 4);
+  // What streams through many CTAs at once waits for memory: all bytes that there is room for are under way.
+  int64_t most = draft.inCluster() || draft.stream ? mostStages : draft.wgmma() ? 8 : 4;
+  int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), most);
   // Three stages that leave room for a second CTA on the SM beat four that do not.
   auto resident = [&](int64_t count) { return draft.limits.sharedPerSM / (count * stageBytes(draft, shape) + 1024); };
   bool two = !draft.wgmma() && ctasByRegisters(draft, shape) >= 2;
   if (two && stages == 4 && resident(4) < 2 && resident(3) >= 2)
     stages = 3;
-  if (std::optional<int64_t> k = draft.extentK())
-    stages = std::min(stages, std::max<int64_t>(2, *k / shape.k + (*k % shape.k != 0)));
+  if (std::optional<int64_t> k = draft.extentK()) {
+    int64_t steps = *k / shape.k + (*k % shape.k != 0);
+    stages = std::min(stages, std::max<int64_t>(2, (steps + shape.clusterK - 1) / shape.clusterK));
+  }
   return std::max<int64_t>(stages, 2);
 }
 
 Tile clusterOf(const Draft &draft) {
+  if (draft.stream) {
+    bool longIsM = *draft.extentM() > *draft.extentN();
+    int64_t shareLong = draft.stream->shareLong, shareShort = draft.stream->shareShort;
+    return longIsM ? Tile{shareShort, shareLong} : Tile{shareLong, shareShort};
+  }
   if (!draft.spec().cluster.given)
     return {1, 1};
   auto cluster = kernelView(draft, *draft.spec().cluster);
@@ -138,7 +151,7 @@ llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
     return {*s.schedule};
   if (!draft.wgmma())
     return {Schedule::pipelined};
-  bool split = s.split.given && *s.split != SplitMode::none;
+  bool split = draft.stream || *s.split != SplitMode::none;
   bool registers = s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor;
   bool oneTile = s.persistent.given && *s.persistent == Persistence::off;
   if (split || registers || oneTile)
@@ -156,7 +169,7 @@ std::vector<Shape> candidates(const Draft &draft) {
   shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
   Tile cluster = clusterOf(draft);
   shape.clusterM = cluster.m, shape.clusterN = cluster.n;
-  shape.clusterK = s.cluster.given ? (*s.cluster)[2] : 1;
+  shape.clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
   Tiles blocks = blockCandidates(draft);
   for (Schedule schedule : scheduleCandidates(draft))
     for (Tile block : blocks)

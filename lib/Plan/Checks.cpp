@@ -243,7 +243,9 @@ private:
   }
 
   bool clusterDirection(char dimension, int64_t value, const char *allowed) {
-    if (value == 1 || (dimension != 'k' && (value == 2 || value == 4)))
+    // Slices that the cluster follows have their own rule.
+    bool slices = dimension == 'k' && draft.inCluster() && (!spec.cluster.given || (value >= 2 && value <= 8));
+    if (value == 1 || slices || (dimension != 'k' && (value == 2 || value == 4)))
       return true;
     report(Diag::plan_cluster_size, placeIn(spec.cluster, dimension), userDimension(draft, dimension), value, allowed)
         .fix(placeIn(spec.cluster, dimension), dimension == 'k' || value < 2 ? "1" : "2");
@@ -257,12 +259,12 @@ private:
   void cluster() {
     bool m = clusterDirection('m', shape.clusterM, "1, 2, 4");
     bool n = clusterDirection('n', shape.clusterN, "1, 2, 4");
-    bool k = clusterDirection('k', shape.clusterK, "1");
+    bool k = clusterDirection('k', shape.clusterK, draft.inCluster() ? "1 to 8" : "1");
     if (!m || !n || !k)
       return;
-    int64_t ctas = shape.clusterM * shape.clusterN;
+    int64_t ctas = shape.clusterM * shape.clusterN * shape.clusterK;
     if (ctas > 8)
-      report(Diag::plan_cluster_count, spec.cluster.range, shape.clusterM, shape.clusterN, ctas);
+      report(Diag::plan_cluster_count, spec.cluster.range, shape.clusterM, shape.clusterN, ctas, shape.clusterK);
     if (ctas > 1 && (!draft.wgmma() || shape.schedule == Schedule::pipelined))
       report(Diag::plan_cluster_schedule, spec.cluster.range, nameOf(shape.schedule))
           .fix(spec.cluster.range, "[1, 1, 1]");
@@ -304,14 +306,15 @@ private:
       return false;
     }
     int64_t least = draft.wgmma() ? 2 : 1; // cp.async into one buffer waits for each copy
-    if (*spec.stages >= least && *spec.stages <= 8)
+    int64_t most = draft.wgmma() ? mostStages : 8;
+    if (*spec.stages >= least && *spec.stages <= most)
       return true;
-    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages, least)
-        .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, least, 8)));
+    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages, least, most)
+        .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, least, most)));
     return false;
   }
   void shared() {
-    if (shape.stages < 1 || shape.stages > 8 || sharedBytes(draft, shape) <= draft.limits.sharedPerBlock)
+    if (shape.stages < 1 || shape.stages > mostStages || sharedBytes(draft, shape) <= draft.limits.sharedPerBlock)
       return;
     if (int64_t epilogue = epilogueBytes(draft, shape); epilogue > draft.limits.sharedPerBlock) {
       report(Diag::plan_shared_epilogue, tilePlace(), shape.m, shape.n, epilogue, nameOf(*spec.target),

@@ -7,15 +7,24 @@
 
 namespace gemmc::plan {
 
+/// How a product with one short side streams the other one (Skinny.cpp): tile, slices of k, and CTAs of a cluster that
+/// share tiles of the short and of the long operand.
+struct Stream {
+  int64_t m, n, k, slices, shareShort, shareLong;
+  std::string reason;
+};
+
 struct Draft {
   Plan plan; ///< `plan.spec` is the spec that gets completed.
   Diags &diags;
   TargetLimits limits;
-  const MatrixInstruction *matrix = nullptr; ///< mma, wmma: the instruction; nullptr for wgmma.
+  const MatrixInstruction *matrix = nullptr;   ///< mma, wmma: the instruction; nullptr for wgmma.
+  std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny and its cut is open.
 
   Spec &spec() { return plan.spec; }
   const Spec &spec() const { return plan.spec; }
   bool wgmma() const { return *spec().instruction == Instruction::wgmma; }
+  bool inCluster() const { return *spec().splitThrough == SplitThrough::cluster; } ///< Slices of k meet there.
   bool wmma() const { return *spec().instruction == Instruction::wmma; }
   /// Extents as the kernel sees them; nullopt = dynamic.
   std::optional<int64_t> extentM() const { return (plan.swapped ? spec().n : spec().m).value.fixed; }
@@ -79,6 +88,9 @@ int64_t stagedBytes(const Draft &draft, const Shape &shape);
 /// mma, wmma: what the end of a tile needs, in the place of the stages.
 int64_t epilogueBytes(const Draft &draft, const Shape &shape);
 unsigned storeBuffers(const Draft &draft); ///< wgmma: of each warp that stores through shared memory; else 0.
+/// What the sums of slices take that meet in the cluster's shared memory, and whether they take the operands' place.
+int64_t exchangeBytes(const Draft &draft, const Shape &shape);
+bool exchangeOver(const Draft &draft, const Shape &shape);
 int64_t fixedBytes(const Draft &draft, const Shape &shape); ///< All that does not grow with the stages.
 int64_t sharedBytes(const Draft &draft, const Shape &shape);
 int64_t stagesThatFit(const Draft &draft, const Shape &shape);
@@ -114,6 +126,14 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.
 bool decideFamily(Draft &draft);
+bool decideSkinnySwap(
+    Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
+void decideStream(Draft &draft); ///< The cut of a skinny product that leaves it open.
+void decideSplit(Draft &draft);  ///< Before the shape: slices that meet in a cluster are one of its sides.
+void checkSplit(Draft &draft);
+/// CTAs of a cluster that each store a share of the columns of a warpgroup's tile: whole instructions wide.
+int64_t exchangeOwners(const Shape &shape);
+constexpr int64_t mostStages = 15; ///< wgmma: what the barriers' 256 bytes are enough for.
 /// Before the shape: the epilogue's buffers count in the shared memory budget.
 void decideStore(Draft &draft);
 void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.

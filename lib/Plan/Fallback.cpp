@@ -44,6 +44,9 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.store);
   leaveOpen(plain.split);
   leaveOpen(plain.splitSlices);
+  leaveOpen(plain.splitThrough);
+  leaveOpen(plain.a.cache);
+  leaveOpen(plain.b.cache);
   leaveOpen(plain.loadC);
   leaveOpen(plain.rasterOrder);
   leaveOpen(plain.rasterGroup);

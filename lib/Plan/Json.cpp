@@ -47,7 +47,7 @@ std::string printPlanJson(const Plan &plan) {
                       {"d", operandOf(plan.d)},
                       {"block", json::Array{plan.blockM, plan.blockN, plan.blockK}},
                       {"warp", json::Array{plan.warpM, plan.warpN, plan.warpK}},
-                      {"cluster", json::Array{plan.clusterM, plan.clusterN, 1}},
+                      {"cluster", json::Array{plan.clusterM, plan.clusterN, plan.clusterK}},
                       {"threads", int64_t(plan.threads)},
                       {"consumer_warpgroups", int64_t(plan.consumerWarpgroups)},
                       {"producer_registers", int64_t(plan.producerRegs)},

@@ -9,6 +9,8 @@ std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
   draft.plan.spec = spec;
   decideProblem(draft);
   if (decideFamily(draft)) {
+    decideStream(draft);
+    decideSplit(draft);
     decideShape(draft);
     decideRest(draft);
     decideFragments(draft);

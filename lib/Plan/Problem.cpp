@@ -162,7 +162,9 @@ void decideLayouts(Draft &draft) {
   decidePackedLayout(draft, s.b.layout, "b", Order::col);
   s.d.layout.decide(Order::row, "C order: the elements of a row are adjacent");
   s.c.layout.decide(*s.d.layout, "the layout of d");
-  if (*s.d.layout == Order::col)
+  if (decideSkinnySwap(draft))
+    ;
+  else if (*s.d.layout == Order::col)
     s.swapOperands.decide(Persistence::on, "d is column order: D^T = B^T A^T is written in rows, as the kernels write");
   else
     s.swapOperands.decide(Persistence::off, "d is row order already, as the kernels write");

@@ -32,7 +32,9 @@ void decideRaster(Draft &draft) {
 
 void decidePersistence(Draft &draft) {
   Spec &s = draft.spec();
-  if (draft.wgmma() && *s.schedule != Schedule::pipelined)
+  if (draft.inCluster())
+    s.persistent.decide(Persistence::off, "a cluster computes one tile, and its CTAs leave together");
+  else if (draft.wgmma() && *s.schedule != Schedule::pipelined)
     s.persistent.decide(Persistence::on,
                         formatv("one CTA for each of the {0} SMs: the producer loads the next tile while "
                                 "this one is stored",
@@ -54,8 +56,8 @@ void checkStore(Draft &draft) {
   };
   if (!draft.wgmma())
     refuse(formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction)), "staged");
-  else if ((*s.d.layout == Order::row) == draft.plan.swapped)
-    refuse("writes rows: d is column order in the kernel's view");
+  else if (*s.store == StoreKind::tma && (*s.d.layout == Order::row) == draft.plan.swapped)
+    refuse("writes rows: d is column order in the kernel's view", "staged");
   else if (*s.store == StoreKind::tma && promisedAlign(s.d) < 16)
     refuse(formatv("writes rows that start at multiples of 16 bytes: those of d start at multiples of {0} (align {1}, "
                    "ld {2})",
@@ -107,31 +109,18 @@ void decideNegation(Draft &draft) {
   draft.plan.negateB = *draft.kernelB().negate == Persistence::on;
 }
 
-void decideSplit(Draft &draft) {
+/// A word to the L2 about what TMA reads.
+void decideCache(Draft &draft) {
   Spec &s = draft.spec();
-  s.split.decide(SplitMode::none, "one CTA computes a tile");
-  auto refuse = [&](const std::string &why) {
-    draft.diags.report(Diag::plan_split, s.split.range, nameOf(*s.split), why).fix(s.split.range, "none");
-  };
-  if (*s.split != SplitMode::none) {
-    if (!draft.wgmma() || *s.schedule != Schedule::cooperative)
-      refuse(formatv("belongs to cooperative wgmma kernels: this one is {0}, {1}", nameOf(*s.instruction),
-                     nameOf(*s.schedule)));
-    else if (draft.plan.clusterM * draft.plan.clusterN > 1)
-      refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
-    else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)
-      refuse("is persistent: `raster.persistent` is off");
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
+    Field<CachePolicy> &cache = (s.*info.operand).cache;
+    cache.decide(CachePolicy::normal, "the L2 keeps what was read last");
+    if (*cache != CachePolicy::normal && *s.copy != CopyKind::tma)
+      draft.diags.report(Diag::plan_cache, cache.range, info.name, nameOf(*cache), nameOf(*s.copy))
+          .fix(cache.range, "normal");
   }
-  if (*s.split == SplitMode::split_k)
-    s.splitSlices.decide(2, "two CTAs a tile");
-  else
-    s.splitSlices.decide(1, *s.split == SplitMode::none ? "k is not split"
-                                                        : "the number of CTAs says where tiles are cut");
-  bool split = *s.split == SplitMode::split_k;
-  if (split != (*s.splitSlices > 1))
-    draft.diags
-        .report(Diag::plan_split_slices, s.splitSlices.range, *s.splitSlices, nameOf(*s.split), split ? "2 to 64" : "1")
-        .fix(s.splitSlices.range, split ? "2" : "1");
+  draft.plan.cacheA = *draft.kernelA().cache;
+  draft.plan.cacheB = *draft.kernelB().cache;
 }
 
 Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
@@ -160,7 +149,8 @@ void decideRest(Draft &draft) {
   decidePersistence(draft);
   checkStore(draft);
   decideNegation(draft);
-  decideSplit(draft);
+  checkSplit(draft);
+  decideCache(draft);
   decideLoadC(draft);
   Plan &plan = draft.plan;
   const Spec &s = plan.spec;

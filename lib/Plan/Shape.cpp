@@ -39,6 +39,8 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
 
 std::string blockReason(const Draft &draft, const Choice &choice) {
   const Estimate &e = choice.estimate;
+  if (draft.stream)
+    return draft.stream->reason;
   bool assumed = !draft.extentM() || !draft.extentN() || !draft.extentK();
   std::string text =
       formatv("{0} tile{1} in {2} wave{3} over {4} SMs{5}", e.tiles, e.tiles == 1 ? "" : "s", e.waves,
@@ -81,6 +83,10 @@ std::string scheduleReason(const Draft &draft, const Choice &choice) {
 }
 
 std::string clusterReason(const Shape &shape) {
+  if (shape.clusterM * shape.clusterN > 1)
+    return formatv("{0} CTAs share tiles of one operand, which come from the L2 once", shape.clusterM * shape.clusterN);
+  if (shape.clusterK > 1)
+    return "the slices of a tile's k steps";
   return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
                                                : "on an H200 CTAs that share tiles are as fast as CTAs that do not";
 }
@@ -92,11 +98,14 @@ void record(Draft &draft, const Choice &choice) {
   s.schedule.decide(shape.schedule, scheduleReason(draft, choice));
   s.block.decide(kernelView(draft, {shape.m, shape.n, shape.k}), blockReason(draft, choice));
   s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}), warpReason(draft, shape));
-  s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, 1}), clusterReason(shape));
+  s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK}), clusterReason(shape));
   s.stages.decide(shape.stages, stagesReason(draft, shape));
   plan.blockM = shape.m, plan.blockN = shape.n, plan.blockK = shape.k;
   plan.warpM = shape.warpM, plan.warpN = shape.warpN, plan.warpK = shape.warpK;
   plan.clusterM = shape.clusterM, plan.clusterN = shape.clusterN;
+  plan.clusterK = shape.clusterK;
+  plan.exchangeOwners = shape.clusterK > 1 ? exchangeOwners(shape) : 1;
+  plan.exchangeOver = shape.clusterK > 1 && exchangeOver(draft, shape);
   plan.threads = threadsOf(draft, shape);
   plan.consumerWarpgroups = draft.wgmma() ? consumerWarpgroups(shape) : 0;
   std::tie(plan.producerRegs, plan.consumerRegs) = registerSplit(draft, shape);
@@ -113,6 +122,8 @@ void decideStore(Draft &draft) {
   bool rows = (*s.d.layout == Order::row) != draft.plan.swapped;
   if (draft.wmma())
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
+  else if (draft.stream && !rows)
+    s.store.decide(StoreKind::staged, "lines of d cross warps: a warpgroup turns its tile and writes them whole");
   else if (!draft.wgmma() || !rows)
     s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
   else if (promisedAlign(s.d) >= 16 && s.beta.value == Scale{0.0} && !endsRowsInside16Bytes(draft))
@@ -153,6 +164,11 @@ void decideShape(Draft &draft) {
   }
   if (choice)
     return record(draft, *choice);
+  if (draft.stream) { // its cut does not fit: the usual ones may
+    draft.stream.reset();
+    decideSplit(draft);
+    return decideShape(draft);
+  }
   unsigned before = draft.diags.numErrors();
   checkShape(draft, shapes.front(), draft.diags);
   assert(draft.diags.numErrors() > before && "a refused shape without a reason");

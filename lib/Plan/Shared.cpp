@@ -29,7 +29,7 @@ int64_t tileBytes(const Draft &draft, int64_t mn, int64_t k, bool kMajor) {
   return makeSharedTile(mn, k, kMajor, *draft.spec().a.type, layoutOf(draft), *draft.spec().padding).stageBytes();
 }
 constexpr int64_t alignmentSlack = 1024; ///< The swizzle pattern repeats every 1024 bytes, so stages start there.
-constexpr int64_t barrierBytes = 256;    ///< Full and empty mbarriers of 8 stages, and the schedule's own.
+constexpr int64_t barrierBytes = 256;    ///< Full and empty mbarriers of 15 stages, and the schedule's own.
 } // namespace
 
 int64_t swizzleSpan(const Draft &draft) {
@@ -78,12 +78,29 @@ int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
   return most;
 }
 
+// A slot a slice, of an owner's share of the tile.
+int64_t exchangeBytes(const Draft &draft, const Shape &shape) {
+  if (!draft.wgmma() || shape.clusterK <= 1)
+    return 0;
+  return shape.m * shape.n * bytesOf(*draft.spec().accumulator) / exchangeOwners(shape) * shape.clusterK;
+}
+
+// A place of its own saves the CTAs a meeting; large sums would take it from the stages.
+bool exchangeOver(const Draft &draft, const Shape &shape) {
+  constexpr int64_t mostApart = 32 * 1024;
+  return exchangeBytes(draft, shape) > mostApart;
+}
+
 int64_t fixedBytes(const Draft &draft, const Shape &shape) {
-  return draft.wgmma() ? alignmentSlack + barrierBytes + stagedBytes(draft, shape) : 0;
+  if (!draft.wgmma())
+    return 0;
+  int64_t exchange = exchangeOver(draft, shape) ? 0 : exchangeBytes(draft, shape);
+  return alignmentSlack + barrierBytes + stagedBytes(draft, shape) + exchange;
 }
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {
-  return std::max(shape.stages * stageBytes(draft, shape), epilogueBytes(draft, shape)) + fixedBytes(draft, shape);
+  int64_t later = exchangeOver(draft, shape) ? exchangeBytes(draft, shape) : epilogueBytes(draft, shape);
+  return std::max(shape.stages * stageBytes(draft, shape), later) + fixedBytes(draft, shape);
 }
 
 int64_t stagesThatFit(const Draft &draft, const Shape &shape) {

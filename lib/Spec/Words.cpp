@@ -16,6 +16,8 @@ constexpr StringRef rasterOrders[] = {"along_m", "along_n"};
 constexpr StringRef switches[] = {"off", "on"};
 constexpr StringRef stores[] = {"direct", "staged", "tma"};
 constexpr StringRef splitModes[] = {"none", "split_k", "stream_k"};
+constexpr StringRef splitPlaces[] = {"workspace", "cluster"};
+constexpr StringRef cachePolicies[] = {"normal", "evict_first", "evict_last"};
 constexpr StringRef fragmentLoads[] = {"ldmatrix", "lds", "descriptor", "wmma_load"};
 constexpr StringRef fragmentOrders[] = {"snake", "plain"};
 constexpr StringRef bitOperations[] = {"none", "xor", "and"};
@@ -40,6 +42,8 @@ template <> ArrayRef<StringRef> wordsOf<RasterOrder>() { return rasterOrders; }
 template <> ArrayRef<StringRef> wordsOf<Persistence>() { return switches; }
 template <> ArrayRef<StringRef> wordsOf<StoreKind>() { return stores; }
 template <> ArrayRef<StringRef> wordsOf<SplitMode>() { return splitModes; }
+template <> ArrayRef<StringRef> wordsOf<SplitThrough>() { return splitPlaces; }
+template <> ArrayRef<StringRef> wordsOf<CachePolicy>() { return cachePolicies; }
 template <> ArrayRef<StringRef> wordsOf<FragmentLoad>() { return fragmentLoads; }
 template <> ArrayRef<StringRef> wordsOf<FragmentOrder>() { return fragmentOrders; }
 template <> ArrayRef<StringRef> wordsOf<BitOperation>() { return bitOperations; }
@@ -59,6 +63,8 @@ StringRef nameOf(RasterOrder value) { return rasterOrders[static_cast<unsigned>(
 StringRef nameOf(Persistence value) { return switches[static_cast<unsigned>(value)]; }
 StringRef nameOf(StoreKind value) { return stores[static_cast<unsigned>(value)]; }
 StringRef nameOf(SplitMode value) { return splitModes[static_cast<unsigned>(value)]; }
+StringRef nameOf(SplitThrough value) { return splitPlaces[static_cast<unsigned>(value)]; }
+StringRef nameOf(CachePolicy value) { return cachePolicies[static_cast<unsigned>(value)]; }
 StringRef nameOf(FragmentLoad value) { return fragmentLoads[static_cast<unsigned>(value)]; }
 StringRef nameOf(FragmentOrder value) { return fragmentOrders[static_cast<unsigned>(value)]; }
 StringRef nameOf(BitOperation value) { return bitOperations[static_cast<unsigned>(value)]; }

@@ -79,8 +79,10 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("padding", *spec.padding);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
-  if (*spec.split == SplitMode::split_k)
+  if (*spec.split == SplitMode::split_k && plan.clusterK == 1)
     root.set("split_slices", *spec.splitSlices);
+  if (plan.clusterK > 1)
+    root.set("cluster_k", plan.clusterK).set("exchange", plan.exchangeOver ? "over" : "apart");
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
   root.set("resident", int64_t(plan.residentCtas));
   if (plan.storeBuffers)
@@ -89,15 +91,29 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("producer_regs", int64_t(plan.producerRegs)).set("consumer_regs", int64_t(plan.consumerRegs));
 }
 
+Op copyOf(llvm::StringRef name, Ref from, CachePolicy cache) {
+  Op copy = Op(OpKind::Copy, name).set("from", std::move(from));
+  if (cache != CachePolicy::normal)
+    copy.set("cache", nameOf(cache));
+  return copy;
+}
+
+/// The steps of one part of a tile: a number where the CTAs of a cluster share them evenly.
+Expr stepsOfPart(const Plan &plan, const Expr &k) {
+  Expr steps = ceilDiv(k, plan.blockK);
+  bool even = plan.clusterK > 1 && steps.isConst() && steps.constant() % plan.clusterK == 0;
+  return even ? Expr(steps.constant() / plan.clusterK) : Expr::var("kn");
+}
+
 /// Where CTAs share a tile's k steps, this one's begin at step `kf` and are `kn`.
 Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   bool split = *plan.spec.split != SplitMode::none;
   Expr step = split ? Expr::var("kf") + Expr::var("kt") : Expr::var("kt");
   Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn") * plan.blockN, depth = step * plan.blockK;
   Op loop(OpKind::For, "kt");
-  loop.set("from", int64_t(0)).set("to", split ? Expr::var("kn") : ceilDiv(k, plan.blockK));
-  loop.body.push_back(Op(OpKind::Copy, "sA").set("from", Ref{"A", {row, depth}}));
-  loop.body.push_back(Op(OpKind::Copy, "sB").set("from", Ref{"B", {depth, col}}));
+  loop.set("from", int64_t(0)).set("to", split ? stepsOfPart(plan, k) : ceilDiv(k, plan.blockK));
+  loop.body.push_back(copyOf("sA", Ref{"A", {row, depth}}, plan.cacheA));
+  loop.body.push_back(copyOf("sB", Ref{"B", {depth, col}}, plan.cacheB));
   Op multiply = Op(OpKind::Multiply, "acc").set("a", Ref{"sA", {}}).set("b", Ref{"sB", {}});
   if ((plan.negateA || plan.negateB) && *plan.spec.instruction == Instruction::wgmma)
     multiply.set("negate", plan.negateA && plan.negateB ? "ab" : plan.negateA ? "a" : "b");
@@ -117,10 +133,12 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
     tiles.body.push_back(std::move(store));
     return tiles;
   }
-  tiles.set("parts", nameOf(*plan.spec.split));
-  Op gather(OpKind::Gather, "acc");
-  gather.body.push_back(std::move(store));
-  tiles.body.push_back(std::move(gather));
+  tiles.set("parts", plan.clusterK > 1 ? "cluster" : nameOf(*plan.spec.split));
+  Op meet(plan.clusterK > 1 ? OpKind::Exchange : OpKind::Gather, "acc");
+  if (plan.clusterK > 1)
+    meet.set("slices", plan.clusterK).set("owners", plan.exchangeOwners);
+  meet.body.push_back(std::move(store));
+  tiles.body.push_back(std::move(meet));
   return tiles;
 }
 } // namespace

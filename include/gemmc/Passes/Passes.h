@@ -45,6 +45,10 @@ void reduceSlices(Kernel &kernel);
 /// from which all threads write whole lines. After reduceSlices, whose sums it takes.
 void stageStore(Kernel &kernel);
 
+/// Gives the CTAs of a cluster that share a tile's k steps the shared memory and the barrier through which their sums
+/// meet (`exchange`). After stageStore: like its buffers, theirs are no stages of operands.
+void exchangeParts(Kernel &kernel);
+
 /// Lets the first iteration of a wgmma loop write the accumulator instead of adding to it: it is taken out of the loop
 /// where the number of iterations is known, else (`runs=once`) it tells itself by `kt`. After placeBarriers, whose
 /// conditions `0 < kt` it resolves.

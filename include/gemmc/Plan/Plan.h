@@ -33,14 +33,18 @@ struct Plan {
   int64_t warpK = 0;            ///< Less than blockK: warps multiply slices of k.
   int64_t warpM = 0, warpN = 0; ///< mma: tile of one warp; wgmma: tile of one consumer warpgroup (M a multiple of 64).
   int64_t clusterM = 1, clusterN = 1;
+  int64_t clusterK = 1;       ///< CTAs that share the k steps of a tile through the cluster's shared memory.
+  int64_t exchangeOwners = 1; ///< Of these, the ones that add and store a share of the tile's columns.
+  bool exchangeOver = false;  ///< Their sums take the place of the operand tiles.
   RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's.
   unsigned threads = 0;                           ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.
   unsigned residentCtas = 1;                      ///< CTAs of an SM that the registers must suffice for.
   bool negateA = false, negateB = false;          ///< The kernel's operands.
-  unsigned storeBuffers = 0;                      ///< wgmma, store through shared memory: buffers of each warp.
-  int64_t sharedBytes = 0;                        ///< Estimate that was checked against the target's limit.
+  CachePolicy cacheA = CachePolicy::normal, cacheB = CachePolicy::normal;
+  unsigned storeBuffers = 0; ///< wgmma, store through shared memory: buffers of each warp.
+  int64_t sharedBytes = 0;   ///< Estimate that was checked against the target's limit.
   /// Bytes one copy instruction moves: 16, 8, 4 (cp.async) or the element size (ld). TMA: 16.
   unsigned copyBytesA = 16, copyBytesB = 16;
   FragmentLoad loadA = FragmentLoad::descriptor, loadB = FragmentLoad::descriptor;

@@ -62,6 +62,11 @@ struct Scale {
 /// split_k: each tile's k is cut into slices, which CTAs share. stream_k: the k steps of all tiles stand in a row,
 /// which is cut into equal parts, one a CTA.
 enum class SplitMode : uint8_t { none, split_k, stream_k };
+/// Where the sums of a tile's slices meet. cluster: the CTAs of a tile form a cluster and exchange them in its shared
+/// memory.
+enum class SplitThrough : uint8_t { workspace, cluster };
+/// How long the L2 is to keep what is read.
+enum class CachePolicy : uint8_t { normal, evict_first, evict_last };
 
 struct OperandSpec {
   Field<Elem> type;
@@ -69,6 +74,7 @@ struct OperandSpec {
   Field<Size> ld;            ///< Elements; >= the extent along the contiguous direction.
   Field<unsigned> align;     ///< Bytes the base pointer is a multiple of (element size .. 128).
   Field<Persistence> negate; ///< a, b: the product takes the negative.
+  Field<CachePolicy> cache;  ///< a, b: a hint of TMA copies.
 };
 
 struct Spec {
@@ -80,7 +86,7 @@ struct Spec {
   Field<Scale> alpha, beta;
   Field<std::array<int64_t, 3>> block;       ///< Block tile [m, n, k] of one CTA.
   Field<std::array<int64_t, 3>> warp;        ///< Warp tile [m, n, k] (mma, wmma) or warpgroup tile (wgmma).
-  Field<std::array<int64_t, 3>> cluster;     ///< CTAs of a cluster along [m, n, 1].
+  Field<std::array<int64_t, 3>> cluster;     ///< CTAs of a cluster along [m, n, k].
   Field<std::array<int64_t, 3>> matrixShape; ///< [m, n, k] of one matrix instruction, as PTX names it.
   Field<Instruction> instruction;
   Field<FragmentLoad> fragmentsA, fragmentsB;
@@ -99,6 +105,7 @@ struct Spec {
   Field<StoreKind> store; ///< How the epilogue writes D.
   Field<StoreKind> loadC; ///< How it reads C.
   Field<SplitMode> split;
+  Field<SplitThrough> splitThrough;
   Field<int64_t> splitSlices;
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
@@ -144,6 +151,8 @@ llvm::StringRef nameOf(RasterOrder);
 llvm::StringRef nameOf(Persistence);
 llvm::StringRef nameOf(StoreKind);
 llvm::StringRef nameOf(SplitMode);
+llvm::StringRef nameOf(SplitThrough);
+llvm::StringRef nameOf(CachePolicy);
 llvm::StringRef nameOf(FragmentLoad);
 llvm::StringRef nameOf(FragmentOrder);
 llvm::StringRef nameOf(BitOperation);

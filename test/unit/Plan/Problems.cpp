@@ -93,14 +93,14 @@ const Case cases[] = {
     {"instruction: wgmma\ntile: {block: [256, 64, 64], warp: [64, 64, 64]}", "plan_warpgroups 3:36"},
     {"pipeline: {schedule: pingpong}\ntile: {block: [128, 64, 64], warp: [64, 64, 64]}", "plan_warp_pingpong 3:36"},
     {"tile: {cluster: [3, 1, 1]}", "plan_cluster_size 2:18"},
-    {"tile: {cluster: [1, 1, 2]}\ninstruction: wgmma", "plan_cluster_size 2:24"},
+    {"tile: {cluster: [1, 1, 9]}\ninstruction: wgmma", "plan_cluster_size 2:24"},
     {"tile: {cluster: [4, 4, 1]}", "plan_cluster_count 2:17"},
     {"tile: {cluster: [2, 1, 1]}\npipeline: {schedule: pipelined}", "plan_cluster_schedule 2:17"},
     {"b: {layout: col}\ntile: {block: [128, 24, 64], cluster: [2, 1, 1]}", "plan_cluster_slice 3:39"},
     // Budgets.
     {"instruction: wgmma\ntile: {block: [128, 256, 64], warp: [128, 256, 64]}", "plan_registers 3:37"},
     {"instruction: mma\ntile: {block: [128, 128, 32], warp: [128, 64, 32]}", "plan_registers 3:37"},
-    {"pipeline: {stages: 9}", "plan_stages 2:20"},
+    {"pipeline: {stages: 16}", "plan_stages 2:20"},
     {"copy: ld\npipeline: {stages: 2}", "plan_stages_ld 3:20"},
     {"a: {align: 2}\npipeline: {stages: 3}", "plan_stages_ld 3:20"},
     {"tile: {block: [128, 256, 64]}\npipeline: {stages: 5}", "plan_shared 3:20"},
@@ -117,11 +117,17 @@ const Case cases[] = {
     {"d: {ld: 257}\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {c: tma}", "plan_c_staged 3:15"},
-    {"d: {layout: col}\nswap_operands: off\nepilogue: {store: staged}", "plan_store_staged 4:19"},
+    {"d: {layout: col}\nswap_operands: off\nepilogue: {store: tma}", "plan_store_staged 4:19"},
+    {"instruction: mma\na: {cache: evict_first}", "plan_cache 3:12"},
+    {"tile: {cluster: [1, 1, 2]}\nsplit: {mode: none}", "plan_split 3:15"},
+    {"tile: {cluster: [1, 1, 4]}\nsplit: {mode: split_k, slices: 2}", "plan_split 3:15"},
+    {"split: {mode: split_k, slices: 9, through: cluster}", "plan_split_slices 2:33"},
+    {"split: {mode: split_k, through: cluster}\nraster: {persistent: on}", "plan_split 2:15"},
+    {"tile: {cluster: [2, 2, 4]}", "plan_cluster_count 2:17"},
     // Swapped: the user's n is the kernel's m.
     {"d: {layout: col}\ntile: {block: [64, 100, 64]}\ninstruction: wgmma", "plan_block_multiple 3:20"},
     // Several at once.
-    {"a: {ld: 8}\nb: {ld: 8}\npipeline: {stages: 9}\nraster: {group: 2000}",
+    {"a: {ld: 8}\nb: {ld: 8}\npipeline: {stages: 16}\nraster: {group: 2000}",
      "plan_ld_small 2:9, plan_ld_small 3:9, plan_stages 4:20, plan_raster_group 5:17"},
 };
 /// Cases whose problem line matters.

@@ -1,0 +1,49 @@
+/// The sums of a wgmma warp on their way into shared memory, row by row (WarpStore.cpp) or turned
+/// (TransposedStore.cpp).
+#pragma once
+#include "Lowering.h"
+
+namespace gemmc {
+
+/// The fragment of an m64 accumulator (PTX ISA 9.7.15.5.1.1): column group j and half h of row block i are the two
+/// neighbours at row lane / 4 + 8 h of the warp's 16, columns 8 j + 2 (lane % 4) and the next.
+struct Lowering::StagedSums {
+  Lowering &l;
+  ptx::Builder &b;
+  const AccumulatorView &acc;
+  bool finished; ///< D itself is staged, not the sums.
+  Elem type;     ///< What is staged.
+  std::optional<float> alpha;
+
+  Val scaled(Val x) {
+    if (!finished || (alpha && *alpha == 1))
+      return x;
+    Val factor = alpha ? Val(ptx::Operand::makeF32(*alpha)) : l.alpha, result = b.reg(Type::f32, "x");
+    // Plus zero, so that a negative alpha times an empty sum is +0 and not -0.
+    b("fma.rn.f32", result, x, factor, Val(ptx::Operand::makeF32(0)));
+    return result;
+  }
+  /// Two neighbours as f32.
+  std::pair<Val, Val> sums(int64_t i, int64_t j, int64_t h) {
+    const auto &regs = acc.regs[i];
+    if (acc.type != Elem::f16)
+      return {scaled(regs[4 * j + 2 * h]), scaled(regs[4 * j + 2 * h + 1])};
+    std::vector<Val> halves = b.regs(Type::b16, "half", 2), wide = b.regs(Type::f32, "x", 2);
+    b("mov.b32", Val(halves), regs[2 * j + h]);
+    b("cvt.f32.f16", wide[0], halves[0]);
+    b("cvt.f32.f16", wide[1], halves[1]);
+    return {scaled(wide[0]), scaled(wide[1])};
+  }
+  /// Two neighbours in one register of the staged 16-bit type.
+  Val packed(int64_t i, int64_t j, int64_t h) {
+    bool asTheyAre = acc.type == Elem::f16 && type == Elem::f16 && (!finished || (alpha && *alpha == 1));
+    if (asTheyAre)
+      return acc.regs[i][2 * j + h];
+    auto [x, y] = sums(i, j, h);
+    Val pair = b.reg(Type::b32, "d");
+    b(type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", pair, y, x);
+    return pair;
+  }
+};
+
+} // namespace gemmc

@@ -1,0 +1,111 @@
+// Products with one short side: they stream the long operand once and do little with it. What counts is that all SMs
+// stream, each with much under way, and that the short operand, which every CTA reads again, does not fill the L2's
+// port. The candidates cut the long side into tiles and k into slices; a few rates of an H200 choose among them.
+#include "Draft.h"
+
+using llvm::formatv;
+
+namespace gemmc::plan {
+namespace {
+constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
+constexpr int64_t mostTurned = 48; ///< A side as short as this wastes most of wgmma's 64 rows.
+
+// Bytes a nanosecond, and nanoseconds.
+constexpr double memoryRate = 4300, cacheRate = 5500, portRate = 45, clusterRate = 50, meeting = 300;
+constexpr double productsRate = 3500; ///< Of an SM's tensor cores.
+
+bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
+
+/// Both operands whole 16-bit elements, all sizes known, one of them short.
+bool isSkinny(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (*s.target != Target::sm_90a || bitsOf(*s.a.type) != 16)
+    return false;
+  if (s.m.value.dynamic() || s.n.value.dynamic() || s.k.value.fixed.value_or(0) < leastDepth)
+    return false;
+  return isShort(*s.m.value.fixed, *s.n.value.fixed) || isShort(*s.n.value.fixed, *s.m.value.fixed);
+}
+
+/// CTAs that run at a time: clusters stay within a group of 16 SMs.
+int64_t placesOf(const Draft &draft, int64_t cluster) {
+  return cluster <= 2 ? draft.limits.sms : draft.limits.sms / 16 * (16 / cluster * cluster);
+}
+
+struct Sides {
+  int64_t shortSide, longSide, depth;
+  bool longIsM;
+};
+
+double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
+  auto count = [](int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; };
+  int64_t longTile = sides.longIsM ? way.m : way.n, shortTile = sides.longIsM ? way.n : way.m;
+  int64_t longTiles = count(sides.longSide, longTile), shortTiles = count(sides.shortSide, shortTile);
+  int64_t steps = count(count(sides.depth, way.k), way.slices);
+  int64_t ctas = shortTiles * count(longTiles, way.shareShort) * way.shareShort * way.slices;
+  int64_t waves = count(ctas, placesOf(draft, way.slices * way.shareShort * way.shareLong));
+  double longBytes = 2.0 * sides.longSide * sides.depth, shortBytes = 2.0 * sides.shortSide * sides.depth;
+  double cache = longBytes * shortTiles / way.shareLong + shortBytes * longTiles / way.shareShort;
+  double port = 2.0 * waves * steps * way.k * (longTile + shortTile) / portRate;
+  double products = double(waves) * steps * way.k * longTile * shortTile / productsRate;
+  double sums = way.slices == 1 ? 0 : meeting + 4.0 * longTile * shortTile / clusterRate;
+  return std::max({longBytes / memoryRate, cache / cacheRate, port, products}) + sums;
+}
+} // namespace
+
+bool decideSkinnySwap(Draft &draft) {
+  Spec &s = draft.spec();
+  bool other =
+      (s.instruction.given && *s.instruction != Instruction::wgmma) || (s.copy.given && *s.copy != CopyKind::tma);
+  if (other || s.swapOperands.given || s.block.given || s.warp.given || !isSkinny(draft))
+    return false;
+  // The kernel's m is wgmma's side of 64 rows.
+  if (*s.m.value.fixed <= mostTurned && *s.n.value.fixed >= leastLong)
+    s.swapOperands.decide(Persistence::on,
+                          formatv("{0} rows would waste most of wgmma's 64: the {1} columns are its rows",
+                                  *s.m.value.fixed, *s.n.value.fixed));
+  else if (*s.n.value.fixed > mostTurned || *s.m.value.fixed < leastLong)
+    return false;
+  else
+    s.swapOperands.decide(Persistence::off,
+                          formatv("{0} columns would waste most of wgmma's 64 rows", *s.n.value.fixed));
+  return true;
+}
+
+void decideStream(Draft &draft) {
+  const Spec &s = draft.spec();
+  bool open = !s.block.given && !s.warp.given && !s.cluster.given && !s.split.given && !s.splitThrough.given &&
+              !s.splitSlices.given && (!s.schedule.given || *s.schedule == Schedule::cooperative) &&
+              (!s.persistent.given || *s.persistent == Persistence::off);
+  if (!draft.wgmma() || !isSkinny(draft) || !open)
+    return;
+  int64_t m = *draft.extentM(), n = *draft.extentN();
+  Sides sides{std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
+  bool wide = sides.shortSide > 128;
+  int64_t step = sides.longIsM ? 64 : 8, most = sides.longIsM ? 128 : 256;
+  int64_t shortUnit = sides.longIsM ? 8 : 64;
+  int64_t shortTile = std::min<int64_t>(128, (sides.shortSide + shortUnit - 1) / shortUnit * shortUnit);
+  double best = 0;
+  for (int64_t tile = 64; tile <= most; tile += step)
+    for (int64_t slices = 1; slices <= 8; ++slices)
+      for (int64_t share = 1; share <= 2; ++share) {
+        Stream way{
+            sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, share, wide ? 2 : 1, ""};
+        if (shortTile <= 32)
+          way.k = 128;
+        int64_t tiles = (sides.longSide + tile - 1) / tile, cut = sides.longIsM ? way.n : way.m;
+        if (slices * share * way.shareLong > 8 || tiles % share || cut % (8 * share) || tile % (8 * way.shareLong) ||
+            sides.depth < slices * way.k)
+          continue;
+        double time = nanoseconds(draft, sides, way);
+        if (draft.stream && time >= 0.99 * best)
+          continue;
+        best = time;
+        int64_t ctas = tiles * slices * way.shareLong;
+        way.reason = formatv("{0} x {1} are streamed: {2} tiles of {3}{4}{5} are {6} CTAs for {7} SMs", sides.longSide,
+                             sides.depth, tiles, tile, slices > 1 ? formatv(" in {0} slices of k", slices).str() : "",
+                             wide ? ", twice" : "", ctas, draft.limits.sms);
+        draft.stream = way;
+      }
+}
+
+} // namespace gemmc::plan

@@ -1,0 +1,72 @@
+// CTAs that share the k steps of a tile.
+#include "Draft.h"
+
+using llvm::formatv;
+
+namespace gemmc::plan {
+
+int64_t exchangeOwners(const Shape &shape) {
+  int64_t groups = std::max<int64_t>(1, shape.warpN / 8),
+          owners = std::min(std::max<int64_t>(1, shape.clusterK), groups);
+  while (groups % owners)
+    --owners;
+  return owners;
+}
+
+void decideSplit(Draft &draft) {
+  Spec &s = draft.spec();
+  int64_t alongK = s.cluster.given ? (*s.cluster)[2] : draft.stream ? draft.stream->slices : 1;
+  bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
+  std::string ctas = draft.stream ? draft.stream->reason : formatv("`tile.cluster` has {0} CTAs along k", alongK);
+  if (alongK > 1 || asked)
+    s.split.decide(SplitMode::split_k, alongK > 1 ? ctas : "the CTAs of a cluster share k");
+  else
+    s.split.decide(SplitMode::none, "one CTA computes a tile");
+  if (alongK > 1)
+    s.splitThrough.decide(SplitThrough::cluster, ctas);
+  else
+    s.splitThrough.decide(SplitThrough::workspace,
+                          *s.split == SplitMode::none ? "k is not split" : "any number of CTAs can meet there");
+  if (alongK > 1 && *s.split == SplitMode::split_k)
+    s.splitSlices.decide(alongK, "the CTAs of a cluster along k");
+  else if (*s.split == SplitMode::split_k)
+    s.splitSlices.decide(2, "two CTAs a tile");
+  else
+    s.splitSlices.decide(1, *s.split == SplitMode::none ? "k is not split"
+                                                        : "the number of CTAs says where tiles are cut");
+}
+
+void checkSplit(Draft &draft) {
+  Spec &s = draft.spec();
+  auto refuse = [&](const std::string &why) {
+    llvm::SMRange place = s.split.given ? s.split.range : s.splitThrough.given ? s.splitThrough.range : s.cluster.range;
+    Problem &problem = draft.diags.report(Diag::plan_split, place, nameOf(*s.split), why);
+    if (s.split.given)
+      problem.fix(place, "none");
+  };
+  bool split = *s.split == SplitMode::split_k, inCluster = draft.inCluster();
+  if (*s.split != SplitMode::none) {
+    if (!draft.wgmma() || *s.schedule != Schedule::cooperative)
+      refuse(formatv("belongs to cooperative wgmma kernels: this one is {0}, {1}", nameOf(*s.instruction),
+                     nameOf(*s.schedule)));
+    else if (!inCluster && draft.plan.clusterM * draft.plan.clusterN > 1)
+      refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
+    else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)
+      refuse("is persistent: `raster.persistent` is off");
+    else if (inCluster && *s.persistent == Persistence::on)
+      refuse("through a cluster computes one tile a cluster: `raster.persistent` is on");
+  }
+  if (inCluster && !split)
+    refuse("has no slices that could meet in a cluster: `split.through: cluster` goes with split_k");
+  else if (inCluster && s.cluster.given && (*s.cluster)[2] != *s.splitSlices)
+    refuse(formatv("through a cluster has as many slices as `tile.cluster` has CTAs along k: {0}, not {1}",
+                   (*s.cluster)[2], *s.splitSlices));
+  int64_t most = inCluster ? 8 : 64;
+  if (!s.splitSlices.given || (split == (*s.splitSlices > 1) && *s.splitSlices <= most))
+    return;
+  std::string allowed = split ? formatv("2 to {0}", most).str() : "1";
+  draft.diags.report(Diag::plan_split_slices, s.splitSlices.range, *s.splitSlices, nameOf(*s.split), allowed)
+      .fix(s.splitSlices.range, split ? "2" : "1");
+}
+
+} // namespace gemmc::plan
