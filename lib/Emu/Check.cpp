@@ -10,7 +10,7 @@ using llvm::formatv;
 namespace gemmc::emu {
 
 /// The smallest access of the kernel to anything but registers, 2 to 8 bytes: what one cell of the shadow stands for.
-static unsigned granuleBits(const Program &program) {
+unsigned granuleBits(const Program &program) {
   unsigned bits = 3;
   for (const Code &code : program.code) {
     if (!code.inst)
@@ -83,10 +83,10 @@ template <typename Visit> void Check::eachPart(Warp &warp, Mask mask, Visit visi
 void Check::acquire(Warp &warp, Mask mask, const Clocks &from, bool executionOnly) {
   split(of(warp), mask);
   eachPart(warp, mask, [&](Part &part) {
-    if (executionOnly)
-      part.clocks[Sight::execution].join(from[Sight::execution]);
-    else
-      part.clocks.join(from);
+    if (!executionOnly)
+      return part.clocks.join(from);
+    for (Sight order : {Sight::execution, Sight::oneWay}) // that fence is a release of its own
+      part.clocks[order].join(from[order]);
   });
 }
 
@@ -111,10 +111,10 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
     learnLanes(clock, component, mask, warp.alive, values);
   };
   eachPart(warp, mask, [&](Part &part) {
-    if (executionOnly)
-      to[Sight::execution].join(part.clocks[Sight::execution]);
-    else
-      to.join(part.clocks);
+    if (!executionOnly)
+      return to.join(part.clocks);
+    for (Sight order : {Sight::execution, Sight::oneWay})
+      to[order].join(part.clocks[order]);
   });
   Mask lanes = warp.alive & ~mask ? mask : allLanes;
   for (Sight order : {Sight::execution, Sight::ordered, Sight::generic}) {
@@ -125,6 +125,8 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
     if (executionOnly)
       break;
   }
+  learn(to[Sight::oneWay], warpComponent(warp), own.oneWay);
+  learn(to[Sight::oneWay], copyComponent(warp), own.copiesOneWay);
   ++state.now;
   if (executionOnly)
     return;
@@ -212,7 +214,11 @@ void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
     uint64_t uses = space ? globalUses : of(warp.cta).sharedUses;
     useful |= uses && uses != state.usesAtFence[space];
     state.usesAtFence[space] = uses;
-    eachPart(warp, mask, [&](Part &part) { part.clocks[loose[space]].join(part.clocks[Sight::generic]); });
+    eachPart(warp, mask, [&](Part &part) {
+      part.clocks[loose[space]].join(part.clocks[Sight::generic]);
+      if (space)
+        part.clocks.foreign.fence();
+    });
     forLanes(mask, [&](unsigned l) {
       state.own.fenced[space][l] = state.now;
       state.own.copiesFenced[space][l] = state.own.copies[l];
@@ -221,6 +227,25 @@ void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
     });
   }
   fences[warp.group().pc] |= useful;
+  ++state.now;
+}
+
+void Check::oneWayFence(Warp &warp, Mask mask, bool acquires) {
+  WarpState &state = of(warp);
+  OwnLanes &own = state.own;
+  split(state, mask);
+  if (acquires)
+    eachPart(warp, mask, [](Part &part) { part.clocks[Sight::asyncShared].join(part.clocks[Sight::oneWay]); });
+  forLanes(mask, [&](unsigned l) {
+    if (acquires) {
+      own.fenced[0][l] = std::max(own.fenced[0][l], own.oneWay[l]);
+      own.copiesFenced[0][l] = std::max(own.copiesFenced[0][l], own.copiesOneWay[l]);
+      own.oneWayAcquire[l] = state.now;
+    } else {
+      own.oneWay[l] = state.now;
+      own.copiesOneWay[l] = own.copies[l];
+    }
+  });
   ++state.now;
 }
 

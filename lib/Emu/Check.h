@@ -18,6 +18,9 @@ struct Actor {
   unsigned lane;
 };
 
+/// What one cell of the shadow stands for: 2^n bytes.
+unsigned granuleBits(const Program &program);
+
 class Check {
 public:
   explicit Check(Cluster &cluster);
@@ -33,6 +36,8 @@ public:
   void warpSync(Warp &warp, Mask lanes);
   enum FenceFlag : uint32_t { fenceShared = 1, fenceGlobal = 2, fenceOwn = 4 };
   void proxyFence(Warp &warp, Mask mask, uint32_t flags);
+  /// fence.proxy.async::generic: the release half covers the lanes' own past, the acquire half makes it count.
+  void oneWayFence(Warp &warp, Mask mask, bool acquires);
   void initFence(Warp &warp, Mask mask);
   void fence(Warp &warp, const Code &code, Mask mask);
   /// The fences of tensor maps that the device changes: the writer's release, the user's acquire of 128 bytes.
@@ -115,6 +120,7 @@ private:
   struct OwnLanes {
     PerLane copies{}, bulkRead{}, bulkDone{};             ///< Waited for.
     PerLane fenced[2] = {}, copiesFenced[2] = {}, init{}; ///< Fenced; [0] shared, [1] global.
+    PerLane oneWay{}, copiesOneWay{}, oneWayAcquire{};    ///< The halves of one-way fences.
     PerLane plainFence{}, mapReleased{}, initFences{};    ///< When it last executed one of these fences.
   };
   /// The last wait for groups that a lane executed: when, and how much was committed then.
@@ -213,7 +219,9 @@ private:
   void leavesUnanswered(Warp &warp, Mask mask);
   bool fencedElsewhere(const Access &init) const;
   void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use);
-  void acrossClusters(const Agent &agent, uint64_t address, unsigned bytes, bool writes);
+  void acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes, bool writes);
+  std::optional<Problem> judgeForeign(const Agent &agent, const Access &now, uint64_t owner,
+                                      const Access &before) const;
   void checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync);
   void checkRemote(const Actor &actor, Cta &cta, bool async = false);
   void exitCta(Warp &warp, const Code &code, unsigned lane);

@@ -24,9 +24,14 @@ Epoch Check::ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t com
   bool happened = order == Sight::execution || order == Sight::ordered || order == Sight::generic;
   unsigned space = order == Sight::asyncGlobal || order == Sight::looseGlobal;
   if (component == warpComponent(warp))
-    return happened ? ~Epoch(0) : order == Sight::initialised ? own.init[lane] : own.fenced[space][lane];
+    return happened                      ? ~Epoch(0)
+           : order == Sight::initialised ? own.init[lane]
+           : order == Sight::oneWay      ? own.oneWay[lane]
+                                         : own.fenced[space][lane];
   if (component == copyComponent(warp))
-    return happened ? own.copies[lane] : own.copiesFenced[space][lane];
+    return happened                 ? own.copies[lane]
+           : order == Sight::oneWay ? own.copiesOneWay[lane]
+                                    : own.copiesFenced[space][lane];
   if (component == bulkComponent(warp, true))
     return happened ? own.bulkRead[lane] : 0;
   return component == bulkComponent(warp, false) && happened ? own.bulkDone[lane] : 0;
@@ -83,6 +88,11 @@ std::optional<Check::Problem> Check::judgeProxies(const Agent &agent, const Acce
     return std::nullopt;
   if (agent.issue && ordered(agent, *agent.issue, strict, before))
     return Problem{"WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it"};
+  if (isShared && ordered(agent, Sight::oneWay, before))
+    return Problem{"FP-4",
+                   formatv("the {0} has the release half of a one-way proxy fence behind it, and its acquire half "
+                           "is missing in this thread: fence.proxy.async::generic.acquire",
+                           nameOf(before))};
   if (ordered(agent, loose, before))
     return Problem{"PX-2", formatv("the {0} is fenced by another thread than the one that made it", nameOf(before))};
   bool inTime = ordered(agent, Sight::execution, before) ||
@@ -103,6 +113,10 @@ std::optional<Check::Problem> Check::judgeProxies(const Agent &agent, const Acce
     if (plain)
       return Problem{"FP-1",
                      formatv("the fence between {0} and {1} is no proxy fence", nameOf(before), nameOf(agent.access))};
+    if (reader.own.oneWayAcquire[agent.actor.lane])
+      return Problem{"FP-4", formatv("this thread has the acquire half of a one-way proxy fence, and the {0} has no "
+                                     "release half behind it: fence.proxy.async::generic.release",
+                                     nameOf(before))};
     if (reader.own.fenced[0][agent.actor.lane])
       return Problem{"FP-2", formatv("this thread's fence.proxy.async came before it knew of the {0}: a fence covers "
                                      "what its own thread has done or knows",
@@ -212,6 +226,7 @@ void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) 
   dependency(agent, address, bytes, !writes, writes);
   globals.forEach(address, bytes, writes,
                   [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
+  acrossClusters(agent, address, bytes, writes);
 }
 
 void Check::checkRemote(const Actor &actor, Cta &cta, bool async) {

@@ -96,8 +96,8 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
     Clocks released;
     release(actor.warp, laneBits[actor.lane], released, relaxed);
     Clocks onlyTime;
-    onlyTime[Sight::execution] = released[Sight::execution];
-    onlyTime[Sight::ordered] = released[Sight::ordered];
+    for (Sight order : {Sight::execution, Sight::ordered, Sight::oneWay})
+      onlyTime[order] = released[order];
     barrier.accumulated.join(near ? released : onlyTime);
     barrier.accumulatedFar.join(far ? released : onlyTime);
   }
@@ -124,7 +124,8 @@ void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, ui
     of(warp).kStep = about(offset, barrier.completed - 1).kStep;
   bool far = code.inst->has("cluster");
   Clocks known = code.inst->has("relaxed") ? Clocks() : far ? barrier.publishedFar : barrier.published;
-  known[Sight::execution].join(barrier.publishedFar[Sight::execution]);
+  for (Sight order : {Sight::execution, Sight::oneWay})
+    known[order].join(barrier.publishedFar[order]);
   if (!code.inst->has("relaxed"))
     known[Sight::ordered].join(barrier.publishedFar[Sight::ordered]);
   acquire(warp, mask, known);

@@ -7,11 +7,18 @@ using llvm::formatv;
 
 namespace gemmc::emu {
 
+namespace {
+constexpr unsigned pageBits = 10;
+/// Pages that are only read are remembered up to this number, and reads at all up to that one: all other memory of a
+/// launch can be operands.
+constexpr uint64_t maxReadPages = 16384, maxUses = uint64_t(1) << 22;
+} // namespace
+
 void LaunchCheck::release(uint64_t address, uint64_t cluster, const Clocks &known) {
   std::lock_guard lock(mutex);
   ForeignClocks &at = released[address];
   at.join(known.foreign); // what it knows of third ones goes along
-  at.join(cluster, known[Sight::generic]);
+  at.join({cluster, known[Sight::generic], known[Sight::asyncGlobal], known[Sight::looseGlobal]});
 }
 
 void LaunchCheck::acquire(uint64_t address, ForeignClocks &to) {
@@ -20,30 +27,93 @@ void LaunchCheck::acquire(uint64_t address, ForeignClocks &to) {
     to.join(found->second);
 }
 
-std::optional<LaunchCheck::Write> LaunchCheck::access(uint64_t granule, uint64_t cluster, const Access *write) {
-  std::lock_guard lock(mutex);
-  std::optional<Write> before;
-  if (auto found = writes.find(granule); found != writes.end() && found->second.cluster != cluster)
-    before = found->second;
-  if (write)
-    writes[granule] = {cluster, *write};
-  return before;
+std::vector<LaunchCheck::Cell> *LaunchCheck::pageOf(uint64_t page, bool writes) {
+  auto found = pages.find(page);
+  if (found == pages.end()) {
+    if (!writes && ++readPages > maxReadPages)
+      return nullptr;
+    found = pages.try_emplace(page, size_t(1) << (pageBits - bits)).first;
+  }
+  return &found->second;
 }
 
-void Check::acrossClusters(const Agent &agent, uint64_t address, unsigned bytes, bool writes) {
+void LaunchCheck::remember(Cell &cell, const Use &now, uint32_t number) {
+  if (now.access.write && !now.access.strong) {
+    cell = Cell();
+    cell.write = number;
+    return;
+  }
+  for (uint32_t &other : cell.others)
+    if (!other || (uses[other - 1].cluster == now.cluster && uses[other - 1].access.write == now.access.write)) {
+      other = number;
+      return;
+    }
+  cell.others[cell.next++ % Cell::numOthers] = number;
+}
+
+void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
+                         llvm::function_ref<void(const Use &, uint64_t)> visit) {
+  if (alone || !bytes)
+    return;
+  std::lock_guard lock(mutex);
+  uint32_t number = 0;
+  if (now.access.write || uses.size() < maxUses) {
+    uses.push_back(now);
+    number = uses.size();
+  }
+  auto look = [&](uint32_t earlier, uint64_t at) {
+    const Use *before = earlier ? &uses[earlier - 1] : nullptr;
+    if (before && before->cluster != now.cluster && (before->access.write || now.access.write) &&
+        !(before->access.strong && now.access.strong))
+      visit(*before, at);
+  };
+  for (uint64_t at = address >> bits, last = (address + bytes - 1) >> bits; at <= last;) {
+    uint64_t page = at >> (pageBits - bits), end = std::min(last + 1, (page + 1) << (pageBits - bits));
+    std::vector<Cell> *cells = pageOf(page, now.access.write);
+    for (; at < end; ++at) {
+      if (!cells)
+        continue;
+      Cell &cell = (*cells)[at & ((uint64_t(1) << (pageBits - bits)) - 1)];
+      look(cell.write, at << bits);
+      for (uint32_t other : cell.others)
+        look(other, at << bits);
+      if (number)
+        remember(cell, now, number);
+    }
+  }
+}
+
+/// Between clusters, there is one way to an order; asynchronous accesses behind generic ones want their fence, too.
+std::optional<Check::Problem> Check::judgeForeign(const Agent &agent, const Access &now, uint64_t owner,
+                                                  const Access &before) const {
+  const ForeignClocks &known = agent.clocks->foreign;
+  using Known = ForeignClocks::Known;
+  bool isStore = before.isAsync() && before.write;
+  if (!known.knows(&Known::generic, owner, before))
+    return Problem{"DR-1",
+                   formatv("data race between clusters: {0} of global bytes that another cluster {1} ({2}), and "
+                           "no {3}release and acquire of .gpu scope between them",
+                           nameOf(now), before.write ? "wrote" : "read", nameOf(before),
+                           isStore ? "full cp.async.bulk.wait_group by its thread, then " : "")};
+  if (!now.isAsync() || before.isAsync() || known.knows(&Known::async, owner, before))
+    return std::nullopt;
+  if (known.knows(&Known::loose, owner, before))
+    return Problem{"PX-2", formatv("the {0} by another cluster is fenced by another thread than the one that made it",
+                                   nameOf(before))};
+  return Problem{before.write ? "PX-7" : "PX-4",
+                 formatv("no fence.proxy.async between {0} by another cluster and {1} of the same global bytes",
+                         nameOf(before), nameOf(now))};
+}
+
+void Check::acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
   Access access = agent.access;
   access.write = writes;
-  for (uint64_t at = address >> granule; at <= (address + bytes - 1) >> granule; ++at) {
-    auto before = cluster.launch.check->access(at, index, writes ? &access : nullptr);
-    if (!before || agent.clocks->foreign.knows(before->cluster, before->access.component, before->access.lanes,
-                                               before->access.epoch))
-      continue;
-    report(agent.actor.warp, agent.actor.code, agent.actor.lane, "DR-1",
-           formatv("data race between clusters: {0} of global bytes that another cluster wrote, and no release and "
-                   "acquire of .gpu scope between them (global address {1:x})",
-                   nameOf(access), at << granule),
-           &before->access, before->cluster);
-  }
+  cluster.launch.check->access(address, bytes, {index, access}, [&](const LaunchCheck::Use &before, uint64_t at) {
+    auto problem = judgeForeign(agent, access, before.cluster, before.access);
+    if (problem && !reported.count({problem->rule, pcOf(agent.actor.code), before.access.pc + 1}))
+      report(agent.actor.warp, agent.actor.code, agent.actor.lane, problem->rule,
+             formatv("{0} (global address {1:x})", problem->text, at), &before.access, before.cluster);
+  });
 }
 
 } // namespace gemmc::emu

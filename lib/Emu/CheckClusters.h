@@ -1,8 +1,9 @@
 /// What the clusters of a launch hand to each other through global memory (split-K, stream-K): a release and an acquire
-/// of an address, both with a scope that includes other clusters, and nothing else, order plain accesses of two
-/// clusters.
+/// of an address, both with a scope that includes other clusters, and nothing else, order accesses of two clusters.
 #pragma once
 #include "Shadow.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <deque>
 #include <mutex>
 #include <unordered_map>
 
@@ -13,21 +14,39 @@ inline bool isWide(const ptx::Inst &inst) { return !inst.has("cta") && !inst.has
 
 class LaunchCheck {
 public:
+  /// `granuleBits`: what one cell stands for, as in the shadow of a cluster.
+  LaunchCheck(unsigned granuleBits, bool alone) : bits(granuleBits), alone(alone) {}
+
   /// `known`: what a cluster's release hands over at `address`, to any scope beyond the cluster.
   void release(uint64_t address, uint64_t cluster, const Clocks &known);
   void acquire(uint64_t address, ForeignClocks &to);
 
-  struct Write {
+  /// A plain access, or one of a bulk copy; `access.strong`: a reduction by a bulk copy.
+  struct Use {
     uint64_t cluster = 0;
     Access access;
   };
-  /// The last plain write of a granule of global memory before this access, when another cluster made it.
-  std::optional<Write> access(uint64_t granule, uint64_t cluster, const Access *write);
+  /// Calls `visit(earlier use, address)` where another cluster has used these bytes and one of the two writes, then
+  /// remembers this use.
+  void access(uint64_t address, uint64_t bytes, const Use &now, llvm::function_ref<void(const Use &, uint64_t)> visit);
 
 private:
+  /// By number: the last plain write, and behind it the last few reads and reductions. 0: none.
+  struct Cell {
+    static constexpr unsigned numOthers = 3;
+    uint32_t write = 0, others[numOthers] = {};
+    uint8_t next = 0;
+  };
+  void remember(Cell &cell, const Use &now, uint32_t number);
+  std::vector<Cell> *pageOf(uint64_t page, bool writes);
+
+  const unsigned bits;
+  const bool alone; ///< One cluster runs.
   std::mutex mutex;
   std::unordered_map<uint64_t, ForeignClocks> released;
-  std::unordered_map<uint64_t, Write> writes;
+  std::unordered_map<uint64_t, std::vector<Cell>> pages;
+  uint64_t readPages = 0;
+  std::deque<Use> uses; ///< By number, from 1 on.
 };
 
 } // namespace gemmc::emu

@@ -1,4 +1,4 @@
-#include "Clock.h"
+#include "Shadow.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
@@ -48,17 +48,22 @@ Epoch Clock::highest(uint32_t component) const {
   return most;
 }
 
-void ForeignClocks::join(uint64_t cluster, const Clock &known) {
-  for (auto &[index, clock] : of)
-    if (index == cluster)
-      return clock.join(known);
-  of.emplace_back(cluster, known);
+void ForeignClocks::join(const Known &known) {
+  for (Known &one : of)
+    if (one.cluster == known.cluster) {
+      one.generic.join(known.generic);
+      one.async.join(known.async);
+      one.loose.join(known.loose);
+      return;
+    }
+  of.push_back(known);
 }
 
-bool ForeignClocks::knows(uint64_t cluster, uint32_t component, Mask lanes, Epoch epoch) const {
-  for (const auto &[index, clock] : of)
-    if (index == cluster)
-      return clock.knows(component, lanes, epoch);
+bool ForeignClocks::knows(Clock Known::*how, uint64_t cluster, const Access &event) const {
+  for (const Known &one : of)
+    if (one.cluster == cluster)
+      return event.collective ? (one.*how).knowsAny(event.component, event.lanes, event.epoch)
+                              : (one.*how).knows(event.component, event.lanes, event.epoch);
   return false;
 }
 

@@ -13,6 +13,8 @@ namespace gemmc::emu {
 
 using Epoch = uint32_t;
 
+struct Access;
+
 class Clock {
 public:
   void join(const Clock &other);
@@ -57,19 +59,30 @@ enum class Sight : uint8_t {
   asyncGlobal,
   looseShared,
   looseGlobal,
-  initialised
+  initialised,
+  oneWay
 };
-constexpr unsigned numSights = 8;
+constexpr unsigned numSights = 9;
 
-/// By cluster of the launch: which of its events are visible here.
+/// By cluster of the launch: which of its events are visible here, to generic accesses and to the asynchronous proxy
+/// (global memory; fenced by its own thread, fenced by somebody).
 struct ForeignClocks {
-  std::vector<std::pair<uint64_t, Clock>> of;
-  void join(uint64_t cluster, const Clock &known);
+  struct Known {
+    uint64_t cluster = 0;
+    Clock generic, async, loose;
+  };
+  std::vector<Known> of;
+  void join(const Known &known);
   void join(const ForeignClocks &other) {
-    for (const auto &[cluster, known] : other.of)
-      join(cluster, known);
+    for (const Known &known : other.of)
+      join(known);
   }
-  bool knows(uint64_t cluster, uint32_t component, Mask lanes, Epoch epoch) const;
+  /// A fence.proxy.async behind what is known.
+  void fence() {
+    for (Known &known : of)
+      known.loose.join(known.generic);
+  }
+  bool knows(Clock Known::*how, uint64_t cluster, const Access &event) const;
 };
 
 struct Clocks {

@@ -217,6 +217,28 @@ void Cluster::reportDeadlock() {
   reportCauses();
 }
 
+/// Warps that have exited without having arrived.
+static unsigned exitedWarps(const Cta &cta, const sem::NamedBarrierState &barrier) {
+  unsigned count = 0;
+  for (auto [index, warp] : enumerate(cta.warps))
+    count += !warp->alive && !(barrier.counted >> index & 1);
+  return count;
+}
+
+/// A barrier of threads that would be full if warps that have exited stood for arrivals; empty when it is not.
+static std::string waitsForExited(const Warp &warp, const Wait &wait) {
+  const sem::NamedBarrierState &barrier = warp.cta.named[wait.id];
+  unsigned gone = exitedWarps(warp.cta, barrier), left = 0;
+  for (auto [index, other] : enumerate(warp.cta.warps))
+    left += other->alive && !(barrier.counted >> index & 1);
+  if (!barrier.hasCount || !gone || barrier.arrived + left * numLanes >= barrier.expected)
+    return "";
+  return formatv(
+      "barrier {0} is used with {1} threads, {2} have arrived, and {3} {4} exited: at a barrier with a count "
+      "warps that have exited do not count as arrived",
+      wait.id, barrier.expected, barrier.arrived, gone, gone == 1 ? "warp has" : "warps have");
+}
+
 /// Waits that nothing can end, whatever the others do, are findings of their own.
 void Cluster::reportCauses() {
   std::set<std::pair<uint32_t, std::string>> seen;
@@ -227,6 +249,11 @@ void Cluster::reportCauses() {
         if (group.wait.what == Wait::Registers) {
           finding.code = "SR-5";
           finding.message = describeWait(*warp, group) + ": nobody will give any back";
+        } else if (group.wait.what == Wait::Named) {
+          finding.code = "NB-7";
+          finding.message = waitsForExited(*warp, group.wait);
+          if (finding.message.empty())
+            continue;
         } else if (group.wait.what == Wait::Mbarrier) {
           uint64_t word;
           std::memcpy(&word, cta->shared.data() + (group.wait.address & ((1u << window::rankShift) - 1)), 8);
@@ -246,12 +273,15 @@ void Cluster::reportCauses() {
 
 static std::string describeNamed(const Warp &warp, const Wait &wait) {
   const sem::NamedBarrierState &barrier = warp.cta.named[wait.id];
-  std::string missing;
+  std::string missing, exited;
   for (auto [index, other] : enumerate(warp.cta.warps))
     if (!(barrier.counted >> index & 1) && other->alive)
       missing += formatv(" {0}", index);
-  return formatv("waits at barrier {0}: {1} of {2} threads have arrived (first at line {3}); warps that have not:{4}",
-                 wait.id, barrier.arrived, barrier.expected, barrier.line, missing.empty() ? " none" : missing);
+  if (unsigned count = exitedWarps(warp.cta, barrier))
+    exited = formatv("; {0} {1} exited", count, count == 1 ? "warp has" : "warps have");
+  return formatv(
+      "waits at barrier {0}: {1} of {2} threads have arrived (first at line {3}); warps that have not:{4}{5}", wait.id,
+      barrier.arrived, barrier.expected, barrier.line, missing.empty() ? " none" : missing, exited);
 }
 
 static std::string describeCluster(const Warp &warp) {

@@ -41,6 +41,12 @@ Step initFence(Warp &warp, const Code &, Mask mask) {
     warp.cluster.check->initFence(warp, mask);
   return Step::Next;
 }
+/// `flags`: the acquire half.
+Step oneWayFence(Warp &warp, const Code &code, Mask mask) {
+  if (warp.cluster.check)
+    warp.cluster.check->oneWayFence(warp, mask, code.flags);
+  return Step::Next;
+}
 Step plainFence(Warp &, const Code &, Mask) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return Step::Next;
@@ -296,6 +302,11 @@ Exec execFenceProxyAsync(Decoder &d) {
     flags |= Check::fenceGlobal;
   d.code->flags = flags;
   return proxyFence;
+}
+Exec execFenceOneWayRelease(Decoder &) { return oneWayFence; }
+Exec execFenceOneWayAcquire(Decoder &d) {
+  d.code->flags = 1;
+  return oneWayFence;
 }
 Exec execFenceTensormapRelease(Decoder &) { return mapRelease; }
 Exec execFenceTensormapAcquire(Decoder &) { return mapAcquire; }

@@ -4,6 +4,8 @@
 #include "Formats.h"
 #include "Lanes.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace gemmc::emu {
@@ -209,6 +211,13 @@ std::optional<unsigned> atomicOpOf(llvm::StringRef name) {
 }
 
 namespace {
+/// Additions of f32 in global memory flush subnormals, those in shared memory do not (9.7.13.5).
+float flushed(float value) { return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value; }
+uint64_t addFlushed(uint64_t old, uint64_t operand) {
+  float sum = flushed(flushed(std::bit_cast<float>(uint32_t(old))) + flushed(std::bit_cast<float>(uint32_t(operand))));
+  return std::isnan(sum) ? F32::canonicalNaN : std::bit_cast<uint32_t>(sum);
+}
+
 void checkAtomic(Warp &warp, const Code &code, unsigned lane, uint64_t address, unsigned bytes) {
   std::array<uint64_t, numLanes> addresses{};
   addresses[lane] = address;
@@ -231,11 +240,13 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
       return;
     }
     checkAtomic(warp, code, l, warp.address(address, l), code.bytes * count);
+    uint32_t offset = 0;
+    bool flushes = code.type == Type::f32 && code.imm[0] == Add && !warp.cluster.ctaOf(at, offset);
     std::lock_guard lock(warp.cluster.launch.lockOf(at));
     for (unsigned i = 0; i < count; ++i) {
-      uint64_t old = 0;
+      uint64_t old = 0, value = warp.value(elementOf(warp, operand, i), l);
       std::memcpy(&old, at + i * code.bytes, code.bytes);
-      uint64_t now = *atomicResult(code.type, code.imm[0], old, warp.value(elementOf(warp, operand, i), l));
+      uint64_t now = flushes ? addFlushed(old, value) : *atomicResult(code.type, code.imm[0], old, value);
       std::memcpy(at + i * code.bytes, &now, code.bytes);
       if (code.imm[1])
         warp.set(elementOf(warp, code.args[0], i), l, old);

@@ -115,8 +115,9 @@ StringRef nameOf(ScheduleKind kind) {
 
 Launch::Launch(const Program &program, const LaunchParams &params, Memory &memory, const Options &options)
     : program(program), params(params), memory(memory), options(options) {
+  bool alone = params.grid == params.cluster || options.clusters.size() == 1;
   if (options.check.enabled)
-    check = std::make_shared<LaunchCheck>();
+    check = std::make_shared<LaunchCheck>(granuleBits(program), alone);
 }
 
 void Launch::report(Finding finding) {

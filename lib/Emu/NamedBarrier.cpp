@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint32_t warpThreads = 32;
 
-/// All that must come before the barrier opens has come, or the rest would have to come from warps that have exited and
-/// nobody else is left who could.
+/// All that must come before the barrier opens has come, or the rest would have to come from warps that have exited,
+/// nobody else is left who could, and nobody gave a count.
 void tryOpen(NamedBarrierOutcome &out, llvm::ArrayRef<uint32_t> alive) {
   NamedBarrierState &state = out.state;
   uint32_t exited = 0;
@@ -19,7 +19,7 @@ void tryOpen(NamedBarrierOutcome &out, llvm::ArrayRef<uint32_t> alive) {
     exited += alive[warp] ? 0 : warpThreads;
     othersLeft |= alive[warp] != 0;
   }
-  uint32_t most = state.arrived + (othersLeft ? 0 : exited);
+  uint32_t most = state.arrived + (othersLeft || state.hasCount ? 0 : exited);
   if (!state.expected || most < state.expected)
     return;
   NamedBarrierState fresh;
@@ -63,6 +63,7 @@ Broken arrive(NamedBarrierState &state, const NamedBarrierCommand &command) {
     return broken("NB-4", "warp {0} arrives twice at barrier {1} before it opens (first arrival at line {2})",
                   command.warp, command.id, state.line);
   lanes |= command.lanes;
+  state.hasCount |= command.count != 0;
   state.yes += command.yes;
   state.threads += std::popcount(command.lanes);
   countWarp(state, command.warp, command.alive[command.warp]);

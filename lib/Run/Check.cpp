@@ -20,6 +20,11 @@ emu::CheckOptions optionsOf(unsigned index, const CheckRequest &request) {
   return options;
 }
 
+/// `1 schedule`, `4 schedules`
+std::string counted(size_t count, llvm::StringRef what) {
+  return formatv("{0} {1}{2}", count, what, count == 1 ? "" : "s");
+}
+
 /// What the verification says that no finding has said.
 void addWrongValues(CheckReport &report, const RunReport &run, const std::string &schedule) {
   auto isProblem = [](const emu::Finding &finding) { return finding.verdict != emu::Verdict::clean; };
@@ -82,8 +87,8 @@ void CheckReport::printText(llvm::raw_ostream &os) const {
   }
   for (const std::string &remark : remarks)
     os << "remark: " << remark << "\n";
-  os << formatv("{0}: {1} findings, {2} schedules, {3} of {4} clusters, {5:f1} s\n", nameOf(verdict), findings.size(),
-                schedules.size(), clustersRun, clustersTotal, seconds);
+  os << formatv("{0}: {1}, {2}, {3} of {4} clusters, {5:f1} s\n", nameOf(verdict), counted(findings.size(), "finding"),
+                counted(schedules.size(), "schedule"), clustersRun, clustersTotal, seconds);
 }
 
 void CheckReport::printJson(llvm::raw_ostream &os) const {

@@ -8,6 +8,7 @@ const char *const ptxHead = ".version 8.4\n.target sm_90a\n.address_size 64\n";
 std::vector<Family> allFamilies() {
   std::vector<Family> families;
   addScalarFamilies(families);
+  addAtomicFamilies(families);
   addMmaFamilies(families);
   addWmmaFamilies(families);
   addWgmmaFamilies(families);

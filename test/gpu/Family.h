@@ -39,6 +39,7 @@ struct Family {
 /// All of them; small texts are made at once, since there are some hundreds.
 std::vector<Family> allFamilies();
 void addScalarFamilies(std::vector<Family> &families);
+void addAtomicFamilies(std::vector<Family> &families);
 void addMmaFamilies(std::vector<Family> &families);
 void addWmmaFamilies(std::vector<Family> &families);
 void addWgmmaFamilies(std::vector<Family> &families);

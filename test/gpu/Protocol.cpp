@@ -7,6 +7,7 @@ std::vector<Question> allQuestions() {
   addTensorMapQuestions(questions);
   addWgmmaQuestions(questions);
   addSyncQuestions(questions);
+  addReduceQuestions(questions);
   addRaceQuestions(questions);
   return questions;
 }

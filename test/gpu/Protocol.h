@@ -24,6 +24,7 @@ std::vector<Question> allQuestions();
 void addTensorMapQuestions(std::vector<Question> &questions);
 void addWgmmaQuestions(std::vector<Question> &questions);
 void addSyncQuestions(std::vector<Question> &questions);
+void addReduceQuestions(std::vector<Question> &questions);
 void addRaceQuestions(std::vector<Question> &questions);
 
 // --- Pieces of kernels

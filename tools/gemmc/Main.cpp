@@ -74,7 +74,11 @@ bool writeFile(StringRef path, StringRef text, Diags &diags) {
   });
   if (!error)
     return true;
-  diags.report(Diag::file_unwritable, {}, path, toString(std::move(error)));
+  std::string why; // an error of a file names it, and so does the diagnostic
+  handleAllErrors(
+      std::move(error), [&](const FileError &one) { why = one.messageWithoutFileInfo(); },
+      [&](const ErrorInfoBase &one) { why = one.message(); });
+  diags.report(Diag::file_unwritable, {}, path, why);
   return false;
 }
 

@@ -67,7 +67,9 @@ std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile
         return std::nullopt;
       module->header = headerFrom(*launch);
     }
-    auto info = module ? ptx::fromHeader(*module, diags) : std::nullopt;
+    // What the instruction table forbids is said here, with its place, and not when a warp comes to it.
+    bool good = module && ptx::verify(*module, diags, *text);
+    auto info = good ? ptx::fromHeader(*module, diags) : std::nullopt;
     if (!info || diags.hasErrors())
       return std::nullopt;
     return run::Code{text->str(), std::move(*info)};

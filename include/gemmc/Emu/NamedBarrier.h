@@ -1,5 +1,9 @@
 /// A named barrier of a CTA (PTX ISA 9.7.13.1) as a pure state machine. Its unit is the warp: a warp counts, with all
 /// 32 threads, when all of its lanes that live have arrived. Nothing changes when a rule is broken.
+///
+/// Warps that have exited stand for arrivals at a barrier of the whole CTA, not where somebody gave a count (measured
+/// on an H200, docs/emulator.md; the manual says that a barrier which waits only for exited threads is always
+/// released).
 #pragma once
 #include "gemmc/Emu/Broken.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -15,6 +19,7 @@ struct NamedBarrierState {
   uint32_t counted = 0;    ///< Warps that have arrived completely, one bit each.
   uint32_t line = 0;       ///< `mark` of the first arrival.
   bool isRed = false;
+  bool hasCount = false;                  ///< Of those that have arrived, one gave a count.
   std::array<uint32_t, 32> lanes{};       ///< By warp: lanes that have arrived.
   uint32_t yes = 0, threads = 0;          ///< Red: threads whose predicate is true, and all, so far.
   uint32_t result = 0, resultThreads = 0; ///< Red: of the last generation.

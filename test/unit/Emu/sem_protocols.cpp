@@ -25,14 +25,14 @@ struct Random {
 // --- Named barriers
 
 namespace {
-/// The manual's words: a barrier opens when as many threads as it was told of have arrived, a warp as a whole; threads
-/// that have exited are not waited for when nobody else is left.
+/// The manual's words: a barrier opens when as many threads as it was told of have arrived, a warp as a whole. Threads
+/// that have exited are not waited for when nobody else is left, but (the card's word) only where nobody told a count.
 struct NamedModel {
   std::set<unsigned> arrived, alive; ///< Threads.
   unsigned expected = 0, opened = 0, warps = 0;
   std::vector<bool> votes;      ///< Of those that arrived with bar.red.
   unsigned yes = 0, voters = 0; ///< When it last opened.
-  bool red = false;
+  bool red = false, told = false;
 
   bool warpIsIn(unsigned warp) const {
     bool any = false;
@@ -50,7 +50,8 @@ struct NamedModel {
   std::string arrive(unsigned warp, uint32_t lanes, unsigned count, bool isRed) {
     if (count % 32)
       return "NB-11";
-    count = count ? count : warps * 32;
+    bool tells = count > 0;
+    count = tells ? count : warps * 32;
     if (expected && expected != count)
       return "NB-3";
     if (expected && red != isRed)
@@ -62,6 +63,7 @@ struct NamedModel {
         return "NB-4";
     expected = count;
     red = isRed;
+    told = told || tells;
     for (unsigned l = 0; l < 32; ++l)
       if (lanes >> l & 1)
         arrived.insert(warp * 32 + l);
@@ -75,13 +77,14 @@ struct NamedModel {
         in += 32;
       else if (lives(warp))
         others = true;
-      else
+      else if (!told)
         gone += 32;
     }
     if (!expected || (in < expected && (others || in + gone < expected)))
       return false;
     arrived.clear();
     expected = 0;
+    told = false;
     ++opened;
     yes = std::count(votes.begin(), votes.end(), true);
     voters = votes.size();
@@ -118,6 +121,8 @@ TEST(SemProtocols, NamedBarrierLikeAModel) {
             model.alive.erase(command.warp * 32 + l);
       } else {
         command.count = random.chance(8) ? random.below(7) * 16 : favourite;
+        if (command.count == warps * 32 && random.chance(3))
+          command.count = 0; // the same, but nobody told a count
         command.isRed = random.chance(16);
         rule = model.arrive(command.warp, command.lanes, command.count, command.isRed);
         unsigned lanes = std::popcount(command.lanes);
