@@ -33,6 +33,8 @@ private:
 
   std::shared_ptr<const Device> device;
   std::optional<DeviceStream> stream;
+  std::shared_ptr<const GpuModule> module; ///< Of the last launch: the same kernel is assembled once.
+  std::string loaded;                      ///< Its image.
   llvm::StringMap<Buffer> buffers;
 };
 
@@ -114,20 +116,25 @@ MaybeFailure Gpu::download(llvm::StringRef name, llvm::MutableArrayRef<std::byte
 }
 
 Outcome<LaunchOutcome> Gpu::launch(const Code &code, const LaunchArgs &args, const LaunchChoice &choice) {
-  auto module = GpuModule::load(device, code.ptx, code.info, targetOf(code.ptx));
-  if (!module)
-    return module.failure();
+  const std::string &image = code.cubin.empty() ? code.ptx : code.cubin;
+  if (!module || image != loaded) {
+    auto made = GpuModule::load(device, image, code.info, targetOf(code.ptx));
+    if (!made)
+      return made.failure();
+    module = std::move(*made);
+    loaded = image;
+  }
   if (auto failed = needStream())
     return *failed;
   LaunchOutcome outcome;
   // The first launch gives the result that is verified; it also loads code, so it is no measure of time.
-  if (auto failed = (*module)->launch(stream->get(), args))
+  if (auto failed = module->launch(stream->get(), args))
     return *failed;
   if (auto failed = stream->synchronize("running kernel `" + code.info.kernels.front().name + "`"))
     return *failed;
   // Where C and D share memory, each launch changes its own input.
   if (choice.timed && !(args.beta != 0 && args.c == args.d))
-    if (auto failed = timeLaunches(**module, args, outcome))
+    if (auto failed = timeLaunches(*module, args, outcome))
       return *failed;
   return outcome;
 }

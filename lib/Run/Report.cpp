@@ -78,6 +78,18 @@ void write(llvm::json::OStream &json, llvm::StringRef name, const emu::Traffic &
     json.attribute("sectors", int64_t(traffic.sectors));
   });
 }
+/// Those that cost something, by their line in the PTX text.
+void writeLines(llvm::json::OStream &json, llvm::ArrayRef<emu::Traffic> lines) {
+  json.attributeArray("instructions", [&] {
+    for (size_t line = 0; line < lines.size(); ++line)
+      if (lines[line].bankConflicts || lines[line].sectors)
+        json.object([&] {
+          json.attribute("line", int64_t(line));
+          json.attribute("bank_conflicts", int64_t(lines[line].bankConflicts));
+          json.attribute("sectors", int64_t(lines[line].sectors));
+        });
+  });
+}
 } // namespace
 
 void RunReport::printJson(llvm::raw_ostream &os) const {
@@ -91,6 +103,7 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attribute("kernel", info.kernels.empty() ? "" : info.kernels.front().name);
     json.attribute("fallback", fallback);
     json.attribute("inputs", nameOf(kind));
+    json.attribute("runs", int64_t(runs));
     json.attribute("seconds", launch.seconds);
     json.attribute("clusters_run", int64_t(launch.clustersRun));
     json.attribute("clusters_total", int64_t(launch.clustersTotal));
@@ -99,6 +112,8 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
       write(json, "loads", launch.stats.loads);
       write(json, "stores", launch.stats.stores);
       write(json, "copies", launch.stats.copies);
+      write(json, "atomics", launch.stats.atomics);
+      writeLines(json, launch.stats.lines);
     }
     if (!launch.sampled) // of a whole D: bits to compare with another device's
       json.attribute("d_hash", llvm::utohexstr(dHash, true));

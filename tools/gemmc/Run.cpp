@@ -33,6 +33,12 @@ cl::opt<std::string> timelineFile("timeline",
                                   cl::desc("Emulator: write a timeline"
                                            " of the first cluster, for ui.perfetto.dev (JSON)"),
                                   cl::value_desc("file"), cl::sub(runCommand));
+cl::opt<uint64_t> repeat("repeat",
+                         cl::desc("Run so many times, each with the next seed; the first wrong result ends it"),
+                         cl::init(1), cl::sub(runCommand));
+cl::opt<std::string> cubinFile("cubin",
+                               cl::desc("GPU: the kernel as ptxas has assembled it, loaded in place of the PTX"),
+                               cl::value_desc("file"), cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 emu::Timeline timeline;
@@ -59,6 +65,12 @@ int runIt() {
   auto code = kernel.compile(diags);
   if (!code)
     return finish(diags);
+  if (!cubinFile.empty()) {
+    auto cubin = readFile(cubinFile, diags);
+    if (!cubin)
+      return finish(diags);
+    code->cubin = cubin->str();
+  }
   std::string remark;
   auto executor = choose(*code, remark);
   if (!executor)
@@ -73,7 +85,7 @@ int runIt() {
     request.ctas = ctas;
   auto report = [&] {
     Progress progress("running on " + (*executor)->where());
-    return run::runGemm(*code, [&] { return kernel.compileFallback(diags); }, request, **executor);
+    return run::runRepeatedly(*code, [&] { return kernel.compileFallback(diags); }, request, repeat, **executor);
   }();
   if (!report)
     return finishWith(report.failure(), diags);
