@@ -11,7 +11,7 @@ namespace gemmc::run {
 struct Code {
   std::string ptx;
   ptx::LaunchInfo info;
-  std::string cubin; ///< `ptx` assembled: what a GPU loads in its place. Empty: the driver assembles.
+  std::string cubin = {}; ///< `ptx` assembled: what a GPU loads in its place. Empty: the driver assembles.
 };
 
 /// How a launch is done.
