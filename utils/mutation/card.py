@@ -68,7 +68,7 @@ def ptxas_says(code, output):
 
 
 def card_says(code, output, errors):
-    """(result, detail): right, wrong, fault, timeout; anything else is an error of ours."""
+    """(result, detail): right, wrong, fault, timeout, refused (by the driver); anything else is an error of ours."""
     if code is None:
         return "timeout", ""
     try:
@@ -76,12 +76,10 @@ def card_says(code, output, errors):
         return ("right", "") if report["verified"] else ("wrong", f"launch {report['runs']}: {report['verification'][:120]}")
     except (ValueError, KeyError):
         pass
-    found = re.search(r"CUDA_ERROR_(\w+)", errors)
-    if found and found[1] in ("ILLEGAL_ADDRESS", "ILLEGAL_INSTRUCTION", "MISALIGNED_ADDRESS", "LAUNCH_FAILED",
-                              "INVALID_ADDRESS_SPACE", "INVALID_PC", "HARDWARE_STACK_ERROR", "LAUNCH_TIMEOUT"):
-        return "fault", found[1]
-    if "ptx_rejected" in errors or found and found[1] in ("INVALID_PTX", "NO_BINARY_FOR_GPU"):
-        return "refused", found[1] if found else ""
+    if ran := re.search(r"running kernel .*CUDA_ERROR_(\w+)", errors):
+        return "fault", ran[1]
+    if refused := re.search(r"(does not accept the PTX|loading the kernel|encoding tensor map|launching kernel).*", errors):
+        return "refused", refused[0][:200]
     return "error", (errors.strip().splitlines() or ["no output"])[0][:200]
 
 

@@ -5,8 +5,8 @@ from mutation.card import CONTROL, LAUNCHES, SAMPLE, SANITIZERS, kept_away
 from mutation.report import order_of
 
 MARKS = "<!-- others: written by utils/mutate --measured --write-docs -->", "<!-- end of the others -->"
-ON_CARD = ("wrong", "fault", "gave up", "timeout", "right")
-HEAD = ["operator", "mistakes", "`gemmc check`", "ptxas: refused, warned", "wrong D", "fault", "gave up waiting", "killed",
+ON_CARD = ("refused", "wrong", "fault", "gave up", "timeout", "right")
+HEAD = ["operator", "mistakes", "`gemmc check`", "ptxas: refused, warned", "driver refuses", "wrong D", "fault", "gave up waiting", "killed",
         "right D", "not run", *SANITIZERS]
 
 
@@ -25,7 +25,7 @@ def row_of(name, rows, answers):
                                                        if step in answers.get(row["digest"], {}))
     ptxas, card = said("ptxas"), said("card")
     detected = sum(row["verdict"] == "detected" for row in rows)
-    others = sum(card.values()) - sum(card[result] for result in ON_CARD)  # errors of ours, refusals by the driver
+    others = sum(card.values()) - sum(card[result] for result in ON_CARD)  # errors of ours
     away = len(rows) - sum(card.values()) + others
     warned = ", ".join(f"{number} {what}" for what, number in ((("refused"), ptxas["refused"]), ("warned", ptxas["warns"]))
                        if number) if ptxas else "not asked"

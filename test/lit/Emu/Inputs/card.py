@@ -37,7 +37,10 @@ assert card.ptxas_says(255, "ptxas x.ptx, line 3; error : no\n") == ("refused", 
 assert card.ptxas_says(0, "ptxas info : (C7510) serialized")[0] == "warns" and card.ptxas_says(0, "")[0] == "accepted"
 right, wrong = json.dumps({"verified": True}), json.dumps({"verified": False, "runs": 7, "verification": "NOT verified"})
 assert card.card_says(0, right, "") == ("right", "") and card.card_says(1, wrong, "") == ("wrong", "launch 7: NOT verified")
-assert card.card_says(1, "", "error: CUDA_ERROR_ILLEGAL_ADDRESS while") == ("fault", "ILLEGAL_ADDRESS")
+ran = "error: running kernel `gemm` failed: CUDA_ERROR_%s (700), text\n"
+assert card.card_says(1, "", ran % "ILLEGAL_ADDRESS") == ("fault", "ILLEGAL_ADDRESS")
+assert card.card_says(3, "", "error: encoding tensor map `a` failed: CUDA_ERROR_INVALID_VALUE (1)")[0] == "refused"
+assert card.card_says(3, "", "error: allocating `a` failed: CUDA_ERROR_OUT_OF_MEMORY (2)")[0] == "error"
 assert card.card_says(None, "", "") == ("timeout", "") and card.card_says(3, "", "no device")[0] == "error"
 assert card.sanitizer_says(0, "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n") == ("silent", "")
 read = "========= Invalid __global__ read of size 4 bytes\n=========     Address 0x%x is out of bounds\n"
@@ -75,7 +78,7 @@ def tools(command, seconds):
         return 0, "========= ERROR SUMMARY: 0 errors\n", ""
     if text.count("_wait.parity") == 3:
         return 0, right, ""
-    return 1, "", "CUDA_ERROR_" + ("MISALIGNED" if f"%bound_a, {MISALIGNED};" in text else "ILLEGAL") + "_ADDRESS"
+    return 1, "", ran % ("MISALIGNED_ADDRESS" if f"%bound_a, {MISALIGNED};" in text else "ILLEGAL_ADDRESS")
 
 
 work = [(kernel, mutant) for mutant in mutants_of(kernel, ["M9", "M17", "M45"])]
