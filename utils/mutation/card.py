@@ -25,7 +25,7 @@ SAMPLE = 6             # mutants of each operator that compute-sanitizer sees
 LIMITS = {"ptxas": 60, "card": 20, **dict.fromkeys(SANITIZERS, 40)}  # seconds of a process
 # Operators whose mistakes may block a warp in an instruction that cannot be bounded, and the rules that speak of such.
 BLOCKING = {"M38", "M39", "M46", "M47", "M48"}
-BLOCKING_RULES = re.compile(r"\b(NB|SR)-")
+BLOCKING_RULES = re.compile(r"\b(NB-(?!8\b)|SR-)")
 CONTROL = "none"       # the operator of a kernel with no mistake
 NOISE = re.compile(r"COMPUTE-SANITIZER|.*SUMMARY|Program hit|Target application|Error: process didn't|LEAK")
 

@@ -58,6 +58,7 @@ row = {"hang": "", "verdict": "detected", "operator": "M7", "codes": "WG-2"}
 assert card.kept_away(row) is None and card.kept_away(row | {"hang": "deadlock"}) == "hangs"
 assert card.kept_away(row | {"codes": "NB-2"}) == card.kept_away(row | {"operator": "M38"}) == "may block"
 assert card.kept_away(row | {"verdict": "timeout"}) == "timeout"
+assert card.kept_away(row | {"codes": "CA-5 NB-8"}) is None
 
 # A whole run: M9 gives up and memcheck reports it, M17 is kept away, M45 is right; racecheck reports everything, which counts
 # for nothing.
