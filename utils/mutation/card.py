@@ -201,7 +201,7 @@ def measure(lab, jobs, path, threads, say=print):
     """Does the jobs while there is time; a line in `path` for each answer. What has one there from before is not asked again.
     The number of those not run."""
     before = answers(path) if pathlib.Path(path).exists() else {}
-    jobs = [job for job in jobs if job[0] not in before.get(job[3], {})]
+    jobs = [job for job in jobs if before.get(job[3], {}).get(job[0], {}).get("result", "error") == "error"]
     lock, counts, skipped = threading.Lock(), collections.Counter(), collections.Counter()
     with open(path, "a") as out, concurrent.futures.ThreadPoolExecutor(threads) as pool:
         def one(job):
