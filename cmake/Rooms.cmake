@@ -40,10 +40,11 @@ gemmc_room(Emu DEPENDS PTX)
 gemmc_room(Runtime DEPENDS PTX)
 gemmc_room(Driver DEPENDS Spec Plan Tile Passes Lower PTX)
 gemmc_room(Run DEPENDS Driver Runtime Emu)
+gemmc_room(Tune DEPENDS Run)
 
 # What a user of the library links: all rooms.
 add_library(gemmcAll INTERFACE)
 add_library(gemmc::gemmc ALIAS gemmcAll)
 set_target_properties(gemmcAll PROPERTIES EXPORT_NAME gemmc)
-target_link_libraries(gemmcAll INTERFACE gemmcRun)
+target_link_libraries(gemmcAll INTERFACE gemmcTune)
 set_property(GLOBAL APPEND PROPERTY GEMMC_ROOMS gemmcAll)

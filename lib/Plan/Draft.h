@@ -86,10 +86,25 @@ int64_t stagesThatFit(const Draft &draft, const Shape &shape);
 /// Estimated SM clocks of the whole product (Model.cpp); only its order matters. `waves` and `tiles` explain it.
 struct Estimate {
   double clocks = 0;
+  double main = 0, epilogue = 0; ///< Of one tile; the epilogue with its start.
   int64_t tiles = 0, waves = 0;
   int64_t ctasPerSM = 1;
 };
 Estimate estimate(const Draft &draft, const Shape &shape);
+
+/// All shapes that are worth a look, legal or not (Candidates.cpp).
+std::vector<Shape> candidates(const Draft &draft);
+/// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.
+bool sane(const Shape &shape);
+/// A tile field in the kernel's view, or back.
+std::array<int64_t, 3> kernelView(const Draft &draft, std::array<int64_t, 3> tile);
+/// The cheapest first (Shape.cpp).
+struct Ranked {
+  Shape shape;
+  Estimate estimate;
+  double key = 0;
+};
+std::vector<Ranked> rank(const Draft &draft, llvm::ArrayRef<Shape> shapes);
 
 /// Reports into `diags` every rule that `shape` breaks (Checks.cpp).
 void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
@@ -99,6 +114,8 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.
 bool decideFamily(Draft &draft);
+/// Before the shape: the epilogue's buffers count in the shared memory budget.
+void decideStore(Draft &draft);
 void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.
 void decideRest(Draft &draft);      ///< Raster, persistence, store.
 void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.

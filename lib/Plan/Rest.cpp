@@ -1,5 +1,6 @@
 // What is decided when the tile is known: raster, persistence, store; and the plan's view of the operands.
 #include "Draft.h"
+#include <cmath>
 
 using llvm::formatv;
 
@@ -12,8 +13,16 @@ void decideRaster(Draft &draft) {
   // The kernel walks along its own m; the user's view of that is n when operands are swapped.
   s.rasterOrder.decide(draft.plan.swapped ? RasterOrder::along_n : RasterOrder::along_m,
                        "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
-  // Measured on an H200 at 4096^3: 16 is 2 to 3% ahead of 8 for mma.sync, 1 to 4% for wgmma.
-  s.rasterGroup.decide(16, "16 tile rows walked together: about 16 + 8 operand tiles for each 128 results in the L2");
+  if (draft.wgmma()) {
+    // A wave of CTAs reads the fewest rows of A and columns of B when it covers a square.
+    double sms = draft.limits.sms, rows = double(draft.plan.blockM), columns = double(draft.plan.blockN);
+    int64_t group = int64_t(1) << std::clamp<int64_t>(std::llround(std::log2(std::sqrt(sms * columns / rows))), 0, 5);
+    s.rasterGroup.decide(
+        group, formatv("{0} tile rows walked together: {1} CTAs read about {2} rows of A and {3} columns of B", group,
+                       draft.limits.sms, int64_t(rows) * group, std::llround(columns * sms / double(group))));
+  } else { // measured on an H200 at 4096^3: 16 is 2 to 3% ahead of 8 for mma.sync
+    s.rasterGroup.decide(16, "16 tile rows walked together: about 16 + 8 operand tiles for each 128 results in the L2");
+  }
   if (*s.rasterGroup < 1 || *s.rasterGroup > maxRasterGroup)
     draft.diags.report(Diag::plan_raster_group, s.rasterGroup.range, *s.rasterGroup, maxRasterGroup)
         .fix(s.rasterGroup.range, "8");

@@ -2,160 +2,13 @@
 #include "Draft.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
-struct Tile {
-  int64_t m, n;
-};
-using Tiles = llvm::SmallVector<Tile, 16>;
-
-int64_t roundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
-
-/// A tile field in the kernel's view.
-std::array<int64_t, 3> kernelView(const Draft &draft, std::array<int64_t, 3> tile) {
-  if (draft.plan.swapped)
-    std::swap(tile[0], tile[1]);
-  return tile;
-}
-
-/// Block tiles to try, the favourite first: of two that cost the same the first is taken.
-Tiles blockCandidates(const Draft &draft) {
-  const Spec &s = draft.spec();
-  if (s.block.given) {
-    auto block = kernelView(draft, *s.block);
-    return {{block[0], block[1]}};
-  }
-  if (s.warp.given) { // whole blocks of the asked warp tiles
-    auto warp = kernelView(draft, *s.warp);
-    Tiles tiles;
-    for (auto [m, n] : {std::pair{2, 2}, {2, 1}, {1, 2}, {2, 4}, {4, 2}, {1, 1}})
-      if (warp[0] >= 1 && warp[0] <= 512 && warp[1] >= 1 && warp[1] <= 512)
-        tiles.push_back({warp[0] * m, warp[1] * n});
-    return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
-  }
-  // mma wants the large tile where an SM has the shared memory of several stages of it.
-  bool roomy = draft.limits.sharedPerBlock > 128 * 1024;
-  if (!draft.wgmma() && roomy)
-    return {{128, 256}, {128, 128}, {256, 128}, {128, 64}, {64, 128}, {64, 64}};
-  if (!draft.wgmma())
-    return {{128, 128}, {128, 64}, {64, 128}, {64, 64}};
-  Tiles tiles{{128, 256}, {128, 192}, {128, 176}, {128, 128}, {256, 128}, {64, 256}, {64, 128}, {64, 64}};
-  // A narrow product: no tile is wider than it needs.
-  if (std::optional<int64_t> n = draft.extentN(); n && *n < 256)
-    for (int64_t m : {128, 64})
-      tiles.push_back({m, std::max<int64_t>(8, roundUp(*n, 8))});
-  return tiles;
-}
-
-/// Warp (warpgroup) tiles of a block tile, the favourite first.
-Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
-  if (draft.spec().warp.given) {
-    auto warp = kernelView(draft, *draft.spec().warp);
-    return {{warp[0], warp[1]}};
-  }
-  Tiles tiles;
-  if (draft.wgmma()) {
-    if (schedule != Schedule::pingpong)
-      for (int64_t groups : {2, 3, 4, 1})
-        if (block.m % (64 * groups) == 0)
-          tiles.push_back({block.m / groups, block.n});
-  } else {
-    // The largest warp tile (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp.
-    for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
-      if (block.m % m == 0 && block.n % n == 0) {
-        tiles = {{m, n}};
-        if (block.m / m * (block.n / n) >= 4)
-          break;
-      }
-    if (tiles.empty()) // whole instructions of an unusual block
-      for (int64_t m : {4, 2, 1})
-        for (int64_t n : {4, 2, 1})
-          if (Tile tile{m * draft.matrix->rows(), n * draft.matrix->columns()};
-              block.m % tile.m == 0 && block.n % tile.n == 0 &&
-              (tiles.empty() || tiles[0].m * tiles[0].n * 4 > block.m * block.n))
-            tiles = {tile};
-  }
-  return tiles.empty() ? Tiles{block} : tiles;
-}
-
-int64_t blockDepth(const Draft &draft) {
-  const Spec &s = draft.spec();
-  if (s.block.given)
-    return (*s.block)[2];
-  if (s.warp.given)
-    return (*s.warp)[2];
-  if (draft.wgmma())
-    return 64;
-  // Two steps of the instruction, so that one is read while the other is multiplied.
-  int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
-  return std::min(depth, draft.elementsIn(mostDepthBytes));
-}
-
-/// Most stages that pay: wgmma hides the latency of TMA with up to 8, mma runs well with 4.
-int64_t bestStages(const Draft &draft, const Shape &shape) {
-  const Spec &s = draft.spec();
-  if (s.stages.given)
-    return *s.stages;
-  if (*s.copy == CopyKind::ld)
-    return 1;
-  int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), draft.wgmma() ? 8 : 4);
-  // Three stages that leave room for a second CTA on the SM beat four that do not.
-  auto resident = [&](int64_t count) { return draft.limits.sharedPerSM / (count * stageBytes(draft, shape) + 1024); };
-  bool two = !draft.wgmma() && ctasByRegisters(draft, shape) >= 2;
-  if (two && stages == 4 && resident(4) < 2 && resident(3) >= 2)
-    stages = 3;
-  if (std::optional<int64_t> k = draft.extentK())
-    stages = std::min(stages, std::max<int64_t>(2, *k / shape.k + (*k % shape.k != 0)));
-  return std::max<int64_t>(stages, 2);
-}
-
-Tiles clusterCandidates(const Draft &draft, const Shape &shape) {
-  const Spec &s = draft.spec();
-  if (!s.cluster.given && s.split.given && *s.split != SplitMode::none)
-    return {{1, 1}};
-  if (s.cluster.given) {
-    auto cluster = kernelView(draft, *s.cluster);
-    return {{cluster[0], cluster[1]}};
-  }
-  bool large = draft.extentM().value_or(0) >= 2048 && draft.extentN().value_or(0) >= 2048 &&
-               *draft.extentM() / std::max<int64_t>(1, shape.m) >= 4;
-  if (draft.wgmma() && shape.schedule != Schedule::pipelined && large)
-    return {{2, 1}, {1, 1}};
-  return {{1, 1}};
-}
-
-/// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.
-bool sane(const Shape &shape) {
-  auto small = [](int64_t value) { return value >= 1 && value <= 1024; };
-  return small(shape.warpK) && shape.warpK <= shape.k && small(shape.m) && small(shape.n) && small(shape.k) &&
-         small(shape.warpM) && small(shape.warpN) && shape.warpM <= shape.m && shape.warpN <= shape.n;
-}
-
-std::vector<Shape> candidates(const Draft &draft) {
-  const Spec &s = draft.spec();
-  std::vector<Shape> shapes;
-  Shape shape;
-  shape.schedule = *s.schedule;
-  shape.k = blockDepth(draft);
-  shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
-  for (Tile block : blockCandidates(draft))
-    for (Tile warp : warpCandidates(draft, shape.schedule, block)) {
-      shape.m = block.m, shape.n = block.n;
-      shape.warpM = warp.m, shape.warpN = warp.n;
-      for (Tile cluster : clusterCandidates(draft, shape)) {
-        shape.clusterM = cluster.m, shape.clusterN = cluster.n;
-        shape.clusterK = s.cluster.given ? (*s.cluster)[2] : 1;
-        shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
-        shapes.push_back(shape);
-      }
-    }
-  return shapes;
-}
-
 struct Choice {
   Shape shape;
   Estimate estimate;
@@ -163,27 +16,22 @@ struct Choice {
   double secondClocks = 0;
 };
 
-/// A candidate must beat the ones before it by what the estimate is surely wrong by.
+/// The first candidate of mma is the one that measurements like best: the others must beat it by what the estimate is
+/// surely wrong by.
 constexpr double margin = 0.98;
 
 std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   std::optional<Choice> best;
-  for (const Shape &shape : shapes) {
+  for (const Ranked &next : rank(draft, shapes)) {
     Diags scratch;
-    checkShape(draft, shape, scratch);
+    checkShape(draft, next.shape, scratch);
     if (scratch.hasErrors())
       continue;
-    Estimate cost = estimate(draft, shape);
-    bool sameBlock = best && best->shape.m == shape.m && best->shape.n == shape.n;
-    if (!best || cost.clocks < margin * best->estimate.clocks) {
-      Choice next{shape, cost, std::nullopt, 0};
-      if (best && !sameBlock)
-        next.second = best->shape, next.secondClocks = best->estimate.clocks;
-      else if (best)
-        next.second = best->second, next.secondClocks = best->secondClocks;
-      best = next;
-    } else if (!sameBlock && (!best->second || cost.clocks < best->secondClocks)) {
-      best->second = shape, best->secondClocks = cost.clocks;
+    if (!best) {
+      best = Choice{next.shape, next.estimate, std::nullopt, 0};
+    } else if (next.shape.m != best->shape.m || next.shape.n != best->shape.n) {
+      best->second = next.shape, best->secondClocks = next.estimate.clocks;
+      break;
     }
   }
   return best;
@@ -219,18 +67,29 @@ std::string stagesReason(const Draft &draft, const Shape &shape) {
                  nameOf(*draft.spec().target));
 }
 
+std::string scheduleReason(const Draft &draft, const Choice &choice) {
+  switch (choice.shape.schedule) {
+  case Schedule::pipelined:
+    return draft.wgmma() ? "" : "cp.async is issued by the warps that multiply";
+  case Schedule::cooperative:
+    return "a producer warp keeps the stages full, warpgroups share a tile: each tile is stored between two main loops";
+  case Schedule::pingpong:
+    return formatv("one warpgroup stores its tile while the other one multiplies: {0} clocks of epilogue a tile hidden",
+                   std::llround(choice.estimate.epilogue));
+  }
+  llvm_unreachable("unknown schedule");
+}
+
 std::string clusterReason(const Shape &shape) {
-  if (shape.clusterM * shape.clusterN == 1)
-    return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
-                                                 : "too few tiles, or sizes unknown, for sharing to pay";
-  return formatv("{0} CTAs share each tile of B: {1} bytes of L2 traffic less a stage", shape.clusterM,
-                 shape.n * shape.k * 2 / shape.clusterM);
+  return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
+                                               : "on an H200 CTAs that share tiles are as fast as CTAs that do not";
 }
 
 void record(Draft &draft, const Choice &choice) {
   Spec &s = draft.spec();
   Plan &plan = draft.plan;
   const Shape &shape = choice.shape;
+  s.schedule.decide(shape.schedule, scheduleReason(draft, choice));
   s.block.decide(kernelView(draft, {shape.m, shape.n, shape.k}), blockReason(draft, choice));
   s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}), warpReason(draft, shape));
   s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, 1}), clusterReason(shape));
@@ -247,7 +106,8 @@ void record(Draft &draft, const Choice &choice) {
   plan.sharedBytes = sharedBytes(draft, shape);
 }
 
-/// Before the shape: the epilogue's buffers count in the shared memory budget.
+} // namespace
+
 void decideStore(Draft &draft) {
   Spec &s = draft.spec();
   bool rows = (*s.d.layout == Order::row) != draft.plan.swapped;
@@ -261,15 +121,24 @@ void decideStore(Draft &draft) {
   else
     s.store.decide(StoreKind::staged, "through shared memory whole lines are written");
 }
-} // namespace
+
+std::vector<Ranked> rank(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
+  std::vector<Ranked> ranked;
+  for (const Shape &shape : shapes) {
+    Ranked next{shape, {}, std::numeric_limits<double>::infinity()};
+    if (sane(shape)) {
+      next.estimate = estimate(draft, shape);
+      next.key = next.estimate.clocks / (draft.wgmma() || ranked.empty() ? 1 : margin);
+    }
+    ranked.push_back(next);
+  }
+  llvm::stable_sort(ranked, [](const Ranked &x, const Ranked &y) { return x.key < y.key; });
+  return ranked;
+}
 
 void decideShape(Draft &draft) {
   Spec &s = draft.spec();
-  if (draft.wgmma())
-    s.schedule.decide(Schedule::cooperative, "a producer warp keeps the stages full while warpgroups only multiply");
-  else
-    s.schedule.decide(Schedule::pipelined, "cp.async is issued by the warps that multiply");
-  if (!draft.wgmma() && *s.schedule != Schedule::pipelined) {
+  if (!draft.wgmma() && s.schedule.given && *s.schedule != Schedule::pipelined) {
     draft.diags.report(Diag::plan_schedule_family, s.schedule.range, nameOf(*s.schedule), nameOf(*s.instruction))
         .fix(s.schedule.range, "pipelined");
   }

@@ -140,12 +140,20 @@ void BenchReport::printTable(llvm::raw_ostream &os) const {
                       typesOf(info, args.beta != 0), device, rounds, sets,
                       batch > 1 ? llvm::formatv(", {0} launches a timing{1}", batch, graphs ? " (graph)" : "").str()
                                 : "");
+  size_t width = 36;
+  for (const BenchEntry &entry : also)
+    width = std::max(width, entry.name.size() + 1);
   auto row = [&](const BenchEntry &entry) {
-    os << llvm::left_justify(entry.name, 36) << llvm::right_justify(timeOf(entry.median), 12)
+    os << llvm::left_justify(entry.name, width) << llvm::right_justify(timeOf(entry.median), 12)
        << llvm::format("%10.1f TFLOP/s", entry.flops / 1e12) << "   (" << timeOf(entry.best) << " to "
-       << timeOf(entry.worst) << ")\n";
+       << timeOf(entry.worst) << ")";
+    if (auto value = also.empty() ? std::nullopt : ratioOf(entry))
+      os << llvm::format("%8.3f", *value);
+    os << "\n";
   };
   row(ours);
+  for (const BenchEntry &entry : also)
+    row(entry);
   for (const BenchEntry &entry : cublas)
     row(entry);
   if (auto value = ratio())
@@ -183,6 +191,10 @@ void BenchReport::printJson(llvm::raw_ostream &os) const {
     json.attributeBegin("gemmc");
     entry(ours);
     json.attributeEnd();
+    json.attributeArray("also", [&] {
+      for (const BenchEntry &value : also)
+        entry(value);
+    });
     json.attributeArray("cublaslt", [&] {
       for (const BenchEntry &value : cublas)
         entry(value);

@@ -1,4 +1,4 @@
-#include "Timing.h"
+#include "gemmc/Run/Timing.h"
 
 namespace gemmc::run {
 

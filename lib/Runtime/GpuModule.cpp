@@ -1,4 +1,5 @@
 #include "gemmc/Runtime/GpuModule.h"
+#include "gemmc/Runtime/CubinCache.h"
 #include "llvm/ADT/iterator_range.h"
 
 namespace gemmc {
@@ -82,34 +83,81 @@ Outcome<std::shared_ptr<const GpuModule>> GpuModule::load(std::shared_ptr<const 
   std::shared_ptr<GpuModule> out(new GpuModule);
   out->devicePtr = std::move(device);
   out->launchInfo = std::move(info);
-  const Driver &driver = out->devicePtr->driver();
   Device::Scope scope(*out->devicePtr);
 
+  if (!out->loadCached(image))
+    if (auto failed = out->loadImage(image))
+      return *failed;
+  if (auto failed = out->loadKernels())
+    return *failed;
+  return std::shared_ptr<const GpuModule>(std::move(out));
+}
+
+MaybeFailure GpuModule::loadImage(llvm::StringRef image) {
+  const Driver &driver = devicePtr->driver();
   // The driver wants PTX with a terminating zero; behind a cubin it does no harm.
   std::string terminated = image.str();
   std::vector<char> errors(16384, 0);
   int options[] = {cuda::errorLog, cuda::errorLogBytes};
   void *values[] = {errors.data(), reinterpret_cast<void *>(static_cast<uintptr_t>(errors.size() - 1))};
-  cuda::Result code = driver.api().moduleLoad(&out->module, terminated.c_str(), 2, options, values);
-  if (code != cuda::success) {
-    out->module = nullptr;
-    Failure why = driver.failure(code, "loading the kernel");
-    llvm::StringRef log = llvm::StringRef(errors.data()).trim();
-    bool aboutPtx = code == cuda::invalidPtx || code == cuda::unsupportedPtxVersion || code == cuda::noBinaryForGpu;
-    if (aboutPtx) {
-      std::string name = out->launchInfo.kernels.empty() ? "?" : out->launchInfo.kernels.front().name;
-      Failure rejected = Failure::make(Diag::ptx_rejected, name, why.args[1], code);
-      rejected.code = code;
-      rejected.hints = why.hints;
-      why = rejected;
-    }
-    if (!log.empty())
-      why.hint(log.str());
-    return why;
+  cuda::Result code = driver.api().moduleLoad(&module, terminated.c_str(), 2, options, values);
+  if (code == cuda::success)
+    return std::nullopt;
+  module = nullptr;
+  Failure why = driver.failure(code, "loading the kernel");
+  llvm::StringRef log = llvm::StringRef(errors.data()).trim();
+  bool aboutPtx = code == cuda::invalidPtx || code == cuda::unsupportedPtxVersion || code == cuda::noBinaryForGpu;
+  if (aboutPtx) {
+    std::string name = launchInfo.kernels.empty() ? "?" : launchInfo.kernels.front().name;
+    Failure rejected = Failure::make(Diag::ptx_rejected, name, why.args[1], code);
+    rejected.code = code;
+    rejected.hints = why.hints;
+    why = rejected;
   }
-  if (auto failed = out->loadKernels())
-    return *failed;
-  return std::shared_ptr<const GpuModule>(std::move(out));
+  if (!log.empty())
+    why.hint(log.str());
+  return why;
+}
+
+namespace {
+/// What the driver makes of PTX text; empty where it cannot (then loading the text says why).
+std::vector<char> assemble(const cuda::DriverTable &api, llvm::StringRef ptx) {
+  if (!api.linkCreate || !api.linkAdd || !api.linkComplete || !api.linkDestroy)
+    return {};
+  cuda::Link link = nullptr;
+  if (api.linkCreate(0, nullptr, nullptr, &link) != cuda::success)
+    return {};
+  std::string text = ptx.str();
+  void *cubin = nullptr;
+  size_t bytes = 0;
+  std::vector<char> out;
+  if (api.linkAdd(link, cuda::inputPtx, text.data(), text.size() + 1, "gemmc", 0, nullptr, nullptr) == cuda::success &&
+      api.linkComplete(link, &cubin, &bytes) == cuda::success)
+    out.assign(static_cast<char *>(cubin), static_cast<char *>(cubin) + bytes);
+  api.linkDestroy(link); // and the cubin with it
+  return out;
+}
+} // namespace
+
+/// Loads PTX text by way of the cache; false when there is no cache, or the way is closed.
+bool GpuModule::loadCached(llvm::StringRef image) {
+  if (image.starts_with("\x7f"
+                        "ELF"))
+    return false;
+  auto cache = CubinCache::ofUser();
+  if (!cache)
+    return false;
+  const Driver &driver = devicePtr->driver();
+  std::string key = CubinCache::keyOf(image, driver.version(), devicePtr->name);
+  std::optional<std::vector<char>> cubin = cache->find(key);
+  bool found = cubin.has_value();
+  if (!found)
+    cubin = assemble(driver.api(), image);
+  if (cubin->empty() || loadImage(llvm::StringRef(cubin->data(), cubin->size())))
+    return false;
+  if (!found)
+    cache->store(key, *cubin);
+  return true;
 }
 
 MaybeFailure GpuModule::loadKernels() {

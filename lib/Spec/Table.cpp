@@ -48,7 +48,7 @@ template <typename T> std::string printAny(const Field<T> &field) {
 
 /// `Get` gives a row's field of a spec.
 template <typename Get> Row makeRow(StringRef path, Domain domain, StringRef doc, StringRef example, Get) {
-  Row row{path, std::move(domain), doc, example, nullptr, nullptr, nullptr, nullptr, nullptr};
+  Row row{path, std::move(domain), doc, example, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
   row.read = [](Spec &spec, const YamlNode &node, const Row &row, Diags &diags) {
     auto &field = Get{}(spec);
     if (!readAny(node, row, diags, field.value))
@@ -61,6 +61,10 @@ template <typename Get> Row makeRow(StringRef path, Domain domain, StringRef doc
   row.print = [](const Spec &spec) { return printAny(Get{}(spec)); };
   row.given = [](const Spec &spec) { return Get{}(spec).given; };
   row.reason = [](const Spec &spec) { return StringRef(Get{}(spec).reason); };
+  row.settle = [](Spec &spec, StringRef reason) {
+    Get{}(spec).given = false;
+    Get{}(spec).reason = reason.str();
+  };
   return row;
 }
 

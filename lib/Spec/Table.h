@@ -34,6 +34,8 @@ struct Row {
   std::string (*print)(const Spec &spec);
   bool (*given)(const Spec &spec);
   llvm::StringRef (*reason)(const Spec &spec);
+  /// Makes a given value a decided one.
+  void (*settle)(Spec &spec, llvm::StringRef reason);
 
   llvm::StringRef section() const { return path.contains('.') ? path.rsplit('.').first : ""; }
   llvm::StringRef key() const { return path.contains('.') ? path.rsplit('.').second : path; }

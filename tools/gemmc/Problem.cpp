@@ -88,6 +88,12 @@ std::optional<run::Code> KernelInput::compileFallback(Diags &diags) const {
   return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
 }
 
+std::optional<run::Code> KernelInput::compileVariant(StringRef words, Diags &diags) const {
+  auto variant = input.readVariant(words, diags);
+  auto compiled = variant ? compileSpec(*variant, diags) : std::nullopt;
+  return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
+}
+
 int finishWith(const Failure &failure, Diags &diags) {
   failure.report(diags);
   finish(diags);

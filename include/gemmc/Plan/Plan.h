@@ -63,6 +63,15 @@ TargetLimits limitsOf(Target target);
 /// Decides every open field and checks the whole; nullopt after a reported error (budget errors give the arithmetic).
 std::optional<Plan> makePlan(const Spec &spec, Diags &diags);
 
+/// A way to fill what `spec` leaves open, as applyChoice takes it, and its estimated clocks.
+struct Alternative {
+  std::string choice;
+  double clocks = 0;
+};
+/// The legal ways, cheapest first, at most `count` of them (0 = all): schedules and tiles. Empty after a reported
+/// error.
+std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &diags);
+
 /// The plan that is right whenever `plan`'s requirements are not: element-wise copies, mma.sync, any alignment, K = 0.
 /// Keeps types, layouts and sizes.
 std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags);

@@ -21,6 +21,12 @@ struct BenchRequest {
   std::string cublasLibrary; ///< Empty = the usual names.
 };
 
+/// One of our kernels in a benchmark. All rivals of one benchmark multiply the same problem.
+struct Rival {
+  std::string name;
+  Code code;
+};
+
 struct BenchEntry {
   std::string name;
   double median = 0, best = 0, worst = 0; ///< Seconds, over rounds (each round's median).
@@ -36,21 +42,24 @@ struct BenchReport {
   bool graphs = false; ///< Batches were graphs.
   unsigned rounds = 0;
   BenchEntry ours;
+  std::vector<BenchEntry> also;         ///< The other rivals, in the order given.
   std::vector<BenchEntry> cublas;       ///< Finalists, best first; empty = not compared (see `remark`).
   std::optional<double> firstHeuristic; ///< Seconds of cuBLASLt's own first choice.
   unsigned algorithms = 0;              ///< That cuBLASLt offered.
   std::string remark;
   /// Best cuBLASLt median / our median: above 1 we are faster.
-  std::optional<double> ratio() const;
+  std::optional<double> ratio() const { return ratioOf(ours); }
+  std::optional<double> ratioOf(const BenchEntry &entry) const;
   std::optional<double> ratioToFirst() const;
 
   void printTable(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os) const;
 };
 
-/// Measures `code` (verify it first: this looks at no result). Where its requirements do not hold, the failure is
-/// launch_requirement.
-Outcome<BenchReport> runBench(const Code &code, const BenchRequest &request, std::shared_ptr<const Device> device);
+/// Measures all rivals in turns (verify them first: this looks at no result). Where requirements of one do not hold,
+/// the failure is launch_requirement.
+Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &request,
+                              std::shared_ptr<const Device> device);
 
 /// Number of buffer sets of `bytes` each: at least 3, and together at least 256 MiB and twice the L2 cache.
 unsigned rotatingSets(uint64_t bytes, uint64_t l2Bytes);

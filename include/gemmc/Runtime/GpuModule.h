@@ -8,7 +8,8 @@ namespace gemmc {
 /// Const after loading: launch from as many threads as you like.
 class GpuModule {
 public:
-  /// `image` is PTX text or a cubin; `target` its architecture (see targetOf).
+  /// `image` is PTX text, whose cubin is kept on disk (see CubinCache), or a cubin; `target` its architecture (see
+  /// targetOf).
   static Outcome<std::shared_ptr<const GpuModule>> load(std::shared_ptr<const Device> device, llvm::StringRef image,
                                                         ptx::LaunchInfo info, llvm::StringRef target);
   ~GpuModule();
@@ -27,6 +28,8 @@ public:
 
 private:
   GpuModule() = default;
+  bool loadCached(llvm::StringRef image);
+  MaybeFailure loadImage(llvm::StringRef image);
   MaybeFailure loadKernels();
   MaybeFailure launchKernel(unsigned index, cuda::Stream stream, const LaunchArgs &args) const;
   std::shared_ptr<const Device> devicePtr;

@@ -114,6 +114,12 @@ std::optional<Override> parseOverride(llvm::StringRef text, Diags &diags);
 /// nullopt when one of them is an error. `baseName` (from the file name) becomes the kernel's name when none is given.
 std::optional<Spec> readSpec(llvm::StringRef text, llvm::ArrayRef<Override> overrides, Diags &diags,
                              llvm::StringRef baseName = "gemm");
+/// Gives `spec` the values of `words`, `path=value` separated by spaces; fields that it gives itself stay. The paths
+/// that were set, or nullopt after a reported error.
+std::optional<std::vector<std::string>> applyChoice(Spec &spec, llvm::StringRef words, Diags &diags);
+/// Makes those fields decided ones, with `reason`: after planning, so that the planner took them as they are.
+void settleChoice(Spec &spec, llvm::ArrayRef<std::string> paths, llvm::StringRef reason);
+
 /// The complete YAML of a spec, a reason behind each decided field as a comment. readSpec(printSpec(s)) gives the same
 /// values, all of them `given`. A field that is neither given nor decided with a reason is printed as `auto`.
 std::string printSpec(const Spec &spec, bool reasons);

@@ -174,8 +174,9 @@ TEST(PlanRandom, FallbackOfEveryLegalSpec) {
       continue;
     std::optional<Plan> fallback = makeFallbackPlan(spec, diags);
     ASSERT_TRUE(fallback) << diags.all().front().message;
-    if (perByte(plan->a.type) == 1)
+    if (perByte(plan->a.type) == 1) {
       EXPECT_TRUE(fallback->requirements.empty());
+    }
     EXPECT_EQ(*fallback->spec.copy, CopyKind::ld);
     EXPECT_EQ(fallback->swapped, plan->swapped);
     for (auto operand : {&Plan::a, &Plan::b, &Plan::c, &Plan::d}) {

@@ -39,6 +39,7 @@ TEST(PlanSwap, RowResultDoesNot) {
 TEST(PlanSwap, TilesAreTheUsers) {
   Spec spec = columnProblem();
   spec.block = given(Tile3{256, 128, 64});
+  spec.warp = given(Tile3{256, 64, 64});
   spec.cluster = given(Tile3{1, 2, 1});
   spec.rasterOrder = given(RasterOrder::along_n);
   Plan plan = planOf(spec);

@@ -151,7 +151,7 @@ TEST_F(GpuTest, BenchFindsTheBestAlgorithmAndTheRatio) {
   fake->onLaunch = nullptr;
   fake->algorithmMicroseconds = {130, 150, 90, 200, 110, 300};
   auto opened = device();
-  auto report = runBench(code, benchRequest(64), opened);
+  auto report = runBench(Rival{"gemmc", code}, benchRequest(64), opened);
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_EQ(report->batch, 1u); // 100 us are long enough
   EXPECT_EQ(report->algorithms, 6u);
@@ -179,7 +179,7 @@ TEST_F(GpuTest, BenchRotatesItsBuffers) {
   auto opened = device();
   BenchRequest request = benchRequest(1024);
   request.versusCublas = false;
-  auto report = runBench(code, request, opened);
+  auto report = runBench(Rival{"gemmc", code}, request, opened);
   ASSERT_TRUE(bool(report));
   EXPECT_EQ(report->sets, 43u); // 3 x 2 MiB + 256 bytes each (rounded up), 256 MiB in all
   EXPECT_EQ(inputs.size(), std::min<size_t>(report->sets, fake->launches.size()));
@@ -191,7 +191,7 @@ TEST_F(GpuTest, ShortKernelsAreTimedInGraphs) {
   fake->launchMicroseconds = 4;
   fake->algorithmMicroseconds = {8, 2};
   auto opened = device();
-  auto report = runBench(code, benchRequest(64), opened);
+  auto report = runBench(Rival{"gemmc", code}, benchRequest(64), opened);
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_NEAR(report->batch, 100, 1); // of 400 us
   EXPECT_TRUE(report->graphs);
@@ -204,7 +204,7 @@ TEST_F(GpuTest, WithoutCublasTheBenchSaysWhy) {
   auto opened = device();
   BenchRequest request = benchRequest(64);
   request.cublasLibrary = "libcublasLt-that-is-not-there.so";
-  auto report = runBench(code, request, opened);
+  auto report = runBench(Rival{"gemmc", code}, request, opened);
   ASSERT_TRUE(bool(report));
   EXPECT_TRUE(report->cublas.empty());
   EXPECT_NE(report->remark.find("no cuBLASLt here"), std::string::npos);
@@ -214,7 +214,7 @@ TEST_F(GpuTest, ABrokenAlgorithmIsNoCompetitor) {
   fake->onLaunch = nullptr;
   fake->failing["cublasLtMatmul"] = 13;
   auto opened = device();
-  auto report = runBench(code, benchRequest(64), opened);
+  auto report = runBench(Rival{"gemmc", code}, benchRequest(64), opened);
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_TRUE(report->cublas.empty());
 }

@@ -1,0 +1,79 @@
+/// Where contenders meet: the buffers of one problem, several times over, and everyone who multiplies them there.
+#pragma once
+#include "gemmc/Run/Bench.h"
+#include "gemmc/Run/Timing.h"
+#include <random>
+
+namespace gemmc::run {
+
+/// A, B, C, D of one problem, several times over, so that no launch finds its operands in the L2 cache.
+class BufferSets {
+public:
+  static Outcome<BufferSets> create(std::shared_ptr<const Device> device, const GemmProblem &problem, unsigned count,
+                                    const DeviceStream &stream);
+  /// The problem's arguments on set `index`.
+  LaunchArgs args(const LaunchArgs &base, unsigned index) const;
+  static uint64_t bytesOf(const GemmProblem &problem); ///< Of one set.
+
+private:
+  DeviceMemory memory;
+  uint64_t stride = 0;
+  std::array<uint64_t, 4> offsets{};
+};
+
+/// Contenders are counted in the order of their admission.
+class Arena {
+public:
+  static Outcome<std::unique_ptr<Arena>> open(const ptx::LaunchInfo &info, const ProblemOptions &options,
+                                              std::shared_ptr<const Device> device);
+  Arena(const Arena &) = delete;
+  Arena &operator=(const Arena &) = delete;
+
+  /// One of our kernels. Where its requirements do not hold, the failure is launch_requirement.
+  MaybeFailure admit(std::string name, std::shared_ptr<const GpuModule> module);
+  /// The fastest `finalists` algorithms of cuBLASLt, each timed briefly, and its first choice.
+  MaybeFailure admitCublas(llvm::StringRef library, unsigned finalists);
+
+  MaybeFailure warmUp(unsigned index, double seconds);
+  /// Readies all that have been admitted. One batch size for all: as many launches of the first contender as fill the
+  /// measuring time.
+  MaybeFailure prepare();
+  /// Each of `members`, `perRound` timings of it: its median, in seconds. The order is another one in each round: at
+  /// the power limit the clock that a kernel finds is what its predecessor left.
+  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, unsigned perRound);
+
+  unsigned size() const { return contenders.size(); }
+  const std::string &name(unsigned index) const { return contenders[index].name(); }
+  /// The number that cuBLASLt's heuristic gave the contender's algorithm; nullopt: one of ours.
+  std::optional<unsigned> algorithmOf(unsigned index) const { return algorithm[index]; }
+  unsigned algorithms() const { return matmul ? matmul->algorithms() : 0; }
+  const LaunchArgs &args() const { return problem.args; }
+  unsigned sets() const { return setCount; }
+  unsigned batch() const { return batchSize; }
+  bool graphs() const { return useGraphs; }
+
+private:
+  Arena(std::shared_ptr<const Device> device, DeviceStream stream)
+      : device(std::move(device)), stream(std::move(stream)) {}
+  Contender contenderOf(unsigned algorithmIndex);
+  MaybeFailure needWorkspace(uint64_t bytes);
+  MaybeFailure chooseBatch();
+  CublasProblem cublasProblem() const;
+
+  std::shared_ptr<const Device> device;
+  DeviceStream stream;
+  ptx::LaunchInfo info;
+  GemmProblem problem;
+  std::optional<BufferSets> buffers;
+  unsigned setCount = 0, batchSize = 0, prepared = 0;
+  bool useGraphs = false;
+  std::minstd_rand shuffler;
+  std::vector<DeviceMemory> workspaces; ///< The last one is the largest; earlier contenders keep theirs.
+  DeviceMemory cublasWorkspace;
+  std::shared_ptr<const CublasLt> cublas;
+  std::unique_ptr<CublasMatmul> matmul;
+  std::vector<Contender> contenders;
+  std::vector<std::optional<unsigned>> algorithm; ///< Of each contender.
+};
+
+} // namespace gemmc::run

@@ -1,0 +1,34 @@
+/// Assembled kernels on disk, so that a second process need not assemble again. A file has its key's and its content's
+/// SHA-256 in its head; what does not fit is no entry and is written anew. Files appear whole (temporary file and
+/// rename): processes may share a folder and may be killed at any moment.
+#pragma once
+#include "gemmc/Support/Diag.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gemmc {
+
+class CubinCache {
+public:
+  static constexpr uint64_t defaultLimit = uint64_t(256) << 20;
+  /// `folder` is made when something is stored. `limit`: bytes of all entries, the oldest go first.
+  explicit CubinCache(std::string folder, uint64_t limit = defaultLimit) : folder(std::move(folder)), limit(limit) {}
+  /// $GEMMC_CACHE (empty: no cache), else `gemmc/cubin` in $XDG_CACHE_HOME or ~/.cache; nullopt when there is none.
+  static std::optional<CubinCache> ofUser();
+
+  /// The key of a module: its PTX without comment lines, the driver that assembles it and the device's name.
+  static std::string keyOf(llvm::StringRef ptx, int driverVersion, llvm::StringRef device);
+
+  std::optional<std::vector<char>> find(llvm::StringRef key) const;
+  /// False when it could not be stored (a full disk, a folder one may not write): nothing is lost but time.
+  bool store(llvm::StringRef key, llvm::ArrayRef<char> cubin) const;
+
+private:
+  std::string fileOf(llvm::StringRef key) const;
+  void evict() const;
+  std::string folder;
+  uint64_t limit;
+};
+
+} // namespace gemmc

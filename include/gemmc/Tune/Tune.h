@@ -1,0 +1,43 @@
+/// The fastest plan by measurement. The planner's ranking says what is tried; everyone runs in one arena, in turns;
+/// those that are clearly behind leave early; variations of the best (cluster, raster) race in a second heat; the
+/// winners are measured against cuBLASLt in a final.
+#pragma once
+#include "gemmc/Run/Bench.h"
+#include "gemmc/Spec/Spec.h"
+#include <functional>
+
+namespace gemmc::tune {
+
+struct TuneRequest {
+  run::ProblemOptions problem;
+  unsigned top = 32;        ///< Tiles of the ranking that take part; 0 = all that are legal.
+  bool versusCublas = true; ///< In the final.
+  unsigned rounds = 11;     ///< Of the final.
+  double warmUpSeconds = 0.02;
+  std::function<void(const std::string &)> progress; ///< Told what is going on; empty = nobody listens.
+};
+
+/// One choice: fields as `path=value` words, as `--set` takes them.
+struct TuneEntry {
+  std::string choice;
+  double median = 0; ///< Seconds, over the rounds it took part in.
+  unsigned rounds = 0;
+  bool final = false;
+};
+
+struct TuneReport {
+  LaunchArgs args;
+  ptx::LaunchInfo info;
+  std::string device;
+  std::vector<TuneEntry> entries; ///< Finalists first, then by their median.
+  unsigned refused = 0;           ///< That the device did not run.
+  run::BenchReport final;         ///< `ours` is the winner, then the planner's own choice and other finalists.
+  std::optional<double> ratio() const { return final.ratio(); }
+  void printTable(llvm::raw_ostream &os) const;
+  void printJson(llvm::raw_ostream &os) const;
+};
+
+/// Tunes `spec`: what it gives stays, what it leaves open is varied. Its own plan takes part.
+Outcome<TuneReport> tune(const Spec &spec, const TuneRequest &request, std::shared_ptr<const Device> device);
+
+} // namespace gemmc::tune

@@ -1,0 +1,173 @@
+// What the planner tries: schedules, block and warp tiles, clusters. All that a spec gives stays as it is.
+#include "Draft.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace gemmc::plan {
+
+std::array<int64_t, 3> kernelView(const Draft &draft, std::array<int64_t, 3> tile) {
+  if (draft.plan.swapped)
+    std::swap(tile[0], tile[1]);
+  return tile;
+}
+
+bool sane(const Shape &shape) {
+  auto small = [](int64_t value) { return value >= 1 && value <= 1024; };
+  return small(shape.warpK) && shape.warpK <= shape.k && small(shape.m) && small(shape.n) && small(shape.k) &&
+         small(shape.warpM) && small(shape.warpN) && shape.warpM <= shape.m && shape.warpN <= shape.n;
+}
+
+namespace {
+struct Tile {
+  int64_t m, n;
+};
+using Tiles = llvm::SmallVector<Tile, 16>;
+
+int64_t roundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+/// All block tiles of wgmma that are no larger than the product needs: m in steps of 64, n in steps of 16.
+Tiles wgmmaBlocks(const Draft &draft) {
+  int64_t mostM = std::min<int64_t>(256, roundUp(std::max<int64_t>(1, draft.extentM().value_or(256)), 64));
+  int64_t n = std::max<int64_t>(1, draft.extentN().value_or(256)), mostN = std::min<int64_t>(256, roundUp(n, 8));
+  Tiles tiles;
+  for (int64_t blockM : {128, 256, 192, 64})
+    for (int64_t blockN = mostN; blockM <= mostM && blockN > 0; blockN -= 16)
+      tiles.push_back({blockM, blockN});
+  return tiles;
+}
+
+/// Block tiles to try, the favourite first: of two that cost the same the first is taken.
+Tiles blockCandidates(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (s.block.given) {
+    auto block = kernelView(draft, *s.block);
+    return {{block[0], block[1]}};
+  }
+  if (s.warp.given) { // whole blocks of the asked warp tiles
+    auto warp = kernelView(draft, *s.warp);
+    Tiles tiles;
+    for (auto [m, n] : {std::pair{2, 2}, {2, 1}, {1, 2}, {2, 4}, {4, 2}, {1, 1}})
+      if (warp[0] >= 1 && warp[0] <= 512 && warp[1] >= 1 && warp[1] <= 512)
+        tiles.push_back({warp[0] * m, warp[1] * n});
+    return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
+  }
+  // mma wants the large tile where an SM has the shared memory of several stages of it.
+  bool roomy = draft.limits.sharedPerBlock > 128 * 1024;
+  if (!draft.wgmma() && roomy)
+    return {{128, 256}, {128, 128}, {256, 128}, {128, 64}, {64, 128}, {64, 64}};
+  if (!draft.wgmma())
+    return {{128, 128}, {128, 64}, {64, 128}, {64, 64}};
+  return wgmmaBlocks(draft);
+}
+
+/// Warp (warpgroup) tiles of a block tile, the favourite first.
+Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
+  if (draft.spec().warp.given) {
+    auto warp = kernelView(draft, *draft.spec().warp);
+    return {{warp[0], warp[1]}};
+  }
+  Tiles tiles;
+  if (draft.wgmma()) {
+    if (schedule != Schedule::pingpong)
+      for (int64_t groups : {2, 3, 4, 1}) {
+        if (block.m % (64 * groups) == 0)
+          tiles.push_back({block.m / groups, block.n});
+        if (groups > 1 && groups < 4 && block.n % (8 * groups) == 0)
+          tiles.push_back({block.m, block.n / groups});
+      }
+  } else {
+    // The largest warp tile (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp.
+    for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
+      if (block.m % m == 0 && block.n % n == 0) {
+        tiles = {{m, n}};
+        if (block.m / m * (block.n / n) >= 4)
+          break;
+      }
+    if (tiles.empty()) // whole instructions of an unusual block
+      for (int64_t m : {4, 2, 1})
+        for (int64_t n : {4, 2, 1})
+          if (Tile tile{m * draft.matrix->rows(), n * draft.matrix->columns()};
+              block.m % tile.m == 0 && block.n % tile.n == 0 &&
+              (tiles.empty() || tiles[0].m * tiles[0].n * 4 > block.m * block.n))
+            tiles = {tile};
+  }
+  return tiles.empty() ? Tiles{block} : tiles;
+}
+
+int64_t blockDepth(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (s.block.given)
+    return (*s.block)[2];
+  if (s.warp.given)
+    return (*s.warp)[2];
+  if (draft.wgmma())
+    return 64;
+  // Two steps of the instruction, so that one is read while the other is multiplied.
+  int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
+  return std::min(depth, draft.elementsIn(mostDepthBytes));
+}
+
+/// Most stages that pay: wgmma hides the latency of TMA with up to 8, mma runs well with 4.
+int64_t bestStages(const Draft &draft, const Shape &shape) {
+  const Spec &s = draft.spec();
+  if (s.stages.given)
+    return *s.stages;
+  if (*s.copy == CopyKind::ld)
+    return 1;
+  int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), draft.wgmma() ? 8 : 4);
+  // Three stages that leave room for a second CTA on the SM beat four that do not.
+  auto resident = [&](int64_t count) { return draft.limits.sharedPerSM / (count * stageBytes(draft, shape) + 1024); };
+  bool two = !draft.wgmma() && ctasByRegisters(draft, shape) >= 2;
+  if (two && stages == 4 && resident(4) < 2 && resident(3) >= 2)
+    stages = 3;
+  if (std::optional<int64_t> k = draft.extentK())
+    stages = std::min(stages, std::max<int64_t>(2, *k / shape.k + (*k % shape.k != 0)));
+  return std::max<int64_t>(stages, 2);
+}
+
+Tile clusterOf(const Draft &draft) {
+  if (!draft.spec().cluster.given)
+    return {1, 1};
+  auto cluster = kernelView(draft, *draft.spec().cluster);
+  return {cluster[0], cluster[1]};
+}
+
+/// Ping-pong takes whole tiles in turn, each read from shared memory by one warpgroup.
+llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (s.schedule.given)
+    return {*s.schedule};
+  if (!draft.wgmma())
+    return {Schedule::pipelined};
+  bool split = s.split.given && *s.split != SplitMode::none;
+  bool registers = s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor;
+  bool oneTile = s.persistent.given && *s.persistent == Persistence::off;
+  if (split || registers || oneTile)
+    return {Schedule::cooperative};
+  return {Schedule::cooperative, Schedule::pingpong};
+}
+
+} // namespace
+
+std::vector<Shape> candidates(const Draft &draft) {
+  const Spec &s = draft.spec();
+  std::vector<Shape> shapes;
+  Shape shape;
+  shape.k = blockDepth(draft);
+  shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
+  Tile cluster = clusterOf(draft);
+  shape.clusterM = cluster.m, shape.clusterN = cluster.n;
+  shape.clusterK = s.cluster.given ? (*s.cluster)[2] : 1;
+  Tiles blocks = blockCandidates(draft);
+  for (Schedule schedule : scheduleCandidates(draft))
+    for (Tile block : blocks)
+      for (Tile warp : warpCandidates(draft, schedule, block)) {
+        shape.schedule = schedule;
+        shape.m = block.m, shape.n = block.n;
+        shape.warpM = warp.m, shape.warpN = warp.n;
+        shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
+        shapes.push_back(shape);
+      }
+  return shapes;
+}
+
+} // namespace gemmc::plan

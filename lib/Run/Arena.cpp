@@ -1,0 +1,248 @@
+#include "gemmc/Run/Arena.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <chrono>
+
+namespace gemmc::run {
+namespace {
+constexpr double shortLaunch = 20e-6; ///< Below this, an event pair measures its own overhead too.
+constexpr double batchSeconds = 400e-6;
+} // namespace
+
+uint64_t BufferSets::bytesOf(const GemmProblem &problem) {
+  uint64_t sum = 0;
+  for (const HostMatrix *matrix : {&problem.a, &problem.b, &problem.c, &problem.d})
+    sum += llvm::alignTo(matrix->data.size() + 256, 256);
+  return sum;
+}
+
+LaunchArgs BufferSets::args(const LaunchArgs &base, unsigned index) const {
+  LaunchArgs out = base;
+  uint64_t start = memory.address() + index * stride;
+  out.a = start + offsets[0];
+  out.b = start + offsets[1];
+  out.c = base.beta != 0 ? start + offsets[2] : 0;
+  out.d = start + offsets[3];
+  return out;
+}
+
+Outcome<BufferSets> BufferSets::create(std::shared_ptr<const Device> device, const GemmProblem &problem, unsigned count,
+                                       const DeviceStream &stream) {
+  BufferSets sets;
+  sets.stride = bytesOf(problem);
+  auto memory = DeviceMemory::allocate(device, sets.stride * count, "rotating buffers");
+  if (!memory)
+    return memory.failure();
+  sets.memory = std::move(*memory);
+  Device::Scope scope(*device);
+  const Driver &driver = device->driver();
+  uint64_t offset = 0, start = sets.memory.address();
+  const HostMatrix *matrices[] = {&problem.a, &problem.b, &problem.c, &problem.d};
+  for (unsigned i = 0; i < 4; ++i) {
+    sets.offsets[i] = offset + problem.options.misalign;
+    const std::vector<std::byte> &data = matrices[i]->data;
+    if (!data.empty())
+      if (auto failed =
+              driver.check(driver.api().copyToDevice(start + sets.offsets[i], data.data(), data.size(), stream.get()),
+                           "copying `" + matrices[i]->name + "` to the device"))
+        return *failed;
+    offset += llvm::alignTo(data.size() + 256, 256);
+  }
+  for (unsigned i = 1; i < count; ++i)
+    if (auto failed = driver.check(driver.api().copyOnDevice(start + i * sets.stride, start, sets.stride, stream.get()),
+                                   "copying buffers"))
+      return *failed;
+  if (auto failed = stream.synchronize("filling buffers"))
+    return *failed;
+  return sets;
+}
+
+Outcome<std::unique_ptr<Arena>> Arena::open(const ptx::LaunchInfo &info, const ProblemOptions &options,
+                                            std::shared_ptr<const Device> device) {
+  auto stream = DeviceStream::create(device);
+  if (!stream)
+    return stream.failure();
+  auto made = makeProblem(info, options);
+  if (!made)
+    return made.failure();
+  std::unique_ptr<Arena> arena(new Arena(std::move(device), std::move(*stream)));
+  arena->info = info;
+  arena->problem = std::move(*made);
+  arena->setCount = rotatingSets(BufferSets::bytesOf(arena->problem), arena->device->l2Bytes);
+  auto sets = BufferSets::create(arena->device, arena->problem, arena->setCount, arena->stream);
+  if (!sets)
+    return sets.failure();
+  arena->buffers = std::move(*sets);
+  return arena;
+}
+
+MaybeFailure Arena::needWorkspace(uint64_t bytes) {
+  if (!workspaces.empty() && workspaces.back().bytes() >= bytes)
+    return std::nullopt;
+  auto memory = DeviceMemory::allocate(device, bytes, "the workspace");
+  if (!memory)
+    return memory.failure();
+  workspaces.push_back(std::move(*memory));
+  return std::nullopt;
+}
+
+MaybeFailure Arena::admit(std::string name, std::shared_ptr<const GpuModule> module) {
+  LaunchArgs args = problem.args;
+  auto bytes = workspaceBytes(module->info(), args, device->sms);
+  if (bytes && *bytes > 0) {
+    if (auto failed = needWorkspace(*bytes))
+      return failed;
+    args.workspace = workspaces.back().address();
+    args.workspaceBytes = *bytes;
+  }
+  contenders.emplace_back(
+      device, std::move(name),
+      [this, args, module = std::move(module)](cuda::Stream to, unsigned set) {
+        return module->launch(to, buffers->args(args, set));
+      },
+      setCount);
+  algorithm.push_back(std::nullopt);
+  MaybeFailure failed = contenders.back().once(stream.get());
+  if (!failed)
+    failed = stream.synchronize("running " + contenders.back().name());
+  if (failed) {
+    contenders.pop_back();
+    algorithm.pop_back();
+  }
+  return failed;
+}
+
+CublasProblem Arena::cublasProblem() const {
+  CublasProblem out;
+  const LaunchArgs &args = problem.args;
+  out.m = args.m, out.n = args.n, out.k = args.k;
+  uint64_t misalign = problem.options.misalign, align = misalign ? misalign & -misalign : 256;
+  auto operand = [&](const ptx::OperandInfo &operandInfo, int64_t ld) {
+    return CublasOperand{operandInfo.type, operandInfo.order, ld, align};
+  };
+  out.a = operand(info.a, args.lda);
+  out.b = operand(info.b, args.ldb);
+  out.c = operand(info.c, args.ldc);
+  out.d = operand(info.d, args.ldd);
+  out.accumulator = info.accumulator;
+  out.alpha = args.alpha;
+  out.beta = args.beta;
+  return out;
+}
+
+Contender Arena::contenderOf(unsigned index) {
+  std::string name = llvm::formatv("cuBLASLt algorithm {0} (family {1})", index, matmul->algorithmId(index)).str();
+  return Contender(
+      device, name,
+      [this, index](cuda::Stream to, unsigned set) {
+        LaunchArgs args = buffers->args(problem.args, set);
+        return matmul->run(index, to, args.a, args.b, args.c, args.d, cublasWorkspace.address());
+      },
+      setCount);
+}
+
+MaybeFailure Arena::admitCublas(llvm::StringRef library, unsigned finalists) {
+  auto loaded = CublasLt::load(device, library);
+  if (!loaded)
+    return loaded.failure();
+  cublas = *loaded;
+  auto created = CublasMatmul::create(cublas, cublasProblem());
+  if (!created)
+    return created.failure();
+  matmul = std::move(*created);
+  auto memory = DeviceMemory::allocate(device, CublasLt::workspaceLimit, "cuBLASLt's workspace");
+  if (!memory)
+    return memory.failure();
+  cublasWorkspace = std::move(*memory);
+
+  std::vector<std::pair<double, unsigned>> times;
+  for (unsigned index = 0; index < matmul->algorithms(); ++index) {
+    Contender contender = contenderOf(index);
+    std::vector<double> seconds;
+    for (int i = 0; i < 4; ++i) {
+      auto time = contender.time(stream);
+      if (!time && time.failure().contextDead)
+        return time.failure();
+      if (!time)
+        break;   // an algorithm that does not run is no competitor
+      if (i > 0) // the first one loads code
+        seconds.push_back(*time);
+    }
+    if (seconds.size() == 3)
+      times.push_back({medianOf(seconds), index});
+  }
+  std::sort(times.begin(), times.end());
+  unsigned taken = 0;
+  for (const auto &[time, index] : times)
+    if (taken < finalists || index == 0) {
+      contenders.push_back(contenderOf(index));
+      algorithm.push_back(index);
+      ++taken;
+    }
+  return std::nullopt;
+}
+
+MaybeFailure Arena::warmUp(unsigned index, double seconds) {
+  auto start = std::chrono::steady_clock::now();
+  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  Contender &contender = contenders[index];
+  do {
+    for (int i = 0; i < 8; ++i)
+      if (auto failed = contender.once(stream.get()))
+        return failed;
+    if (auto failed = stream.synchronize("warming up " + contender.name()))
+      return failed;
+  } while (elapsed() < seconds);
+  return std::nullopt;
+}
+
+MaybeFailure Arena::chooseBatch() {
+  std::vector<double> seconds;
+  for (int i = 0; i < 5; ++i) {
+    auto time = contenders.front().time(stream);
+    if (!time)
+      return time.failure();
+    seconds.push_back(*time);
+  }
+  double one = medianOf(seconds);
+  batchSize = one < shortLaunch ? static_cast<unsigned>(std::clamp(batchSeconds / std::max(one, 1e-7), 2.0, 200.0)) : 1;
+  useGraphs = batchSize > 1 && hasGraphs(*device);
+  return std::nullopt;
+}
+
+MaybeFailure Arena::prepare() {
+  if (batchSize == 0)
+    if (auto failed = chooseBatch())
+      return failed;
+  for (; prepared < contenders.size(); ++prepared)
+    if (auto failed = contenders[prepared].prepare(stream, batchSize, useGraphs))
+      return failed;
+  return std::nullopt;
+}
+
+Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, unsigned perRound) {
+  std::vector<double> medians(members.size());
+  auto order = llvm::to_vector(llvm::seq<unsigned>(0, members.size()));
+  std::shuffle(order.begin(), order.end(), shuffler);
+  for (unsigned place : order) {
+    std::vector<double> seconds;
+    for (unsigned j = 0; j <= perRound; ++j) {
+      auto time = contenders[members[place]].time(stream);
+      if (!time)
+        return time.failure();
+      if (j > 0) // the first one follows another kernel
+        seconds.push_back(*time);
+    }
+    medians[place] = medianOf(seconds);
+  }
+  return medians;
+}
+
+unsigned rotatingSets(uint64_t bytes, uint64_t l2Bytes) {
+  uint64_t wanted = std::max<uint64_t>(uint64_t(256) << 20, 2 * l2Bytes);
+  return static_cast<unsigned>(std::clamp<uint64_t>(llvm::divideCeil(wanted, std::max<uint64_t>(bytes, 1)), 3, 1024));
+}
+
+} // namespace gemmc::run
