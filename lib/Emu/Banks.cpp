@@ -53,14 +53,14 @@ unsigned sectors(const std::array<uint64_t, numLanes> &addresses, unsigned bytes
 }
 } // namespace
 
-void countTraffic(Traffic &traffic, Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes,
-                  Mask mask) {
+Traffic trafficOf(Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes, Mask mask) {
   if (where == Where::Generic)
     where = addresses[std::countr_zero(mask)] - window::shared < window::size ? Where::Shared : Where::Global;
   if (where == Where::Shared || where == Where::SharedCluster)
-    traffic.bankConflicts += conflicts(addresses, bytes, mask);
-  else if (where == Where::Global)
-    traffic.sectors += sectors(addresses, bytes, mask);
+    return {conflicts(addresses, bytes, mask), 0};
+  if (where == Where::Global)
+    return {0, sectors(addresses, bytes, mask)};
+  return {};
 }
 
 namespace {

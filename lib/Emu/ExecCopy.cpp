@@ -156,9 +156,9 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
   });
   if (step == Step::Stop)
     return step;
-  Traffic &traffic = warp.cluster.stats.copies;
-  countTraffic(traffic, Where::Shared, addresses, copy.bytes, mask);
-  countTraffic(traffic, Where::Global, sources, copy.bytes, reading);
+  Traffic traffic = trafficOf(Where::Shared, addresses, copy.bytes, mask);
+  traffic += trafficOf(Where::Global, sources, copy.bytes, reading);
+  warp.cluster.stats.count(&Stats::copies, code.line, traffic);
   if (warp.cluster.check) {
     warp.cluster.check->copyIssued(warp, code, copy, sources);
     forLanes(mask, [&](unsigned l) { std::memset(copy.dst[l], 0xff, copy.bytes); }); // poison until it completes

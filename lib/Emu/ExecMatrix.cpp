@@ -52,9 +52,10 @@ template <bool isLoad> Step matrices(Warp &warp, const Code &code, Mask mask) {
     if (!rows[l])
       return Step::Stop;
   }
-  Stats &stats = warp.cluster.stats;
+  Traffic traffic;
   for (unsigned m = 0; m < count; ++m)
-    (isLoad ? stats.loads : stats.stores).bankConflicts += extraWavefronts(addresses.data() + 8 * m, 8, 16);
+    traffic.bankConflicts += extraWavefronts(addresses.data() + 8 * m, 8, 16);
+  warp.cluster.stats.count(isLoad ? &Stats::loads : &Stats::stores, code.line, traffic);
   if (warp.cluster.check)
     warp.cluster.check->generic(warp, code, count == 4 ? allLanes : (Mask(1) << 8 * count) - 1, whole.data(),
                                 code.where, 16, (isLoad ? Check::read : Check::write) | Check::collective);
@@ -190,9 +191,8 @@ bool matrixLines(Warp &warp, const Code &code, const sem::MmaForm &form, sem::Ro
     addresses[i] = start + i * pitch;
   }
   if (code.where == Where::Shared) {
-    Stats &stats = warp.cluster.stats;
-    (isLoad ? stats.loads : stats.stores).bankConflicts +=
-        wmmaConflicts(form, role, order, llvm::ArrayRef(addresses).take_front(lines.count));
+    unsigned conflicts = wmmaConflicts(form, role, order, llvm::ArrayRef(addresses).take_front(lines.count));
+    warp.cluster.stats.count(isLoad ? &Stats::loads : &Stats::stores, code.line, {conflicts, 0});
   }
   if (warp.cluster.check)
     warp.cluster.check->generic(warp, code, lines.count == numLanes ? allLanes : (Mask(1) << lines.count) - 1,

@@ -32,8 +32,8 @@ bool locate(Warp &warp, const Code &code, const Arg &arg, unsigned bytes, Mask m
   });
   if (!good)
     return false;
-  Stats &stats = warp.cluster.stats;
-  countTraffic(use & Check::write ? stats.stores : stats.loads, code.where, addresses, bytes, mask);
+  warp.cluster.stats.count(use & Check::write ? &Stats::stores : &Stats::loads, code.line,
+                           trafficOf(code.where, addresses, bytes, mask));
   if (warp.cluster.check)
     warp.cluster.check->generic(warp, code, mask, addresses.data(), code.where, bytes,
                                 use | (code.flags & Ordered ? Check::strong : 0));
@@ -226,10 +226,18 @@ void checkAtomic(Warp &warp, const Code &code, unsigned lane, uint64_t address, 
                                 Check::read | Check::write | Check::strong);
 }
 
+/// Of shared memory nothing: how often an atomic there is repeated the hardware decides.
+void countAtomic(Warp &warp, const Code &code, const std::array<uint64_t, numLanes> &addresses, unsigned bytes,
+                 Mask mask) {
+  Traffic traffic = trafficOf(code.where, addresses, bytes, mask);
+  warp.cluster.stats.count(&Stats::atomics, code.line, {0, traffic.sectors});
+}
+
 /// Operands: [d,] [a], b; `imm[1]`: index of the address.
 Step atomic(Warp &warp, const Code &code, Mask mask) {
   const Arg &address = code.args[code.imm[1]], &operand = code.args[code.imm[1] + 1];
   unsigned count = countOf(operand);
+  std::array<uint64_t, numLanes> addresses;
   Step step = Step::Yield;
   forLanes(mask, [&](unsigned l) {
     if (step == Step::Stop)
@@ -239,7 +247,8 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
       step = Step::Stop;
       return;
     }
-    checkAtomic(warp, code, l, warp.address(address, l), code.bytes * count);
+    addresses[l] = warp.address(address, l);
+    checkAtomic(warp, code, l, addresses[l], code.bytes * count);
     uint32_t offset = 0;
     bool flushes = code.type == Type::f32 && code.imm[0] == Add && !warp.cluster.ctaOf(at, offset);
     std::lock_guard lock(warp.cluster.launch.lockOf(at));
@@ -252,6 +261,8 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
         warp.set(elementOf(warp, code.args[0], i), l, old);
     }
   });
+  if (step != Step::Stop)
+    countAtomic(warp, code, addresses, code.bytes * count, mask);
   ++warp.cluster.version;
   return step;
 }
@@ -263,6 +274,7 @@ uint64_t wordAt(const std::byte *at, unsigned bytes) {
 }
 /// Operands: d, [a], compare, replacement.
 Step compareAndSwap(Warp &warp, const Code &code, Mask mask) {
+  std::array<uint64_t, numLanes> addresses;
   Step step = Step::Yield;
   forLanes(mask, [&](unsigned l) {
     if (step == Step::Stop)
@@ -272,13 +284,16 @@ Step compareAndSwap(Warp &warp, const Code &code, Mask mask) {
       step = Step::Stop;
       return;
     }
-    checkAtomic(warp, code, l, warp.address(code.args[1], l), code.bytes);
+    addresses[l] = warp.address(code.args[1], l);
+    checkAtomic(warp, code, l, addresses[l], code.bytes);
     std::lock_guard lock(warp.cluster.launch.lockOf(at));
     uint64_t old = wordAt(at, code.bytes), replacement = warp.value(code.args[3], l);
     if (old == warp.value(code.args[2], l))
       std::memcpy(at, &replacement, code.bytes);
     warp.set(code.args[0], l, old);
   });
+  if (step != Step::Stop)
+    countAtomic(warp, code, addresses, code.bytes, mask);
   ++warp.cluster.version;
   return step;
 }

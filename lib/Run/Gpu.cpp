@@ -1,4 +1,4 @@
-#include "Repeat.h"
+#include "Stress.h"
 #include "gemmc/Run/Executor.h"
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/GpuModule.h"
@@ -35,6 +35,8 @@ private:
 
   std::shared_ptr<const Device> device;
   std::optional<DeviceStream> stream;
+  std::shared_ptr<const GpuModule> module; ///< Of the last launch: the same kernel is assembled once.
+  std::string loaded;                      ///< Its image.
   llvm::StringMap<Buffer> buffers;
 };
 
@@ -118,14 +120,19 @@ MaybeFailure Gpu::download(llvm::StringRef name, llvm::MutableArrayRef<std::byte
 Outcome<LaunchOutcome> Gpu::launch(const Code &code, const LaunchArgs &args, const LaunchChoice &choice) {
   LaunchOutcome outcome;
   Stopwatch watch;
-  auto module = GpuModule::load(device, code.ptx, code.info, targetOf(code.ptx));
-  if (!module)
-    return module.failure();
+  const std::string &image = code.cubin.empty() ? code.ptx : code.cubin;
+  if (!module || image != loaded) {
+    auto made = GpuModule::load(device, image, code.info, targetOf(code.ptx));
+    if (!made)
+      return made.failure();
+    module = std::move(*made);
+    loaded = image;
+  }
   outcome.loadSeconds = watch.lap();
   if (auto failed = needStream())
     return *failed;
   // The first launch gives the result that is verified; it also loads code, so it is no measure of time.
-  if (auto failed = (*module)->launch(stream->get(), args))
+  if (auto failed = module->launch(stream->get(), args))
     return *failed;
   if (auto failed = stream->synchronize("running kernel `" + code.info.kernels.front().name + "`"))
     return *failed;
@@ -134,13 +141,13 @@ Outcome<LaunchOutcome> Gpu::launch(const Code &code, const LaunchArgs &args, con
   if (args.beta != 0 && args.c == args.d)
     return outcome;
   if (choice.timed)
-    if (auto failed = timeLaunches(**module, args, outcome))
+    if (auto failed = timeLaunches(*module, args, outcome))
       return *failed;
-  if (choice.repeat > 0) {
-    auto different = repeatLaunches(device, **module, args, choice.repeat);
+  if (choice.stress > 0) {
+    auto different = stressLaunches(device, *module, args, choice.stress);
     if (!different)
       return different.failure();
-    outcome.repeated = choice.repeat;
+    outcome.stressed = choice.stress;
     outcome.different = *different;
   }
   return outcome;

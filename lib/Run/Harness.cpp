@@ -53,6 +53,7 @@ void Run::remarkOnSizes() {
 /// On the emulator a large problem takes minutes; some tiles of it show the same faults.
 void Run::chooseSample() {
   choice.seed = request.problem.seed;
+  choice.timed = request.timed;
   if (!executor.isEmulator())
     return;
   if (request.ctas) {
@@ -131,7 +132,7 @@ MaybeFailure Run::go(FallbackCompiler fallback) {
       return failed;
     if (auto failed = checkArgs(code->info, problem.args, sms))
       return failed;
-    choice.repeat = request.repeat;
+    choice.stress = request.stress;
     auto outcome = executor.launch(*code, problem.args, choice);
     if (!outcome)
       return outcome.failure();
@@ -200,6 +201,19 @@ Outcome<RunReport> runGemm(const Code &code, FallbackCompiler fallback, const Ru
   if (auto failed = run.go(fallback))
     return *failed;
   return std::move(run.report);
+}
+
+Outcome<RunReport> runRepeatedly(const Code &code, FallbackCompiler fallback, RunRequest request, uint64_t runs,
+                                 Executor &executor) {
+  request.timed &= runs <= 1;
+  for (uint64_t run = 1;; ++run, ++request.problem.seed) {
+    auto report = runGemm(code, fallback, request, executor);
+    if (!report)
+      return report;
+    report->runs = run;
+    if (run >= runs || !report->ok())
+      return report;
+  }
 }
 
 } // namespace gemmc::run

@@ -59,12 +59,11 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
   if (launch.loadSeconds > 0)
     line("start", "compiled in " + timeOf(compileSeconds) + ", device opened in " + timeOf(deviceSeconds) +
                       ", loaded in " + timeOf(launch.loadSeconds) + ", first launch in " + timeOf(launch.firstSeconds));
-  if (launch.repeated)
-    line("repeated", launch.different
-                         ? llvm::formatv("{0} of {1} launches under load gave other bits than the first",
-                                         launch.different, launch.repeated)
-                               .str()
-                         : llvm::formatv("{0} launches under load, all bits equal", launch.repeated).str());
+  if (launch.stressed)
+    line("stress", launch.different ? llvm::formatv("{0} of {1} launches under load gave other bits than the first",
+                                                    launch.different, launch.stressed)
+                                          .str()
+                                    : llvm::formatv("{0} launches under load, all bits equal", launch.stressed).str());
   if (!fallback.empty())
     line("kernel", "fallback, because `" + fallback + "` does not hold");
   for (const std::string &remark : remarks)
@@ -87,6 +86,18 @@ void write(llvm::json::OStream &json, llvm::StringRef name, const emu::Traffic &
     json.attribute("sectors", int64_t(traffic.sectors));
   });
 }
+/// Those that cost something, by their line in the PTX text.
+void writeLines(llvm::json::OStream &json, llvm::ArrayRef<emu::Traffic> lines) {
+  json.attributeArray("instructions", [&] {
+    for (size_t line = 0; line < lines.size(); ++line)
+      if (lines[line].bankConflicts || lines[line].sectors)
+        json.object([&] {
+          json.attribute("line", int64_t(line));
+          json.attribute("bank_conflicts", int64_t(lines[line].bankConflicts));
+          json.attribute("sectors", int64_t(lines[line].sectors));
+        });
+  });
+}
 } // namespace
 
 void RunReport::printJson(llvm::raw_ostream &os) const {
@@ -100,6 +111,7 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attribute("kernel", info.kernels.empty() ? "" : info.kernels.front().name);
     json.attribute("fallback", fallback);
     json.attribute("inputs", nameOf(kind));
+    json.attribute("runs", int64_t(runs));
     json.attribute("seconds", launch.seconds);
     json.attributeObject("start", [&] {
       json.attribute("compile_ms", compileSeconds * 1e3);
@@ -107,7 +119,7 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
       json.attribute("load_ms", launch.loadSeconds * 1e3);
       json.attribute("first_launch_ms", launch.firstSeconds * 1e3);
     });
-    json.attribute("repeated", int64_t(launch.repeated));
+    json.attribute("stressed", int64_t(launch.stressed));
     json.attribute("different", int64_t(launch.different));
     json.attribute("clusters_run", int64_t(launch.clustersRun));
     json.attribute("clusters_total", int64_t(launch.clustersTotal));
@@ -116,6 +128,8 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
       write(json, "loads", launch.stats.loads);
       write(json, "stores", launch.stats.stores);
       write(json, "copies", launch.stats.copies);
+      write(json, "atomics", launch.stats.atomics);
+      writeLines(json, launch.stats.lines);
     }
     if (!launch.sampled) // of a whole D: bits to compare with another device's
       json.attribute("d_hash", llvm::utohexstr(dHash, true));

@@ -119,6 +119,8 @@ EXPORT Result cuModuleLoadDataEx(Module *module, const void *image, unsigned cou
       strcpy(static_cast<char *>(values[i]), state.jitLog.c_str());
   ENTER("cuModuleLoadDataEx");
   ++state.modules;
+  if (state.onLoad)
+    state.onLoad(image);
   *module = reinterpret_cast<Module>(new int);
   return 0;
 }

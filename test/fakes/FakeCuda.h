@@ -40,6 +40,7 @@ struct FakeCuda {
   std::string jitLog;
   bool currentContext = false; ///< The caller has one already.
   std::function<void(const FakeLaunch &, void **params)> onLaunch;
+  std::function<void(const void *image)> onLoad; ///< Of a module.
   double launchMicroseconds = 100;
   int activeClusters = 66; ///< That the device can hold.
   std::vector<double> algorithmMicroseconds{130, 90, 110}; ///< cuBLASLt algorithms, in the heuristic's order.

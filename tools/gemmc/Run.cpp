@@ -35,9 +35,15 @@ cl::opt<std::string> timelineFile("timeline",
                                            " of the first cluster, for ui.perfetto.dev (JSON)"),
                                   cl::value_desc("file"), cl::sub(runCommand));
 cl::opt<uint64_t> repeat("repeat",
+                         cl::desc("Run so many times, each with the next seed; the first wrong result ends it"),
+                         cl::init(1), cl::sub(runCommand));
+cl::opt<uint64_t> stress("stress",
                          cl::desc("GPU: that many launches more while a second stream keeps the device busy; "
                                   "all results must have the same bits"),
                          cl::sub(runCommand));
+cl::opt<std::string> cubinFile("cubin",
+                               cl::desc("GPU: the kernel as ptxas has assembled it, loaded in place of the PTX"),
+                               cl::value_desc("file"), cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 emu::Timeline timeline;
@@ -65,6 +71,12 @@ int runIt() {
   auto code = kernel.compile(diags);
   if (!code)
     return finish(diags);
+  if (!cubinFile.empty()) {
+    auto cubin = readFile(cubinFile, diags);
+    if (!cubin)
+      return finish(diags);
+    code->cubin = cubin->str();
+  }
   double compileSeconds = watch.lap();
   std::string remark;
   auto executor = choose(*code, remark);
@@ -77,12 +89,12 @@ int runIt() {
   request.problem.defaultSize = (*executor)->isEmulator() ? 256 : 512;
   request.problem.maxBytes = uint64_t((*executor)->isEmulator() ? 4 : 32) << 30;
   request.threads = threads;
-  request.repeat = std::min<uint64_t>(repeat, 1000000);
+  request.stress = std::min<uint64_t>(stress, 1000000);
   if (ctas.getNumOccurrences())
     request.ctas = ctas;
   auto report = [&] {
     Progress progress("running on " + (*executor)->where());
-    return run::runGemm(*code, [&] { return kernel.compileFallback(diags); }, request, **executor);
+    return run::runRepeatedly(*code, [&] { return kernel.compileFallback(diags); }, request, repeat, **executor);
   }();
   if (!report)
     return finishWith(report.failure(), diags);
@@ -91,8 +103,8 @@ int runIt() {
   writeTimeline(timeline, timelineFile, diags);
   if (!remark.empty())
     report->remarks.insert(report->remarks.begin(), "on the emulator: " + remark);
-  if (repeat && (*executor)->isEmulator())
-    report->remarks.push_back("--repeat is for a GPU: the emulator gives the same bits each time");
+  if (stress && (*executor)->isEmulator())
+    report->remarks.push_back("--stress is for a GPU: the emulator gives the same bits each time");
   if (asJson)
     report->printJson(outs());
   else

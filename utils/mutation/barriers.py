@@ -330,7 +330,8 @@ def relaxed(kernel):
         yield kernel.statements[i].strip(), kernel.edit(
             i, kernel.statements[i].replace("arrive.release", "arrive.relaxed")), last_barrier(kernel, i)
     for i in kernel.find(r"mbarrier\.arrive\.shared"):
-        yield kernel.statements[i].strip(), kernel.edit(
-            i, re.sub(r"arrive\.shared", "arrive.relaxed.cluster.shared", kernel.statements[i])), last_release(kernel, i)
+        made = kernel.edit(i, re.sub(r"arrive\.shared", "arrive.relaxed.cluster.shared", kernel.statements[i]))
+        newer = [re.sub(r"^\.version 8\.[0-5]$", ".version 8.6", one) for one in made]  # or ptxas does not know it
+        yield kernel.statements[i].strip(), newer, last_release(kernel, i)
     for i in kernel.find(r"^(@\S+ )?atom\.acq_rel"):
         yield kernel.statements[i].strip(), kernel.edit(i, kernel.statements[i].replace("acq_rel", "relaxed"))

@@ -139,12 +139,27 @@ struct Stats {
   uint64_t warpInstructions = 0;
   Traffic loads, stores; ///< ld, ldmatrix and wmma.load; st, stmatrix and wmma.store.
   Traffic copies;        ///< cp.async; its sectors are those that it reads.
+  Traffic atomics;       ///< atom and red, of global memory.
+  /// Of the instruction on each line of the PTX text that accesses memory; lines behind the last one have none.
+  std::vector<Traffic> lines;
 
+  /// Counts what an access of `kind` by the instruction on `line` cost.
+  void count(Traffic Stats::*kind, uint32_t line, const Traffic &traffic) {
+    this->*kind += traffic;
+    if (line >= lines.size())
+      lines.resize(line + 1);
+    lines[line] += traffic;
+  }
   Stats &operator+=(const Stats &other) {
     warpInstructions += other.warpInstructions;
     loads += other.loads;
     stores += other.stores;
     copies += other.copies;
+    atomics += other.atomics;
+    if (lines.size() < other.lines.size())
+      lines.resize(other.lines.size());
+    for (size_t line = 0; line < other.lines.size(); ++line)
+      lines[line] += other.lines[line];
     return *this;
   }
 };

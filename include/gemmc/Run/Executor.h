@@ -11,13 +11,14 @@ namespace gemmc::run {
 struct Code {
   std::string ptx;
   ptx::LaunchInfo info;
+  std::string cubin = {}; ///< `ptx` assembled: what a GPU loads in its place. Empty: the driver assembles.
 };
 
 /// How a launch is done.
 struct LaunchChoice {
   uint64_t sampleClusters = 0; ///< Run only that many clusters, chosen by `seed` (emulator); 0 = the whole grid.
   uint64_t seed = 1;
-  uint64_t repeat = 0; ///< GPU: launches more under load, whose results must have the same bits (see Repeat.h).
+  uint64_t stress = 0; ///< GPU: launches more under load, whose results must have the same bits (see Stress.h).
   bool timed = true;   ///< Measure again after the first launch, where launches are fast (GPU).
 };
 
@@ -28,7 +29,7 @@ struct LaunchOutcome {
   uint64_t clustersRun = 0, clustersTotal = 0;
   uint32_t ctasPerCluster = 1;
   bool sampled = false;
-  uint64_t repeated = 0, different = 0; ///< Launches more, and those whose D had other bits than the first one's.
+  uint64_t stressed = 0, different = 0; ///< Launches more, and those whose D had other bits than the first one's.
   /// The emulator's findings, printed with their PTX line; empty = clean.
   std::vector<std::string> findings;
   std::vector<emu::Finding> witnesses; ///< The same as data, reviews included.

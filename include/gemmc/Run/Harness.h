@@ -10,7 +10,8 @@ struct RunRequest {
   /// Emulator: clusters to run; 0 = decide by size (the whole grid up to wholeGridFlops, else a sample).
   std::optional<uint64_t> ctas;
   unsigned threads = 0; ///< Of the reference.
-  uint64_t repeat = 0;  ///< GPU: that many launches more, under load.
+  uint64_t stress = 0;  ///< GPU: that many launches more, under load.
+  bool timed = true;    ///< Measure again after the first launch (GPU).
 };
 
 /// Floating-point operations up to which the emulator runs the whole grid by default.
@@ -24,6 +25,7 @@ struct RunReport {
   std::string fallback; ///< The requirement that sent us to the fallback kernel; empty = the first kernel ran.
   std::vector<std::string> remarks; ///< Decisions worth telling: chosen sizes, sampling.
   bool launched = false;            ///< False for an empty D.
+  uint64_t runs = 1;                ///< Of runRepeatedly: this is the last of so many.
   LaunchOutcome launch;
   double compileSeconds = 0, deviceSeconds = 0; ///< Filled by the caller, who compiled and opened the device.
   Verification verification;
@@ -39,5 +41,9 @@ using FallbackCompiler = llvm::function_ref<std::optional<Code>()>;
 
 /// Runs `code` on `executor`. A failure is something that kept it from running; a wrong result is in the report.
 Outcome<RunReport> runGemm(const Code &code, FallbackCompiler fallback, const RunRequest &request, Executor &executor);
+/// `runs` times, each with the next seed: a race may show in one launch of many. The first that is not right, or the
+/// last; several are not timed.
+Outcome<RunReport> runRepeatedly(const Code &code, FallbackCompiler fallback, RunRequest request, uint64_t runs,
+                                 Executor &executor);
 
 } // namespace gemmc::run

@@ -255,6 +255,38 @@ TEST(EmuMemory, BankConflicts) {
   EXPECT_EQ(conflicts(at(128, "st.shared.v4.b32 [%s], {%a, %b, %c, %d};")), 28u);
 }
 
+// Of 32 bytes, each once for a warp's instruction; what the instruction on one line cost is that line's.
+TEST(EmuMemory, SectorsByLine) {
+  auto stats = [](const std::string &code) {
+    Trial r;
+    r.param(r.buffer(std::vector<uint32_t>(4096)));
+    r.body(".reg .b32 %a, %b, %c, %d, %e;\n.reg .b64 %w;\n.reg .pred %p;\n.shared .align 16 .b8 s[8192];\n",
+           "setp.lt.u32 %p, %t, 16;\n" + code);
+    EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+    return r.result.stats;
+  };
+  auto at = [](unsigned stride, const std::string &access) {
+    return "mul.wide.u32 %w, %t, " + std::to_string(stride) + ";\nadd.u64 %out, %out, %w;\n" + access;
+  };
+  EXPECT_EQ(stats(at(4, "ld.global.b32 %a, [%out];")).loads.sectors, 4u);
+  EXPECT_EQ(stats(at(4, "ld.global.b32 %a, [%out+16];")).loads.sectors, 5u);
+  EXPECT_EQ(stats(at(0, "ld.global.b32 %a, [%out];")).loads.sectors, 1u);
+  EXPECT_EQ(stats(at(64, "@%p ld.global.b32 %a, [%out];")).loads.sectors, 16u);
+  EXPECT_EQ(stats(at(16, "st.global.v4.b32 [%out], {%t, %t, %t, %t};")).stores.sectors, 16u);
+  EXPECT_EQ(stats(at(4, "atom.global.add.u32 %a, [%out], 1;")).atomics.sectors, 4u);
+  EXPECT_EQ(stats(at(32, "red.global.add.u32 [%out], 1;")).atomics.sectors, 32u);
+  EXPECT_EQ(stats(at(32, "atom.global.cas.b32 %a, [%out], 0, 1;")).atomics.sectors, 32u);
+
+  Stats both = stats(at(4, "ld.global.b32 %a, [%out];\nld.global.b32 %b, [%out+16];\nst.global.b32 [%out], %b;\n"));
+  std::vector<uint64_t> lines;
+  for (const Traffic &line : both.lines)
+    if (line.sectors)
+      lines.push_back(line.sectors);
+  EXPECT_EQ(lines, (std::vector<uint64_t>{4, 5, 4}));
+  EXPECT_EQ(both.loads.sectors, 9u);
+  EXPECT_EQ(both.stores.sectors, 4u);
+}
+
 TEST(EmuMemory, PrefetchIsChecked) {
   Trial good;
   good.param(good.buffer(std::vector<uint32_t>(1)));

@@ -93,6 +93,28 @@ TEST_F(GpuTest, ADeadContextIsAFailureWithTheKernelsName) {
   EXPECT_NE(report.failure().str().find("running kernel `gemm`"), std::string::npos);
 }
 
+TEST_F(GpuTest, RepeatedRunsLoadTheKernelOnceAndMeasureNothing) {
+  RunRequest request;
+  request.problem = naive::sizes(20, 30, 40);
+  auto gpu = makeGpu(device());
+  auto report = runRepeatedly(code, noFallback, request, 5, *gpu);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_TRUE(report->ok());
+  EXPECT_EQ(fake->launches.size(), 5u);
+  EXPECT_EQ(std::count(fake->calls.begin(), fake->calls.end(), "cuModuleLoadDataEx"), 1);
+  EXPECT_EQ(report->launch.seconds, 0);
+}
+
+TEST_F(GpuTest, MachineCodeIsLoadedInPlaceOfThePtx) {
+  code.cubin = "\x7f"
+               "ELF of this kernel";
+  std::string image;
+  fake->onLoad = [&](const void *loaded) { image = static_cast<const char *>(loaded); };
+  auto report = run(naive::sizes(20, 30, 40));
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_EQ(image, code.cubin);
+}
+
 TEST_F(GpuTest, OtherTargetsDoNotRunHere) {
   fake->attributes[75] = 8;
   auto report = run(naive::sizes(4, 4, 4));
@@ -209,7 +231,7 @@ void compareOnHost(void **params) {
 }
 } // namespace
 
-TEST_F(GpuTest, RepeatedLaunchesMustHaveTheSameBits) {
+TEST_F(GpuTest, StressedLaunchesMustHaveTheSameBits) {
   for (bool broken : {false, true}) {
     uint64_t launches = 0, mainD = 0;
     fake->onLaunch = [&](const FakeLaunch &launch, void **params) {
@@ -225,11 +247,11 @@ TEST_F(GpuTest, RepeatedLaunchesMustHaveTheSameBits) {
     RunRequest request;
     request.problem = ProblemOptions{};
     request.problem.defaultSize = 16;
-    request.repeat = 100;
+    request.stress = 100;
     auto gpu = makeGpu(device());
     auto report = runGemm(code, noFallback, request, *gpu);
     ASSERT_TRUE(report) << report.failure().str();
-    EXPECT_EQ(report->launch.repeated, 100u);
+    EXPECT_EQ(report->launch.stressed, 100u);
     EXPECT_EQ(report->launch.different, broken ? 5u : 0u);
     EXPECT_EQ(report->ok(), !broken);
   }

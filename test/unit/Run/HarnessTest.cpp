@@ -215,6 +215,25 @@ TEST(Harness, WorkspaceIsProvided) {
   EXPECT_EQ(runGemm(code, noFallback, request(9, 5, 6), executor).failure().id, Diag::launch_no_value);
 }
 
+TEST(Harness, RepeatedRunsEndWithTheFirstThatIsNotRight) {
+  HostExecutor executor;
+  RunRequest wanted = request(9, 5, 6);
+  auto report = runRepeatedly(naive::code(), noFallback, wanted, 4, executor);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_TRUE(report->ok());
+  EXPECT_EQ(report->runs, 4u);
+  wanted.problem.seed += 3;
+  EXPECT_EQ(runGemm(naive::code(), noFallback, wanted, executor)->dHash, report->dHash); // each has its own inputs
+
+  unsigned launches = 0;
+  executor.after = [&](const LaunchArgs &args) { reinterpret_cast<uint16_t *>(args.d)[5] ^= ++launches == 3; };
+  report = runRepeatedly(naive::code(), noFallback, wanted, 20, executor);
+  ASSERT_TRUE(bool(report));
+  EXPECT_FALSE(report->ok());
+  EXPECT_EQ(report->runs, 3u);
+  EXPECT_EQ(launches, 3u);
+}
+
 TEST(Harness, TheReportIsJsonToo) {
   HostExecutor executor;
   auto report = runGemm(naive::code(), noFallback, request(9, 5, 6), executor);

@@ -1,4 +1,4 @@
-#include "Repeat.h"
+#include "Stress.h"
 #include "gemmc/Run/Executor.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -53,9 +53,9 @@ struct Comparison {
   uint64_t left, right, vectors, count;
 };
 
-class Repeater {
+class Stress {
 public:
-  Repeater(std::shared_ptr<const Device> device, const GpuModule &module, const LaunchArgs &args)
+  Stress(std::shared_ptr<const Device> device, const GpuModule &module, const LaunchArgs &args)
       : device(std::move(device)), module(module), args(args) {}
   Outcome<uint64_t> go(uint64_t count);
 
@@ -76,7 +76,7 @@ private:
   std::optional<DeviceStream> stream, load;
 };
 
-MaybeFailure Repeater::setUp(uint64_t count) {
+MaybeFailure Stress::setUp(uint64_t count) {
   for (std::optional<DeviceStream> *each : {&stream, &load}) {
     auto made = DeviceStream::create(device);
     if (!made)
@@ -109,14 +109,14 @@ MaybeFailure Repeater::setUp(uint64_t count) {
   return driver().check(api.memset16(flags.address(), 0, 2 * count, stream->get()), "clearing the comparisons");
 }
 
-MaybeFailure Repeater::compare(uint64_t index) {
+MaybeFailure Stress::compare(uint64_t index) {
   Comparison call{from, expected.address(), extent / 16, flags.address() + 4 * index};
   void *params[] = {&call.left, &call.right, &call.vectors, &call.count};
   cuda::LaunchConfig config{2 * device->sms, 1, 1, 512, 1, 1, 0, stream->get(), nullptr, 0};
   return driver().check(device->api().launch(&config, function, params, nullptr), "launching the comparison");
 }
 
-MaybeFailure Repeater::one(uint64_t index) {
+MaybeFailure Stress::one(uint64_t index) {
   const cuda::DriverTable &api = device->api();
   if (auto failed = driver().check(api.memset16(args.d, poison, bytes / 2, stream->get()), "filling D"))
     return failed;
@@ -130,7 +130,7 @@ MaybeFailure Repeater::one(uint64_t index) {
   return compare(index);
 }
 
-Outcome<uint64_t> Repeater::go(uint64_t count) {
+Outcome<uint64_t> Stress::go(uint64_t count) {
   Device::Scope scope(*device);
   if (auto failed = setUp(count))
     return *failed;
@@ -154,9 +154,9 @@ Outcome<uint64_t> Repeater::go(uint64_t count) {
 }
 } // namespace
 
-Outcome<uint64_t> repeatLaunches(std::shared_ptr<const Device> device, const GpuModule &module, const LaunchArgs &args,
+Outcome<uint64_t> stressLaunches(std::shared_ptr<const Device> device, const GpuModule &module, const LaunchArgs &args,
                                  uint64_t count) {
-  return Repeater(std::move(device), module, args).go(count);
+  return Stress(std::move(device), module, args).go(count);
 }
 
 } // namespace gemmc::run
