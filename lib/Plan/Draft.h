@@ -99,6 +99,10 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.
 bool decideFamily(Draft &draft);
+/// `a.repack`, `b.repack` (Repack.cpp), for a problem that TMA could read else; `asked`: the field that asks for TMA.
+void decideRepack(Draft &draft, llvm::StringRef asked);
+/// Both off, because of `why`; reports those that are given as on.
+void refuseRepack(Draft &draft, const std::string &why);
 void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.
 void decideRest(Draft &draft);      ///< Raster, persistence, store.
 void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.

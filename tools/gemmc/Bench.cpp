@@ -38,10 +38,10 @@ int run() {
   auto report = measure(*code);
   if (!report && report.failure().id == Diag::launch_requirement) {
     std::string why = report.failure().str();
-    auto fallback = kernel.compileFallback(diags);
-    if (!fallback)
-      return finishWith(report.failure(), diags);
-    report = measure(*fallback);
+    for (Fallback kind : fallbacks)
+      if (!report && report.failure().id == Diag::launch_requirement)
+        if (auto fallback = kernel.compileFallback(kind, diags))
+          report = measure(*fallback);
     if (report)
       report->remark += (report->remark.empty() ? "" : "; ") + ("the fallback kernel was measured: " + why);
   }

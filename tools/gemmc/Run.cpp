@@ -73,7 +73,7 @@ int runIt() {
     request.ctas = ctas;
   auto report = [&] {
     Progress progress("running on " + (*executor)->where());
-    return run::runGemm(*code, [&] { return kernel.compileFallback(diags); }, request, **executor);
+    return run::runGemm(*code, [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, request, **executor);
   }();
   if (!report)
     return finishWith(report.failure(), diags);

@@ -69,6 +69,7 @@ struct OperandSpec {
   Field<Size> ld;            ///< Elements; >= the extent along the contiguous direction.
   Field<unsigned> align;     ///< Bytes the base pointer is a multiple of (element size .. 128).
   Field<Persistence> negate; ///< a, b: the product takes the negative.
+  Field<Persistence> repack; ///< a, b: a kernel of its own copies it to rows that TMA reads.
 };
 
 struct Spec {
@@ -100,6 +101,7 @@ struct Spec {
   Field<StoreKind> loadC; ///< How it reads C.
   Field<SplitMode> split;
   Field<int64_t> splitSlices;
+  Field<Persistence> dependent;    ///< Kernels start before the one in front of them has ended.
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
 
