@@ -218,8 +218,10 @@ class Draw:
         return -(-extent // 8) * 8 if self.wgmma and self.chance(0.8) else extent
 
     def alignment(self):
-        """Leading dimensions, pointers. Static operands of TMA have pitches of 16 bytes; all others may be anything."""
+        """Leading dimensions, pointers. Static operands of TMA have pitches of 16 bytes, or are repacked; all others may
+        be anything."""
         self.ld, self.align = {}, {}
+        self.repack = self.wgmma and self.chance(0.3)
         rows, columns = {"a": "m", "b": "k", "c": "m", "d": "m"}, {"a": "k", "b": "n", "c": "n", "d": "n"}
         self.layouts["c"] = self.layouts["d"]
         for name in "abcd":
@@ -227,7 +229,7 @@ class Draw:
             if along in self.dynamic:
                 continue
             least = max(1, self.size[along])
-            if self.wgmma and name in "ab":
+            if self.wgmma and name in "ab" and not self.repack:
                 ld = -(-least // 8) * 8 + self.pick(0, 0, 0, 8, 24)
             elif self.family == "cp_async" and name in "ab":  # rows of whole 4 bytes
                 unit = max(1, 32 // self.bits)
@@ -236,16 +238,16 @@ class Draw:
                 ld = -(-least // self.per_byte) * self.per_byte + self.pick(0, 0, 0, 1, 7, 8) * self.per_byte
             else:
                 ld = least + self.pick(0, 0, 0, 1, 7, 8)
-            if name == "d" and self.wgmma and self.staged:
+            if name == "d" and self.wgmma and self.staged and not self.repack:
                 ld = -(-ld // 8) * 8
             if ld != least:
                 self.ld[name] = ld
         element = max(BITS[kind] // 8 for kind in (self.input, self.d_type, self.c_type()))
         if self.chance(0.15):
-            least = element if not self.wgmma and self.family != "cp_async" else max(4, element)
+            least = element if self.repack or not self.wgmma and self.family != "cp_async" else max(4, element)
             misalign = self.pick(*[bytes for bytes in (1, 2, 4, 8) if bytes >= least])
             self.arguments += ["--misalign", str(misalign)]
-            if not self.wgmma and self.chance(0.5):
+            if (not self.wgmma or self.repack) and self.chance(0.5):
                 self.align = {name: misalign for name in "abcd"}
 
     def c_type(self):
@@ -278,6 +280,8 @@ class Draw:
                 operand["ld"] = self.ld[name]
             if name in self.align:
                 operand["align"] = self.align[name]
+            if self.repack and name in "ab" and self.chance(0.4):  # else the planner's choice, where TMA needs it
+                operand["repack"] = "on"
             spec[name] = operand
         spec["accumulator"] = self.accumulator
         if self.input == "b1" and self.chance(0.7):

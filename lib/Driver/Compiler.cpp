@@ -2,6 +2,7 @@
 #include "gemmc/Lower/Lower.h"
 #include "gemmc/PTX/CleanUp.h"
 #include "gemmc/Passes/Passes.h"
+#include "gemmc/Plan/Fallback.h"
 #include "gemmc/Tile/Build.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -37,8 +38,10 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
   info.negated = plan.negateA != plan.negateB;
   info.alpha = spec.alpha.value.fixed;
   info.beta = spec.beta.value.fixed;
-  info.blockM = plan.swapped ? plan.blockN : plan.blockM;
-  info.blockN = plan.swapped ? plan.blockM : plan.blockN;
+  if (*spec.split == SplitMode::none) { // else no CTA has a tile to itself
+    info.blockM = plan.swapped ? plan.blockN : plan.blockM;
+    info.blockN = plan.swapped ? plan.blockM : plan.blockN;
+  }
   // Where alpha is given at launch, alpha == 0 makes the k-loop empty: A and B are not read then.
   if (!info.alpha)
     for (ptx::ParamInfo &param : kernel.params)
@@ -96,8 +99,8 @@ std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const Compil
   Compiled result{plan, launchInfo(plan, lowered.kernel), ""};
   result.launch.workspace = lowered.workspace;
   result.launch.spec = specInfo(plan.spec, lowered.kernel, options.file, diags);
-  if (lowered.first)
-    result.launch.kernels.push_back(std::move(*lowered.first));
+  for (ptx::KernelInfo &first : lowered.before)
+    result.launch.kernels.push_back(std::move(first));
   result.launch.kernels.push_back(std::move(lowered.kernel));
   lowered.module.header = ptx::toHeader(result.launch);
   result.ptx = ptx::print(lowered.module);
@@ -111,8 +114,8 @@ std::optional<Compiled> compileSpec(const Spec &spec, Diags &diags, const Compil
   return plan ? compilePlan(*plan, diags, options) : std::nullopt;
 }
 
-std::optional<Compiled> compileFallback(const Spec &spec, Diags &diags, const CompileOptions &options) {
-  std::optional<Plan> plan = makeFallbackPlan(spec, diags);
+std::optional<Compiled> compileFallback(const Spec &spec, Fallback kind, Diags &diags, const CompileOptions &options) {
+  std::optional<Plan> plan = kind == Fallback::repack ? makeRepackPlan(spec) : makeFallbackPlan(spec, diags);
   return plan ? compilePlan(*plan, diags, options) : std::nullopt;
 }
 

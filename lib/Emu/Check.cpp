@@ -39,6 +39,8 @@ Check::Check(Cluster &cluster)
       ctas(cluster.ctas.size()), globals(granule), wgmmaRegisters(cluster.program), gridComponent(numComponents++) {
   for (const Code &code : cluster.program.code)
     mayLaunchDependents |= code.inst && code.inst->op == ptx::Op::GridDep && code.inst->has("launch_dependents");
+  launchesDependents = cluster.launch.params.overlapped;
+  mayLaunchDependents |= launchesDependents;
   for (auto &cta : cluster.ctas) {
     of(*cta).shadow = std::make_unique<ShadowRange>(cta->shared.size(), granule);
     for (SharedClocks &named : of(*cta).named)

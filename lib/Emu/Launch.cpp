@@ -93,6 +93,10 @@ Result DecodedKernel::launch(const LaunchParams &params, Memory &memory, const O
       return refuse(formatv("cluster {0} is wanted; the grid has {1}", index, total));
   unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   runAll(launch, options.clusters, total, threads);
+  // What a kernel need not have waited for, the next one must wait for all the more.
+  if (params.overlapped)
+    for (auto [at, how] : memory.earlyTouches)
+      launch.earlyTouches[at] |= how;
   memory.earlyTouches = std::move(launch.earlyTouches);
   return std::move(launch.result);
 }

@@ -78,10 +78,18 @@ Lowered Lowering::run() {
   identify();
   declareViews();
   initBarriers();
+  if (isDependent())
+    waitForKernelInFront(b);
   ops(kernel.body());
   finish();
   if (result.workspace != Expr(0))
     clearCounters();
+  repackOperands();
+  if (isDependent()) {
+    result.kernel.overlaps = 1;
+    for (ptx::KernelInfo &before : result.before)
+      before.overlaps = 1;
+  }
   return std::move(result);
 }
 

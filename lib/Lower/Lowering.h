@@ -78,6 +78,13 @@ struct CursorView {
   int64_t stages;
 };
 
+/// Before the first access to global memory of a kernel that overlaps the one in front of it: nothing of that one, nor
+/// of those before it, is left to happen. From here on the next one may start.
+inline void waitForKernelInFront(ptx::Builder &b) {
+  b("griddepcontrol.wait");
+  b("griddepcontrol.launch_dependents");
+}
+
 ptx::TmaSwizzle tmaSwizzle(SharedLayout layout);
 
 class Lowering {
@@ -115,6 +122,8 @@ private:
   Val floatInRegister(const Val &value);
   /// Whether `extent` is known to be a multiple of `step`: then no tile reaches beyond it.
   static bool covers(const Expr &extent, int64_t step);
+
+  bool isDependent() const { return kernel.root.word("dependent") == "on"; }
 
   // Control.cpp
   void role(const Op &op);
@@ -194,6 +203,10 @@ private:
   StagedTile wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished);
   struct CopyOut; ///< A tile on its way from shared to global memory.
   void copyOut(const Op &store, const StagedTile &from);
+  struct OddLines; ///< OddLines.cpp: where D's lines start at odd elements.
+  static bool writesOddLines(const StagedTile &from, const TensorView &d);
+  void copyOddLines(const StagedTile &from, const TensorView &d, const Val &line0, const Val &col0,
+                    const Val &linesLeft, const Val &colsLeft);
 
   // Parts.cpp: CTAs that share the k steps of a tile.
   struct TileGrid {
@@ -218,6 +231,8 @@ private:
   void exchange(const Op &op);
   int64_t storedColumns(const Op &acc) const; ///< Of a warpgroup's tile, by one CTA.
   void leaveCluster();
+  // Repack.cpp: operands in rows that TMA cannot read.
+  void repackOperands();
 
   // WarpStore.cpp: wgmma, through shared memory.
   void storeThroughShared(const Op &op);

@@ -219,6 +219,8 @@ void Lowering::clearCounters() {
   c("mov.u32", thread, c.special("%tid.x"));
   c("mov.u32", block, c.special("%ctaid.x"));
   c("mad.lo.u32", index, block, threads, thread);
+  if (isDependent())
+    waitForKernelInFront(c);
   c("ld.param.u32", count, at(c.symbol("counters")));
   c("setp.ge.u32", beyond, index, count);
   c.when(beyond)("bra", end);
@@ -229,7 +231,7 @@ void Lowering::clearCounters() {
   c("st.global.u32", at(place), 0);
   c.place(end);
   c("ret");
-  result.first = std::move(info);
+  result.before.push_back(std::move(info));
 }
 
 } // namespace gemmc

@@ -54,6 +54,7 @@ template <typename IO> void describe(IO &io, OperandInfo &x) {
 template <typename IO> void describe(IO &io, TensorMapInfo &x) {
   io("name", x.name);
   io("buffer", x.buffer, llvm::ArrayRef(buffers));
+  io.optional("offset", x.offset, nonNegative);
   io("type", x.type);
   io("swizzle", x.swizzle);
   io("box", x.box, boxExtent);
@@ -89,6 +90,7 @@ template <typename IO> void describe(IO &io, KernelInfo &x) {
   io("maps", x.maps);
   io("params", x.params);
   io.optional("memory", x.memory);
+  io.optional("overlaps", x.overlaps, Limits{0, 1});
 }
 
 template <typename IO> void describe(IO &io, LaunchInfo &x) {

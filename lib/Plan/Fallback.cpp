@@ -1,4 +1,6 @@
-// The kernel for launches that a faster one's requirements exclude: it promises nothing, so it requires nothing.
+// The kernels for launches that a faster one's requirements exclude: the last one promises nothing, so it requires
+// nothing; before it stands one that copies operands to rows that TMA can read.
+#include "gemmc/Plan/Fallback.h"
 #include "Draft.h"
 #include <type_traits>
 
@@ -9,11 +11,10 @@ template <typename T> void force(Field<T> &field, std::type_identity_t<T> value)
   field = {std::move(value), true, field.range, ""};
 }
 template <typename T> void leaveOpen(Field<T> &field) { field = {}; }
-} // namespace
 
-std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
+/// The spec with no more promised of its pointers than that they point to elements.
+Spec withoutAlignment(const Spec &spec) {
   Spec plain = spec;
-  // A pointer to an element is a multiple of the element, and no more is sure.
   Elem input = spec.a.type.given ? *spec.a.type : spec.b.type.given ? *spec.b.type : Elem::bf16;
   Elem result = spec.d.type.given ? *spec.d.type : plan::resultOf(input);
   auto onlyElements = [](OperandSpec &operand, Elem otherwise) {
@@ -23,6 +24,24 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   onlyElements(plain.b, input);
   onlyElements(plain.c, result);
   onlyElements(plain.d, result);
+  return plain;
+}
+} // namespace
+
+std::optional<Plan> makeRepackPlan(const Spec &spec) {
+  Spec copied = withoutAlignment(spec);
+  leaveOpen(copied.store); // D's rows start anywhere, too
+  Diags scratch;
+  std::optional<Plan> plan = makePlan(copied, scratch);
+  bool repacks = plan && (plan->a.repacked || plan->b.repacked);
+  return repacks ? plan : std::nullopt;
+}
+
+std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
+  Spec plain = withoutAlignment(spec);
+  Elem input = spec.a.type.given ? *spec.a.type : spec.b.type.given ? *spec.b.type : Elem::bf16;
+  leaveOpen(plain.a.repack);
+  leaveOpen(plain.b.repack);
   force(plain.instruction, Instruction::mma);
   force(plain.copy, CopyKind::ld);
   // A small tile: quick to compile, and edges of small problems waste little.

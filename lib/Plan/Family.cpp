@@ -24,7 +24,7 @@ struct Wish {
 };
 /// Why TMA cannot read the operands, each as one diagnostic at the guilty field, else at the field that `asked` for
 /// TMA.
-void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
+void checkTma(const Draft &draft, Diags &diags, const Wish *asked, bool sizesOnly = false) {
   const Spec &s = draft.spec();
   auto at = [&](const auto &field) { return field.given || !asked ? field.range : asked->range; };
   auto report = [&](Diag id, llvm::SMRange place, auto &&...args) {
@@ -42,8 +42,12 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
     return; // a leading dimension that follows from k = 0 says nothing
   if (s.alpha.value == Scale{0.0})
     report(Diag::plan_tma_alpha, at(s.alpha));
+  if (sizesOnly)
+    return;
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     const OperandSpec &operand = s.*info.operand;
+    if (*operand.repack == Persistence::on)
+      continue; // TMA reads the copy
     if (*operand.align % 16 != 0)
       report(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
     if (operand.ld.value.dynamic())
@@ -60,9 +64,9 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked) {
 }
 
 /// The first reason against TMA in a sentence, empty when there is none.
-std::string whyNotTma(const Draft &draft) {
+std::string whyNotTma(const Draft &draft, bool sizesOnly = false) {
   Diags scratch;
-  checkTma(draft, scratch, nullptr);
+  checkTma(draft, scratch, nullptr, sizesOnly);
   return scratch.all().empty() ? "" : scratch.all().front().message;
 }
 
@@ -83,6 +87,10 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
     add(s.cluster, "tile.cluster", formatv("[{0}, {1}, {2}]", (*s.cluster)[0], (*s.cluster)[1], (*s.cluster)[2]).str());
   if (s.store.given && *s.store == StoreKind::tma)
     add(s.store, "epilogue.store", "tma");
+  if (s.a.repack.given && *s.a.repack == Persistence::on)
+    add(s.a.repack, "a.repack", "on");
+  if (s.b.repack.given && *s.b.repack == Persistence::on)
+    add(s.b.repack, "b.repack", "on");
   return wishes;
 }
 
@@ -113,11 +121,26 @@ std::string mmaWish(const Draft &draft) {
   return "";
 }
 
+/// Whether operands are copied to rows that TMA reads, before TMA is judged.
+void chooseRepack(Draft &draft, llvm::ArrayRef<Wish> wishes, const std::string &mma) {
+  const Spec &s = draft.spec();
+  std::string sizes = whyNotTma(draft, true);
+  if (s.instruction.given && *s.instruction != Instruction::wgmma)
+    refuseRepack(draft, formatv("TMA would read the copy, and instruction {0} was asked for", nameOf(*s.instruction)));
+  else if (wishes.empty() && !mma.empty())
+    refuseRepack(draft, "TMA would read the copy, and " + mma);
+  else if (!sizes.empty())
+    refuseRepack(draft, sizes);
+  else
+    decideRepack(draft, wishes.empty() ? "" : wishes.front().text);
+}
+
 void chooseInstruction(Draft &draft) {
   Spec &s = draft.spec();
   std::vector<Wish> wishes = wgmmaWishes(s);
   bool hopper = *s.target == Target::sm_90a;
   if (!hopper) {
+    refuseRepack(draft, formatv("TMA would read the copy, and came with sm_90a: the target is {0}", nameOf(*s.target)));
     for (const Wish &wish : wishes)
       draft.diags.report(Diag::plan_needs_sm90a, wish.range, wish.text, nameOf(*s.target));
     s.instruction.decide(wishes.empty() ? Instruction::mma : Instruction::wgmma,
@@ -126,6 +149,7 @@ void chooseInstruction(Draft &draft) {
   }
   bool half = *s.a.type == Elem::f16 || *s.a.type == Elem::bf16;
   if (!half) {
+    refuseRepack(draft, formatv("wgmma kernels multiply f16 and bf16, a and b are {0}", nameOf(*s.a.type)));
     for (const Wish &wish : wishes)
       draft.diags.report(Diag::plan_wgmma_type, wish.range, wish.text, nameOf(*s.a.type));
     s.instruction.decide(Instruction::mma,
@@ -134,7 +158,9 @@ void chooseInstruction(Draft &draft) {
       s.instruction.value = Instruction::mma;
     return;
   }
-  std::string obstacle = whyNotTma(draft), wish = mmaWish(draft);
+  std::string wish = mmaWish(draft);
+  chooseRepack(draft, wishes, wish);
+  std::string obstacle = whyNotTma(draft);
   if (!wishes.empty())
     s.instruction.decide(Instruction::wgmma, formatv("`{0}` goes with wgmma", wishes.front().text));
   else if (!wish.empty())

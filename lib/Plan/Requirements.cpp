@@ -7,8 +7,8 @@ namespace {
 /// Rows start at multiples of `bytes`: of the pointer always, of the pitch when it is given at launch.
 void requireAlignment(Plan &plan, const PlanOperand &operand, unsigned bytes) {
   unsigned element = bytesOf(operand.type);
-  if (bytes <= element)
-    return; // every pointer to an element has that
+  if (bytes <= element || operand.repacked)
+    return; // every pointer to an element has that; a copy lies as it should
   plan.requirements.push_back(equal(Expr::var(operand.buffer + "_ptr") % Expr(bytes), 0));
   unsigned elements = bytes * perByte(operand.type) / std::gcd(bytes, element);
   if (!operand.ld.isConst() && elements > 1)
@@ -53,7 +53,7 @@ void addRequirements(Draft &draft) {
     if (!extent.isConst())
       plan.requirements.push_back(lessEqual(extent, int64_t(2147483647)));
   for (const PlanOperand *operand : {&plan.a, &plan.b, &plan.d})
-    if (!operand->ld.isConst() && (operand != &plan.d || *plan.spec.store == StoreKind::tma))
+    if (!operand->ld.isConst() && !operand->repacked && (operand != &plan.d || *plan.spec.store == StoreKind::tma))
       plan.requirements.push_back(less(operand->ld, (int64_t(1) << 40) / bytesOf(operand->type)));
   if (*plan.spec.store == StoreKind::tma && !plan.n.isConst()) // it writes whole 16 bytes
     plan.requirements.push_back(equal(plan.n % Expr(16 / bytesOf(plan.d.type)), 0));

@@ -7,6 +7,7 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 constexpr int64_t maxRasterGroup = 1024;
+constexpr int64_t repackedAlign = 128; // bytes: whole L2 lines, whole swizzled rows
 
 void decideRaster(Draft &draft) {
   Spec &s = draft.spec();
@@ -123,6 +124,22 @@ void decideCache(Draft &draft) {
   draft.plan.cacheB = *draft.kernelB().cache;
 }
 
+/// Kernels that start before the one in front of them has ended.
+void decideDependence(Draft &draft) {
+  Spec &s = draft.spec();
+  bool repacks = *s.a.repack == Persistence::on || *s.b.repack == Persistence::on;
+  bool several = repacks || *s.split != SplitMode::none;
+  if (*s.target != Target::sm_90a)
+    s.dependent.decide(Persistence::off, formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
+  else if (several)
+    s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
+  else
+    s.dependent.decide(Persistence::off, "one kernel, and what runs before it is not known");
+  if (*s.dependent == Persistence::on && *s.target != Target::sm_90a)
+    draft.diags.report(Diag::plan_needs_sm90a, s.dependent.range, "launch.dependent: on", nameOf(*s.target))
+        .fix(s.dependent.range, "off");
+}
+
 Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
   return size.value.dynamic() ? Expr::var(variable) : Expr(*size.value.fixed);
 }
@@ -140,6 +157,17 @@ PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copy
   if (spec.ld.value.dynamic())
     operand.align = std::min(operand.align, copyBytes);
   operand.range = spec.type.range;
+  operand.repacked = *spec.repack == Persistence::on;
+  if (operand.repacked) {
+    auto length = *spec.layout == Order::row ? info.cols : info.rows;
+    int64_t each = draft.elementsIn(repackedAlign);
+    operand.packedLd = ceilDiv(exprOf(draft.spec().*length, length == &Spec::m   ? "m"
+                                                            : length == &Spec::n ? "n"
+                                                                                 : "k"),
+                               each) *
+                       each;
+    operand.align = repackedAlign;
+  }
   return operand;
 }
 } // namespace
@@ -152,6 +180,7 @@ void decideRest(Draft &draft) {
   checkSplit(draft);
   decideCache(draft);
   decideLoadC(draft);
+  decideDependence(draft);
   Plan &plan = draft.plan;
   const Spec &s = plan.spec;
   plan.m = plan.swapped ? exprOf(s.n, "n") : exprOf(s.m, "m");

@@ -70,7 +70,7 @@ private:
     uint64_t address = 0, bytes = 0;
   };
   MaybeFailure launchKernel(const ptx::Module &module, const ptx::KernelInfo &kernel, const LaunchArgs &args,
-                            const LaunchChoice &choice, bool maySample, LaunchOutcome &outcome);
+                            const LaunchChoice &choice, bool maySample, bool overlapped, LaunchOutcome &outcome);
 
   unsigned threads;
   emu::CheckOptions check;
@@ -105,7 +105,8 @@ std::string describe(const emu::Finding &finding) {
 }
 
 MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::KernelInfo &kernel, const LaunchArgs &args,
-                                    const LaunchChoice &choice, bool maySample, LaunchOutcome &outcome) {
+                                    const LaunchChoice &choice, bool maySample, bool overlapped,
+                                    LaunchOutcome &outcome) {
   PreparedKernel prepared;
   if (auto failed = prepareKernel(kernel, args, sms(choice), encodeForEmulator, prepared))
     return failed;
@@ -119,6 +120,7 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   params.block = kernel.block;
   params.cluster = kernel.cluster;
   params.dynamicShared = kernel.dynamicShared;
+  params.overlapped = overlapped;
   for (const ptx::RegionInfo &region : kernel.memory)
     params.regions.push_back({region.name, region.offset, region.bytes, region.stages});
   params.params.assign(prepared.params.begin(), prepared.params.begin() + prepared.paramBytes);
@@ -129,12 +131,12 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   options.timeline = timeline;
   outcome.ctasPerCluster = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
   uint64_t total = uint64_t(prepared.grid[0]) * prepared.grid[1] * prepared.grid[2] / outcome.ctasPerCluster;
-  outcome.clustersTotal += total;
+  outcome.clustersTotal = total; // of the last kernel, as is what is run of it
   if (maySample && choice.sampleClusters && choice.sampleClusters < total) {
     options.clusters = sampleOf(total, choice.sampleClusters, choice.seed);
     outcome.sampled = true;
   }
-  outcome.clustersRun += outcome.sampled ? options.clusters.size() : total;
+  outcome.clustersRun = outcome.sampled ? options.clusters.size() : total;
 
   auto start = std::chrono::steady_clock::now();
   emu::Result result = loaded->launch(params, memory, options);
@@ -162,9 +164,10 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
   if (!chip.empty())
     module->target = chip;
   LaunchOutcome outcome;
-  bool maySample = code.info.kernels.size() == 1; // later kernels read what all CTAs of earlier ones wrote
   for (const ptx::KernelInfo &kernel : code.info.kernels) {
-    if (auto failed = launchKernel(*module, kernel, args, choice, maySample, outcome))
+    bool last = &kernel == &code.info.kernels.back(), overlapped = !last && (&kernel)[1].overlaps;
+    bool maySample = last && code.info.blockM; // the last one reads what all CTAs of earlier ones wrote
+    if (auto failed = launchKernel(*module, kernel, args, choice, maySample, overlapped, outcome))
       return *failed;
     if (!outcome.findings.empty())
       break;

@@ -5,6 +5,7 @@
 namespace gemmc {
 
 struct Gemm::Compilation {
+  std::mutex mutex; ///< Of the fallbacks, which report into the same sink.
   Diags diags;
   std::optional<Spec> spec;
 
@@ -48,20 +49,30 @@ Outcome<std::shared_ptr<const Gemm>> Gemm::create(std::string_view spec, const O
   return std::shared_ptr<const Gemm>(std::move(gemm));
 }
 
-MaybeFailure Gemm::prepareFallback() const {
-  std::call_once(fallbackOnce, [this] {
-    auto compiled = compileFallback(*compilation->spec, compilation->diags);
+MaybeFailure Gemm::prepare(Fallback kind) const {
+  Second &second = seconds[size_t(kind)];
+  std::call_once(second.once, [&] {
+    std::lock_guard lock(compilation->mutex);
+    auto compiled = compileFallback(*compilation->spec, kind, compilation->diags);
     if (!compiled) {
-      fallbackFailure = compilation->failure();
+      if (kind != Fallback::repack)
+        second.failure = compilation->failure();
       return;
     }
     auto module = GpuModule::load(device, compiled->ptx, std::move(compiled->launch), targetOf(compiled->ptx));
     if (module)
-      fallback = *module;
+      second.module = *module;
     else
-      fallbackFailure = module.failure();
+      second.failure = module.failure();
   });
-  return fallbackFailure;
+  return second.failure;
+}
+
+MaybeFailure Gemm::prepareFallback() const {
+  for (Fallback kind : fallbacks)
+    if (auto failed = prepare(kind))
+      return failed;
+  return std::nullopt;
 }
 
 Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args) const {
@@ -70,9 +81,14 @@ Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args) const {
   // Wrong arguments are nobody's reason to compile another kernel: let the first one say what is wrong with them.
   if (checkShape(first->info(), args))
     return first.get();
-  if (auto failed = prepareFallback())
-    return *failed;
-  return fallback.get();
+  for (Fallback kind : fallbacks) {
+    if (auto failed = prepare(kind))
+      return *failed;
+    const GpuModule *module = seconds[size_t(kind)].module.get();
+    if (module && (kind == Fallback::plain || !module->unmet(args)))
+      return module;
+  }
+  llvm_unreachable("the last fallback is there, or its failure");
 }
 
 MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {

@@ -18,6 +18,7 @@ public:
   RunReport report;
 
 private:
+  MaybeFailure fallBack(FallbackCompiler fallback, int64_t sms);
   MaybeFailure upload();
   MaybeFailure uploadWorkspace();
   MaybeFailure download(HostMatrix &matrix, std::optional<GuardViolation> &violation);
@@ -61,9 +62,9 @@ void Run::chooseSample() {
     return;
   }
   double flops = 2 * problem.macs();
-  if (flops <= wholeGridFlops || code->info.kernels.size() != 1)
+  if (flops <= wholeGridFlops || code->info.kernels.empty() || code->info.blockM == 0)
     return;
-  const auto &cluster = code->info.kernels.front().cluster;
+  const auto &cluster = code->info.kernels.back().cluster;
   double each = 2.0 * std::max(1u, code->info.blockM) * std::max(1u, code->info.blockN) *
                 std::max<double>(1, double(problem.args.k)) * cluster[0] * cluster[1] * cluster[2];
   choice.sampleClusters = static_cast<uint64_t>(std::clamp(wholeGridFlops / 4 / each, 2.0, 64.0));
@@ -111,6 +112,22 @@ MaybeFailure Run::uploadWorkspace() {
   return std::nullopt;
 }
 
+/// The first fallback whose own requirements hold.
+MaybeFailure Run::fallBack(FallbackCompiler fallback, int64_t sms) {
+  std::string unmet = report.fallback;
+  for (Fallback kind : fallbacks) {
+    fallbackCode = fallback(kind);
+    if (!fallbackCode)
+      continue;
+    code = &*fallbackCode;
+    const Expr *again = firstUnmet(code->info, problem.args, sms);
+    if (!again)
+      return std::nullopt;
+    unmet = again->str();
+  }
+  return Failure::make(Diag::launch_requirement, unmet);
+}
+
 MaybeFailure Run::go(FallbackCompiler fallback) {
   remarkOnSizes();
   chooseSample();
@@ -121,12 +138,8 @@ MaybeFailure Run::go(FallbackCompiler fallback) {
     const Expr *unmet = firstUnmet(code->info, problem.args, sms);
     if (unmet) {
       report.fallback = unmet->str();
-      fallbackCode = fallback();
-      if (!fallbackCode)
-        return Failure::make(Diag::launch_requirement, report.fallback);
-      code = &*fallbackCode;
-      if (const Expr *again = firstUnmet(code->info, problem.args, sms))
-        return Failure::make(Diag::launch_requirement, again->str());
+      if (auto failed = fallBack(fallback, sms))
+        return failed;
     }
     if (auto failed = uploadWorkspace())
       return failed;

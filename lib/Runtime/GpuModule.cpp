@@ -231,14 +231,20 @@ MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const 
   llvm::SmallVector<void *, 16> params;
   for (uint16_t offset : prepared.offsets)
     params.push_back(prepared.params.data() + offset);
-  cuda::LaunchAttribute cluster{};
-  cluster.id = cuda::clusterDimension;
-  cluster.value.clusterDim = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]};
-  bool clustered = kernel.cluster != std::array<uint32_t, 3>{1, 1, 1};
+  std::array<cuda::LaunchAttribute, 2> attributes{};
+  unsigned count = 0;
+  if (kernel.cluster != std::array<uint32_t, 3>{1, 1, 1}) {
+    attributes[count].id = cuda::clusterDimension;
+    attributes[count++].value.clusterDim = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]};
+  }
+  if (kernel.overlaps) {
+    attributes[count].id = cuda::programmaticStreamSerialization;
+    attributes[count++].value.programmaticSerialization = 1;
+  }
   cuda::LaunchConfig config{prepared.grid[0],     prepared.grid[1], prepared.grid[2],
                             kernel.block[0],      kernel.block[1],  kernel.block[2],
-                            kernel.dynamicShared, stream,           clustered ? &cluster : nullptr,
-                            clustered ? 1u : 0u};
+                            kernel.dynamicShared, stream,           count ? attributes.data() : nullptr,
+                            count};
   return driver.check(driver.api().launch(&config, functions[index], params.data(), nullptr),
                       "launching kernel `" + kernel.name + "`");
 }

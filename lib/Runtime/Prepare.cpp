@@ -11,6 +11,8 @@ using ptx::KernelInfo;
 using ptx::ParamInfo;
 using ptx::TensorMapInfo;
 
+constexpr int64_t maxOffset = (int64_t(1) << 47) - 1; // no device address has more bits
+
 /// One kernel's preparation: the arguments all its steps need.
 class Preparation {
 public:
@@ -101,6 +103,12 @@ MaybeFailure Preparation::tensorMap(const TensorMapInfo &info, MapEncoder encode
     return Failure::make(Diag::launch_source, info.name, kernel.name, ranked ? info.buffer : "a malformed tensor map");
   // A null operand is never read (checkArgs), but the driver encodes no null address: D's neighbourhood serves.
   map.address = *address ? *address : args.d & ~uint64_t(255);
+  int64_t offset = 0;
+  // In the workspace checkArgs knows how far: a map that starts behind its end would read somebody else's bytes.
+  int64_t most = info.buffer == "workspace" ? int64_t(std::min<uint64_t>(args.workspaceBytes, INT64_MAX)) : maxOffset;
+  if (auto failed = valueOf(info.offset, "offset of tensor map " + llvm::Twine(info.name), 0, most, offset))
+    return failed;
+  map.address += static_cast<uint64_t>(offset);
   for (const Expr &dim : info.dims) {
     int64_t value = 0;
     if (auto failed = valueOf(dim, "extent of tensor map " + llvm::Twine(info.name), 1, int64_t(1) << 32, value))

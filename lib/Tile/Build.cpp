@@ -7,7 +7,9 @@ Op tensorOf(const PlanOperand &operand, llvm::StringRef name, const Expr &rows, 
   Op op(OpKind::Tensor, name);
   op.set("buffer", operand.buffer).set("type", nameOf(operand.type));
   op.set("rows", rows).set("cols", cols).set("order", nameOf(operand.order));
-  op.set("ld", operand.ld).set("align", int64_t(operand.align));
+  op.set("ld", operand.repacked ? operand.packedLd : operand.ld).set("align", int64_t(operand.align));
+  if (operand.repacked)
+    op.set("repack", operand.ld);
   op.range = operand.range;
   return op;
 }
@@ -83,6 +85,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("split_slices", *spec.splitSlices);
   if (plan.clusterK > 1)
     root.set("cluster_k", plan.clusterK).set("exchange", plan.exchangeOver ? "over" : "apart");
+  if (*spec.dependent == Persistence::on)
+    root.set("dependent", "on");
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
   root.set("resident", int64_t(plan.residentCtas));
   if (plan.storeBuffers)

@@ -59,10 +59,10 @@ int run() {
   auto report = measure(kernels);
   if (!report && report.failure().id == Diag::launch_requirement && kernels.size() == 1) {
     std::string why = report.failure().str();
-    auto fallback = kernel.compileFallback(diags);
-    if (!fallback)
-      return finishWith(report.failure(), diags);
-    report = measure(run::Rival{"gemmc", std::move(*fallback)});
+    for (Fallback kind : fallbacks)
+      if (!report && report.failure().id == Diag::launch_requirement)
+        if (auto fallback = kernel.compileFallback(kind, diags))
+          report = measure(run::Rival{"gemmc", std::move(*fallback)});
     if (report)
       report->remark += (report->remark.empty() ? "" : "; ") + ("the fallback kernel was measured: " + why);
   }

@@ -62,7 +62,7 @@ int runIt() {
     request.run.ctas = ctas;
   auto report = [&] {
     Progress progress("checking");
-    return run::checkGemm(*code, [&] { return kernel.compileFallback(diags); }, request);
+    return run::checkGemm(*code, [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, request);
   }();
   if (!report)
     return finishWith(report.failure(), diags);

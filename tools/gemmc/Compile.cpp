@@ -28,9 +28,13 @@ cl::opt<std::string> printAfter("print-after", cl::desc("Print the IR after a pa
 cl::opt<bool> verifyEach("verify-each", cl::desc("Verify the IR between all passes"), cl::sub(compile));
 cl::opt<std::string> templates("templates", cl::desc("Read the PTX templates from a directory"), cl::value_desc("dir"),
                                cl::sub(compile));
-cl::opt<bool> fallback("fallback",
-                       cl::desc("Compile the kernel for launches that the first one's requirements exclude"),
-                       cl::sub(compile));
+cl::opt<FallbackChoice>
+    fallback("fallback", cl::desc("Take the kernel for launches that the first one's requirements exclude:"),
+             cl::ValueOptional, cl::init(FallbackChoice::none), cl::sub(compile),
+             cl::values(clEnumValN(FallbackChoice::plain, "", "the last one, which is right for all launches"),
+                        clEnumValN(FallbackChoice::plain, "plain", "the same"),
+                        clEnumValN(FallbackChoice::repack, "repack",
+                                   "the first one, which copies operands at odd pitches, if there is one")));
 cl::opt<bool> timing("timing", cl::desc("Print the milliseconds of each step to standard error"), cl::sub(compile));
 
 /// Prints how long the steps took.
@@ -95,7 +99,7 @@ int run() {
   if (!spec || (!templates.empty() && !ptx::setTemplateDirectory(templates, diags)))
     return finish(diags);
   timer.step("read");
-  std::optional<Plan> plan = fallback ? makeFallbackPlan(*spec, diags) : makePlan(*spec, diags);
+  std::optional<Plan> plan = planOf(*spec, fallback, diags);
   if (!plan)
     return finish(diags);
   timer.step("plan");

@@ -11,15 +11,20 @@ SpecInput input(plan);
 cl::opt<std::string> output("o", cl::desc("Write to a file"), cl::value_desc("file"), cl::sub(plan));
 cl::opt<bool> asJson("json", cl::desc("Print JSON: fields, the kernel's view, requirements"), cl::sub(plan));
 cl::opt<bool> bare("no-reasons", cl::desc("Leave the comments out"), cl::sub(plan));
-cl::opt<bool> fallback("fallback", cl::desc("Plan the kernel for launches that the first one's requirements exclude"),
-                       cl::sub(plan));
+cl::opt<FallbackChoice>
+    fallback("fallback", cl::desc("Take the kernel for launches that the first one's requirements exclude:"),
+             cl::ValueOptional, cl::init(FallbackChoice::none), cl::sub(plan),
+             cl::values(clEnumValN(FallbackChoice::plain, "", "the last one, which is right for all launches"),
+                        clEnumValN(FallbackChoice::plain, "plain", "the same"),
+                        clEnumValN(FallbackChoice::repack, "repack",
+                                   "the first one, which copies operands at odd pitches, if there is one")));
 
 int run() {
   Diags diags;
   std::optional<Spec> spec = input.read(diags);
   if (!spec)
     return finish(diags);
-  std::optional<Plan> plan = fallback ? makeFallbackPlan(*spec, diags) : makePlan(*spec, diags);
+  std::optional<Plan> plan = planOf(*spec, fallback, diags);
   if (plan)
     writeFile(output, asJson ? printPlanJson(*plan) : printSpec(plan->spec, !bare), diags);
   return finish(diags);

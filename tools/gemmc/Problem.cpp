@@ -85,8 +85,8 @@ CompileOptions KernelInput::options() const {
   return options;
 }
 
-std::optional<run::Code> KernelInput::compileFallback(Diags &diags) const {
-  auto compiled = spec ? gemmc::compileFallback(*spec, diags, options()) : std::nullopt;
+std::optional<run::Code> KernelInput::compileFallback(Fallback kind, Diags &diags) const {
+  auto compiled = spec ? gemmc::compileFallback(*spec, kind, diags, options()) : std::nullopt;
   return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
 }
 

@@ -30,7 +30,7 @@ public:
   explicit KernelInput(llvm::cl::SubCommand &sub);
   /// Nullopt after a reported error. `launchFile`: a file with the launch block of a `.ptx` file that has none.
   std::optional<run::Code> compile(Diags &diags, llvm::StringRef launchFile = "");
-  std::optional<run::Code> compileFallback(Diags &diags) const;
+  std::optional<run::Code> compileFallback(Fallback kind, Diags &diags) const;
   /// Another kernel: `words` as SpecInput::readVariant takes them.
   std::optional<run::Code> compileVariant(llvm::StringRef words, Diags &diags) const;
 

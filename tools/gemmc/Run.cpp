@@ -94,7 +94,7 @@ int runIt() {
     request.ctas = ctas;
   auto report = [&] {
     Progress progress("running on " + (*executor)->where());
-    return run::runRepeatedly(*code, [&] { return kernel.compileFallback(diags); }, request, repeat, **executor);
+    return run::runRepeatedly(*code, [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, request, repeat, **executor);
   }();
   if (!report)
     return finishWith(report.failure(), diags);

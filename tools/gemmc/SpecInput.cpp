@@ -1,9 +1,17 @@
 #include "SpecInput.h"
+#include "gemmc/Plan/Fallback.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
 
 namespace gemmc::tool {
+
+std::optional<Plan> planOf(const Spec &spec, FallbackChoice choice, Diags &diags) {
+  if (choice == FallbackChoice::none)
+    return makePlan(spec, diags);
+  auto repacked = choice == FallbackChoice::repack ? makeRepackPlan(spec) : std::nullopt;
+  return repacked ? repacked : makeFallbackPlan(spec, diags);
+}
 
 SpecInput::SpecInput(cl::SubCommand &sub)
     : file(cl::Positional, cl::desc("<spec.yaml>"), cl::Required, cl::sub(sub)),

@@ -5,9 +5,14 @@
 ///     ... auto spec = input.read(diags); if (!spec) return finish(diags);
 #pragma once
 #include "Tool.h"
-#include "gemmc/Spec/Spec.h"
+#include "gemmc/Plan/Plan.h"
 
 namespace gemmc::tool {
+
+/// Which kernel of a spec: the first, or one for launches that its requirements exclude.
+enum class FallbackChoice { none, repack, plain };
+/// Nullopt after a reported error.
+std::optional<Plan> planOf(const Spec &spec, FallbackChoice choice, Diags &diags);
 
 class SpecInput {
 public:

@@ -27,7 +27,14 @@ struct Compiled {
 std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const CompileOptions &options = {});
 /// Spec -> PTX: makePlan and compilePlan.
 std::optional<Compiled> compileSpec(const Spec &spec, Diags &diags, const CompileOptions &options = {});
-/// Spec -> PTX of the fallback that is right when the first kernel's requirements do not hold (see makeFallbackPlan).
-std::optional<Compiled> compileFallback(const Spec &spec, Diags &diags, const CompileOptions &options = {});
+/// The kernels for launches that the first kernel's requirements exclude, to be tried in this order: `repack` still
+/// requires what TMA needs beside alignment, and is not there for every spec; `plain` is right for all.
+enum class Fallback : uint8_t { repack, plain };
+constexpr Fallback fallbacks[] = {Fallback::repack, Fallback::plain};
+
+/// Spec -> PTX of a fallback; nullopt without a report where `repack` is no choice (see makeRepackPlan and
+/// makeFallbackPlan).
+std::optional<Compiled> compileFallback(const Spec &spec, Fallback kind, Diags &diags,
+                                        const CompileOptions &options = {});
 
 } // namespace gemmc

@@ -99,6 +99,7 @@ struct LaunchParams {
   uint32_t dynamicShared = 0;
   std::vector<std::byte> params; ///< The parameter block, laid out as the entry declares it.
   std::vector<Region> regions;
+  bool overlapped = false; ///< The next kernel may start before this one has ended, whether this one says so or not.
 };
 
 /// When asynchronous operations happen, who runs first, who is elected (docs/emulator.md).

@@ -10,8 +10,9 @@ namespace gemmc {
 struct Lowered {
   ptx::Module module;
   ptx::KernelInfo kernel;
-  std::optional<ptx::KernelInfo> first; ///< Runs before it: clears what the kernel counts with.
-  Expr workspace = 0;                   ///< Bytes.
+  /// Run before it, in this order: clear what the kernel counts with, copy operands to rows that TMA reads.
+  std::vector<ptx::KernelInfo> before;
+  Expr workspace = 0; ///< Bytes.
 };
 
 /// Lowers a kernel on which all passes have run.

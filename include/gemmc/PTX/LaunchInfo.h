@@ -29,6 +29,7 @@ struct TensorMapInfo {
   std::vector<Expr> strides; ///< Bytes, of dimensions 1..rank-1.
   std::vector<uint32_t> box; ///< Extents in elements.
   TmaSwizzle swizzle = TmaSwizzle::none;
+  Expr offset = 0; ///< Bytes from the buffer's start to the matrix.
 };
 
 /// One kernel parameter, in order.
@@ -67,6 +68,9 @@ struct KernelInfo {
   std::vector<TensorMapInfo> maps;
   std::vector<ParamInfo> params;
   std::vector<RegionInfo> memory; ///< May be empty: nobody must know.
+  /// 1: it may start before the kernels in front of it on the stream have ended (programmatic dependent launch); what
+  /// they write it reads behind griddepcontrol.wait.
+  uint32_t overlaps = 0;
 };
 
 /// An operand as the kernels expect it (for those who have only the PTX: runners, verifiers).

@@ -16,9 +16,11 @@ struct PlanOperand {
   std::string buffer; ///< The user's name: a, b, c, d.
   Elem type = Elem::f16;
   Order order = Order::row;
-  Expr ld;             ///< Elements: a constant, or the variable `lda`, `ldb`, `ldc`, `ldd` of the user's operand.
-  unsigned align = 16; ///< Bytes that every row (column) start is a multiple of: gcd of base alignment and ld bytes.
-  llvm::SMRange range; ///< Of the spec.
+  Expr ld;               ///< Elements: a constant, or the variable `lda`, `ldb`, `ldc`, `ldd` of the user's operand.
+  unsigned align = 16;   ///< Bytes that every row (column) start is a multiple of: gcd of base alignment and ld bytes.
+  llvm::SMRange range;   ///< Of the spec.
+  bool repacked = false; ///< A kernel in front copies it to the workspace, where its lines are `packedLd` apart.
+  Expr packedLd;         ///< Elements.
 };
 
 struct Plan {

@@ -14,6 +14,7 @@
 
 namespace gemmc {
 
+enum class Fallback : uint8_t; // gemmc/Driver/Compiler.h
 using GemmArgs = LaunchArgs;
 
 class Gemm {
@@ -39,7 +40,7 @@ public:
   Outcome<uint64_t> workspaceBytes(const GemmArgs &args) const;
   /// Whether `args` need the fallback kernel; the requirement that does not hold, or an empty string.
   std::string fallbackReason(const GemmArgs &args) const;
-  /// Compiles and loads the fallback kernel now, once.
+  /// Compiles and loads the fallback kernels now, once.
   MaybeFailure prepareFallback() const;
 
   const std::string &ptx() const { return text; }
@@ -48,15 +49,20 @@ public:
 private:
   struct Compilation; ///< The spec with the texts it points into.
   Gemm();
-  /// The module for `args`: the first, or the fallback.
+  /// A kernel for launches that the first one's requirements exclude, compiled when it is needed.
+  struct Second {
+    std::once_flag once;
+    std::shared_ptr<const GpuModule> module; ///< None: not for this spec, or `failure` says why.
+    MaybeFailure failure;
+  };
+  MaybeFailure prepare(Fallback kind) const;
+  /// The module for `args`: the first, or a fallback.
   Outcome<const GpuModule *> moduleFor(const GemmArgs &args) const;
   std::shared_ptr<const Device> device;
   std::unique_ptr<Compilation> compilation;
   std::string text;
   std::shared_ptr<const GpuModule> first;
-  mutable std::once_flag fallbackOnce;
-  mutable std::shared_ptr<const GpuModule> fallback;
-  mutable MaybeFailure fallbackFailure;
+  mutable std::array<Second, 2> seconds; ///< By Fallback.
 };
 
 } // namespace gemmc

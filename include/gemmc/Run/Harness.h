@@ -1,6 +1,7 @@
 /// One GEMM run and verified: inputs, launch (or the fallback kernel where the first one's requirements do not hold),
 /// comparison with the reference.
 #pragma once
+#include "gemmc/Driver/Compiler.h"
 #include "gemmc/Run/Executor.h"
 
 namespace gemmc::run {
@@ -36,8 +37,9 @@ struct RunReport {
   void printJson(llvm::raw_ostream &os) const;
 };
 
-/// Compiles the kernel for problems that the first one cannot do; nullopt when that failed (and was reported).
-using FallbackCompiler = llvm::function_ref<std::optional<Code>()>;
+/// Compiles a kernel for problems that the first one cannot do; nullopt when that failed (and was reported) or, but for
+/// the last kind, where there is none.
+using FallbackCompiler = llvm::function_ref<std::optional<Code>(Fallback)>;
 
 /// Runs `code` on `executor`. A failure is something that kept it from running; a wrong result is in the report.
 Outcome<RunReport> runGemm(const Code &code, FallbackCompiler fallback, const RunRequest &request, Executor &executor);

@@ -74,9 +74,10 @@ struct LaunchAttribute {
     struct {
       unsigned x, y, z;
     } clusterDim;
+    int programmaticSerialization; ///< 1: may start before the kernel in front has ended.
   } value;
 };
-enum LaunchAttributeId : int { clusterDimension = 4 };
+enum LaunchAttributeId : int { clusterDimension = 4, programmaticStreamSerialization = 6 };
 
 struct LaunchConfig {
   unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;

@@ -75,6 +75,7 @@ struct OperandSpec {
   Field<unsigned> align;     ///< Bytes the base pointer is a multiple of (element size .. 128).
   Field<Persistence> negate; ///< a, b: the product takes the negative.
   Field<CachePolicy> cache;  ///< a, b: a hint of TMA copies.
+  Field<Persistence> repack; ///< a, b: a kernel of its own copies it to rows that TMA reads.
 };
 
 struct Spec {
@@ -107,6 +108,7 @@ struct Spec {
   Field<SplitMode> split;
   Field<SplitThrough> splitThrough;
   Field<int64_t> splitSlices;
+  Field<Persistence> dependent;    ///< Kernels start before the one in front of them has ended.
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
 

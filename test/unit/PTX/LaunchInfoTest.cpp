@@ -84,7 +84,7 @@ Module moduleWith(std::vector<std::string> header) {
 bool same(const OperandInfo &a, const OperandInfo &b) { return a.type == b.type && a.order == b.order && a.ld == b.ld; }
 bool same(const TensorMapInfo &a, const TensorMapInfo &b) {
   return a.name == b.name && a.buffer == b.buffer && a.type == b.type && a.dims == b.dims && a.strides == b.strides &&
-         a.box == b.box && a.swizzle == b.swizzle;
+         a.box == b.box && a.swizzle == b.swizzle && a.offset == b.offset;
 }
 bool same(const ParamInfo &a, const ParamInfo &b) {
   return a.kind == b.kind && a.name == b.name && a.type == b.type && a.source == b.source && a.value == b.value;
@@ -213,6 +213,24 @@ TEST(LaunchInfo, NamesOfSharedMemory) {
                       "!       - {name: sA, offset: 0, bytes: 16384, stages: 4, field: \"pipeline.stages\"}\n"),
             std::string::npos);
   EXPECT_NE(text.find("!       - {name: tile, offset: 1024, bytes: 64, stages: 1}\n"), std::string::npos);
+}
+
+// A matrix somewhere in the workspace; one at a buffer's beginning says nothing of it.
+TEST(LaunchInfo, OffsetsOfTensorMaps) {
+  LaunchInfo info = sample();
+  info.kernels[0].maps[1].offset = Expr::var("m") * 256;
+  Diags diags;
+  auto back = fromHeader(moduleWith(toHeader(info)), diags);
+  ASSERT_TRUE(back);
+  EXPECT_TRUE(same(info, *back));
+  EXPECT_FALSE(same(sample(), *back));
+  std::string text = llvm::join(toHeader(info), "\n");
+  EXPECT_NE(text.find("{name: map_w, buffer: workspace, offset: \"m * 256\", type: f32,"), std::string::npos);
+  EXPECT_EQ(llvm::join(toHeader(sample()), "\n").find("buffer: workspace, offset"), std::string::npos);
+  EXPECT_EQ(problemsAfter("\"m * 256\"", "-256", info), "launch_range 27 -256");
+  EXPECT_EQ(problemsAfter("\"m * 256\"", "\"mm * 256\"", info), "launch_variable 27 mm");
+  EXPECT_EQ(problemsAfter("\"m * 256\"", "[256]", info), "launch_kind 27 [256]");
+  EXPECT_EQ(problemsAfter("\"m * 256\"", "256, offset: 0", info), "yaml_duplicate_key 27 offset");
 }
 
 TEST(LaunchInfo, RefusesWrongMemory) {

@@ -71,8 +71,8 @@ const Case cases[] = {
     {"instruction: mma\nswizzle: 128B", "plan_swizzle_family 3:10"},
     {"instruction: wgmma\nswizzle: xor", "plan_swizzle_family 3:10"},
     // What TMA and cp.async cannot read.
-    {"copy: tma\na: {align: 8}", "plan_tma_base 3:12"},
-    {"copy: tma\nb: {ld: 257}", "plan_tma_pitch 3:9"},
+    {"copy: tma\na: {align: 8, repack: off}", "plan_tma_base 3:12"},
+    {"copy: tma\nb: {ld: 257, repack: off}", "plan_tma_pitch 3:9"},
     {"copy: tma\nalpha: 0", "plan_tma_alpha 3:8"},
     {"copy: cp_async\na: {align: 2}", "plan_cp_async_align 2:7"},
     // Tiles.
@@ -135,8 +135,11 @@ const Case problemCases[] = {
     {"problem: {m: 256, n: 256, k: 101}\na: {type: s4}", "plan_packed_size 1:30"},
     {"problem: {m: 256, n: 256, k: 0}\ncopy: tma", "plan_tma_empty 1:30"},
     {"problem: {m: 4294967296, n: 256, k: 256}\ncopy: tma", "plan_tma_extent 1:14"},
-    {"problem: {m: 4, n: 256, k: 256}\ncopy: tma\na: {ld: 1099511627776}", "plan_tma_stride 3:9"},
-    {"problem: {m: 256, n: 256, k: 100}\ncopy: tma", "plan_tma_pitch 1:30"},
+    {"problem: {m: 4, n: 256, k: 256}\ncopy: tma\na: {ld: 1099511627776, repack: off}", "plan_tma_stride 3:9"},
+    {"problem: {m: 256, n: 256, k: 100}\ncopy: tma\na: {repack: off}", "plan_tma_pitch 1:30"},
+    {"instruction: mma\na: {repack: on}", "plan_repack 3:13"},
+    {"target: sm_80\nb: {repack: on}", "plan_needs_sm90a 3:13, plan_repack 3:13"},
+    {"a: {repack: on}\nproblem: {m: 256, n: 256, k: 0}", "plan_repack 1:13"},
 };
 
 struct Outcome {

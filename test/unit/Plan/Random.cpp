@@ -24,6 +24,8 @@ public:
       maybe(operand->align, {1u, 2u, 4u, 8u, 16u, 128u});
     }
     rate *= 2;
+    maybe(s.a.repack, {Persistence::off, Persistence::on});
+    maybe(s.b.repack, {Persistence::off, Persistence::on});
     maybe(s.a.type, {Elem::f16, Elem::bf16, Elem::e4m3, Elem::tf32, Elem::f64, Elem::s8, Elem::u4, Elem::b1});
     if (below(4))
       s.b.type = s.a.type;
@@ -110,7 +112,9 @@ void expectSound(const Plan &p) {
   EXPECT_EQ(tma, wgmma);
   for (const PlanOperand *operand : {&p.a, &p.b}) {
     EXPECT_EQ(tma ? operand->align % 16 : 0, 0u);
-    EXPECT_EQ(operand->ld.isConst() ? operand->ld.constant() * bitsOf(operand->type) / 8 % operand->align : 0, 0);
+    const Expr &ld = operand->repacked ? operand->packedLd : operand->ld;
+    EXPECT_TRUE(!operand->repacked || tma);
+    EXPECT_EQ(ld.isConst() ? ld.constant() * bitsOf(operand->type) / 8 % operand->align : 0, 0);
   }
   EXPECT_EQ(p.a.align % p.copyBytesA, 0u);
   EXPECT_EQ(p.b.align % p.copyBytesB, 0u);

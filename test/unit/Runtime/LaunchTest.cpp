@@ -273,6 +273,43 @@ TEST(Prepare, TheParameterBlockIsLaidOutAsTheEntryDeclaresIt) {
   EXPECT_EQ(std::vector<uint32_t>(seen.box.begin(), seen.box.end()), (std::vector<uint32_t>{64, 128}));
 }
 
+// What a tensor map describes lies so many bytes behind its buffer's start, and never behind the workspace's end.
+TEST(Prepare, TensorMapsHaveOffsets) {
+  KernelInfo kernel;
+  kernel.name = "gemm";
+  kernel.maps.push_back({"a_map",
+                         "workspace",
+                         Elem::bf16,
+                         {Expr::var("k"), Expr::var("m")},
+                         {Expr(128)},
+                         {64, 128},
+                         ptx::TmaSwizzle::b128,
+                         Expr::var("m") * 256});
+  kernel.params = {{ParamInfo::TensorMap, "a_map", ptx::Type::b8, "a_map", 0}};
+  LaunchArgs args = goodArgs(); // m = 100
+  args.workspace = 0x50000;
+  args.workspaceBytes = 25600;
+  uint64_t address = 0;
+  auto encode = [&](llvm::StringRef, const TensorMapArgs &map, std::byte *) -> MaybeFailure {
+    address = map.address;
+    return std::nullopt;
+  };
+  PreparedKernel prepared;
+  ASSERT_FALSE(prepareKernel(kernel, args, 132, encode, prepared));
+  EXPECT_EQ(address, 0x50000u + 25600u);
+  args.workspaceBytes = 25599;
+  MaybeFailure failed = prepareKernel(kernel, args, 132, encode, prepared);
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->str(), "`offset of tensor map a_map` of kernel `gemm` is 25600; allowed: 0 to 25599");
+  kernel.maps[0].buffer = "a";
+  ASSERT_FALSE(prepareKernel(kernel, args, 132, encode, prepared));
+  EXPECT_EQ(address, args.a + 25600u);
+  kernel.maps[0].offset = Expr(-1);
+  EXPECT_TRUE(prepareKernel(kernel, args, 132, encode, prepared));
+  kernel.maps[0].offset = Expr::var("m") * (int64_t(1) << 60);
+  EXPECT_TRUE(prepareKernel(kernel, args, 132, encode, prepared)); // has no value
+}
+
 TEST(Prepare, AnEmptyGridIsNoLaunch) {
   KernelInfo kernel;
   kernel.grid[1] = Expr::var("n");
