@@ -8,8 +8,8 @@
 
 namespace gemmc::run {
 namespace {
-constexpr double shortLaunch = 20e-6; ///< Below this, an event pair measures its own overhead too.
-constexpr double batchSeconds = 400e-6;
+constexpr double shortLaunch = 400e-6; ///< Below this, the few microseconds of an event pair count.
+constexpr double batchSeconds = 1e-3;
 } // namespace
 
 uint64_t BufferSets::bytesOf(const GemmProblem &problem) {
