@@ -264,7 +264,10 @@ private:
       return;
     int64_t ctas = shape.clusterM * shape.clusterN * shape.clusterK;
     if (ctas > 8)
-      report(Diag::plan_cluster_count, spec.cluster.range, shape.clusterM, shape.clusterN, ctas, shape.clusterK);
+      report(Diag::plan_cluster_count, spec.cluster.range, shape.clusterM,
+             shape.clusterK > 1 ? formatv("{0}x{1}", shape.clusterN, shape.clusterK).str()
+                                : std::to_string(shape.clusterN),
+             ctas);
     if (ctas > 1 && (!draft.wgmma() || shape.schedule == Schedule::pipelined))
       report(Diag::plan_cluster_schedule, spec.cluster.range, nameOf(shape.schedule))
           .fix(spec.cluster.range, "[1, 1, 1]");
@@ -309,7 +312,8 @@ private:
     int64_t most = draft.wgmma() ? mostStages : 8;
     if (*spec.stages >= least && *spec.stages <= most)
       return true;
-    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages, least, most)
+    std::string from = most > 8 ? formatv("{0} to {1}, by itself {0}", least, most).str() : std::to_string(least);
+    diags.report(Diag::plan_stages, spec.stages.range, *spec.stages, from)
         .fix(spec.stages.range, llvm::Twine(std::clamp<int64_t>(*spec.stages, least, most)));
     return false;
   }

@@ -83,7 +83,7 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
     add(s.schedule, "pipeline.schedule", nameOf(*s.schedule));
   if (s.swizzle.given && (*s.swizzle == Swizzle::b32 || *s.swizzle == Swizzle::b64 || *s.swizzle == Swizzle::b128))
     add(s.swizzle, "swizzle", nameOf(*s.swizzle));
-  if (s.cluster.given && ((*s.cluster)[0] != 1 || (*s.cluster)[1] != 1))
+  if (s.cluster.given && *s.cluster != std::array<int64_t, 3>{1, 1, 1})
     add(s.cluster, "tile.cluster", formatv("[{0}, {1}, {2}]", (*s.cluster)[0], (*s.cluster)[1], (*s.cluster)[2]).str());
   if (s.store.given && *s.store == StoreKind::tma)
     add(s.store, "epilogue.store", "tma");

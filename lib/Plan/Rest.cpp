@@ -110,15 +110,12 @@ void decideNegation(Draft &draft) {
   draft.plan.negateB = *draft.kernelB().negate == Persistence::on;
 }
 
-/// A word to the L2 about what TMA reads.
+/// A word to the L2 about what TMA reads; other copies have none.
 void decideCache(Draft &draft) {
   Spec &s = draft.spec();
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     Field<CachePolicy> &cache = (s.*info.operand).cache;
     cache.decide(CachePolicy::normal, "the L2 keeps what was read last");
-    if (*cache != CachePolicy::normal && *s.copy != CopyKind::tma)
-      draft.diags.report(Diag::plan_cache, cache.range, info.name, nameOf(*cache), nameOf(*s.copy))
-          .fix(cache.range, "normal");
   }
   draft.plan.cacheA = *draft.kernelA().cache;
   draft.plan.cacheB = *draft.kernelB().cache;

@@ -118,7 +118,6 @@ const Case cases[] = {
     {"beta: 1\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {c: tma}", "plan_c_staged 3:15"},
     {"d: {layout: col}\nswap_operands: off\nepilogue: {store: tma}", "plan_store_staged 4:19"},
-    {"instruction: mma\na: {cache: evict_first}", "plan_cache 3:12"},
     {"tile: {cluster: [1, 1, 2]}\nsplit: {mode: none}", "plan_split 3:15"},
     {"tile: {cluster: [1, 1, 4]}\nsplit: {mode: split_k, slices: 2}", "plan_split 3:15"},
     {"split: {mode: split_k, slices: 9, through: cluster}", "plan_split_slices 2:33"},
