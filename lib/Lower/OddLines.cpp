@@ -24,9 +24,9 @@ struct Lowering::OddLines {
   Val linesLeft, colsLeft;                                ///< Of D from there on; None: the whole tile lies inside.
   int64_t words = from.length * elementBytes / wordBytes; ///< Of a line.
   int64_t step = warpLanes / words;                       ///< Lines at a time.
-  Val word{}, line{};                                       ///< The lane's.
-  Val wordIsFirst, wordIsEnd;
-  Val endElement; ///< What the lanes at both ends write alone: the line's first or last element.
+  Val word{}, line{};                                     ///< The lane's.
+  Val wordIsFirst{}, wordIsEnd{};
+  Val endElement{}; ///< What the lanes at both ends write alone: the line's first or last element.
 
   /// What depends on where a line begins.
   struct Start {

@@ -29,8 +29,7 @@ struct Source {
 class RepackKernel {
 public:
   RepackKernel(ptx::Function &function, std::vector<Source> sources, unsigned elementBytes, bool dependent)
-      : function(function), b(function), sources(std::move(sources)), elementBytes(elementBytes),
-        dependent(dependent) {
+      : function(function), b(function), sources(std::move(sources)), elementBytes(elementBytes), dependent(dependent) {
     // A line that is short leaves most of a large chunk empty.
     for (const Source &source : this->sources)
       vectors = std::max(vectors, !source.length.isConst() || source.length.constant() > 2 * warpBytes ? 4u

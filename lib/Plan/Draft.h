@@ -138,8 +138,8 @@ constexpr int64_t mostStages = 15; ///< wgmma: what the barriers' 256 bytes are 
 void decideStore(Draft &draft);
 /// `a.repack`, `b.repack` (Repack.cpp), for a problem that TMA could read else; `asked`: the field that asks for TMA.
 void decideRepack(Draft &draft, llvm::StringRef asked);
-/// Both off, because of `why`; reports those that are given as on.
-void refuseRepack(Draft &draft, const std::string &why);
+/// Both off, because of `why`; reports those that are given as on, unless somebody does who reports all that need TMA.
+void refuseRepack(Draft &draft, const std::string &why, bool reported = true);
 void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.
 void decideRest(Draft &draft);      ///< Raster, persistence, store.
 void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.

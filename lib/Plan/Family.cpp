@@ -126,7 +126,8 @@ void chooseRepack(Draft &draft, llvm::ArrayRef<Wish> wishes, const std::string &
   const Spec &s = draft.spec();
   std::string sizes = whyNotTma(draft, true);
   if (s.instruction.given && *s.instruction != Instruction::wgmma)
-    refuseRepack(draft, formatv("TMA would read the copy, and instruction {0} was asked for", nameOf(*s.instruction)));
+    refuseRepack(draft, formatv("TMA would read the copy, and instruction {0} was asked for", nameOf(*s.instruction)),
+                 false);
   else if (wishes.empty() && !mma.empty())
     refuseRepack(draft, "TMA would read the copy, and " + mma);
   else if (!sizes.empty())

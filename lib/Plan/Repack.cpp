@@ -39,11 +39,11 @@ bool readable(const OperandSpec &operand) {
 }
 } // namespace
 
-void refuseRepack(Draft &draft, const std::string &why) {
+void refuseRepack(Draft &draft, const std::string &why, bool reported) {
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     Field<Persistence> &repack = (draft.spec().*info.operand).repack;
     repack.decide(Persistence::off, why);
-    if (*repack == Persistence::on)
+    if (*repack == Persistence::on && !reported)
       draft.diags.report(Diag::plan_repack, repack.range, info.name, why).fix(repack.range, "off");
   }
 }

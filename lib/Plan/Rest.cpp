@@ -127,7 +127,8 @@ void decideDependence(Draft &draft) {
   bool repacks = *s.a.repack == Persistence::on || *s.b.repack == Persistence::on;
   bool several = repacks || *s.split != SplitMode::none;
   if (*s.target != Target::sm_90a)
-    s.dependent.decide(Persistence::off, formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
+    s.dependent.decide(Persistence::off,
+                       formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
   else if (several)
     s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
   else

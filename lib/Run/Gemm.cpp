@@ -75,31 +75,34 @@ MaybeFailure Gemm::prepareFallback() const {
   return std::nullopt;
 }
 
-Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args) const {
+Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const {
   if (args.m == 0 || args.n == 0 || !first->unmet(args))
     return first.get();
   // Wrong arguments are nobody's reason to compile another kernel: let the first one say what is wrong with them.
   if (checkShape(first->info(), args))
     return first.get();
-  for (Fallback kind : fallbacks) {
-    if (auto failed = prepare(kind))
+  if (!workspace || *workspace) { // copies have to lie somewhere
+    if (auto failed = prepare(Fallback::repack))
       return *failed;
-    const GpuModule *module = seconds[size_t(kind)].module.get();
-    if (module && (kind == Fallback::plain || !module->unmet(args)))
-      return module;
+    const GpuModule *repack = seconds[size_t(Fallback::repack)].module.get();
+    if (repack && !repack->unmet(args) &&
+        (!workspace || gemmc::workspaceBytes(repack->info(), args, device->sms).value_or(UINT64_MAX) <= *workspace))
+      return repack;
   }
-  llvm_unreachable("the last fallback is there, or its failure");
+  if (auto failed = prepare(Fallback::plain))
+    return *failed;
+  return seconds[size_t(Fallback::plain)].module.get();
 }
 
 MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
-  auto module = moduleFor(args);
+  auto module = moduleFor(args, args.workspace ? args.workspaceBytes : 0);
   if (!module)
     return module.failure();
   return (*module)->launch(static_cast<cuda::Stream>(stream), args);
 }
 
 Outcome<uint64_t> Gemm::workspaceBytes(const GemmArgs &args) const {
-  auto module = moduleFor(args);
+  auto module = moduleFor(args, std::nullopt);
   if (!module)
     return module.failure();
   return gemmc::workspaceBytes((*module)->info(), args, device->sms).value_or(0);

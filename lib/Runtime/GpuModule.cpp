@@ -241,9 +241,15 @@ MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const 
     attributes[count].id = cuda::programmaticStreamSerialization;
     attributes[count++].value.programmaticSerialization = 1;
   }
-  cuda::LaunchConfig config{prepared.grid[0],     prepared.grid[1], prepared.grid[2],
-                            kernel.block[0],      kernel.block[1],  kernel.block[2],
-                            kernel.dynamicShared, stream,           count ? attributes.data() : nullptr,
+  cuda::LaunchConfig config{prepared.grid[0],
+                            prepared.grid[1],
+                            prepared.grid[2],
+                            kernel.block[0],
+                            kernel.block[1],
+                            kernel.block[2],
+                            kernel.dynamicShared,
+                            stream,
+                            count ? attributes.data() : nullptr,
                             count};
   return driver.check(driver.api().launch(&config, functions[index], params.data(), nullptr),
                       "launching kernel `" + kernel.name + "`");

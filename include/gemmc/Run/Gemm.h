@@ -36,7 +36,8 @@ public:
   /// kernel runs; it is compiled at its first use, which makes that launch unfit for stream capture: see
   /// prepareFallback.
   MaybeFailure launch(void *stream, const GemmArgs &args) const;
-  /// Bytes of workspace that launch() needs for `args`; 0 for most kernels.
+  /// Bytes of workspace that launch() needs for `args`; 0 for most kernels. With less, operands at odd pitches are not
+  /// copied to rows that TMA reads, and a slower kernel runs.
   Outcome<uint64_t> workspaceBytes(const GemmArgs &args) const;
   /// Whether `args` need the fallback kernel; the requirement that does not hold, or an empty string.
   std::string fallbackReason(const GemmArgs &args) const;
@@ -56,8 +57,8 @@ private:
     MaybeFailure failure;
   };
   MaybeFailure prepare(Fallback kind) const;
-  /// The module for `args`: the first, or a fallback.
-  Outcome<const GpuModule *> moduleFor(const GemmArgs &args) const;
+  /// The module for `args`: the first, or a fallback; the best that so many bytes of workspace allow (none: any).
+  Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const;
   std::shared_ptr<const Device> device;
   std::unique_ptr<Compilation> compilation;
   std::string text;

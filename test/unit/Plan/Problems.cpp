@@ -137,8 +137,8 @@ const Case problemCases[] = {
     {"problem: {m: 4, n: 256, k: 256}\ncopy: tma\na: {ld: 1099511627776, repack: off}", "plan_tma_stride 3:9"},
     {"problem: {m: 256, n: 256, k: 100}\ncopy: tma\na: {repack: off}", "plan_tma_pitch 1:30"},
     {"instruction: mma\na: {repack: on}", "plan_repack 3:13"},
-    {"target: sm_80\nb: {repack: on}", "plan_needs_sm90a 3:13, plan_repack 3:13"},
-    {"a: {repack: on}\nproblem: {m: 256, n: 256, k: 0}", "plan_repack 1:13"},
+    {"target: sm_80\nb: {repack: on}", "plan_needs_sm90a 3:13"},
+    {"problem: {m: 256, n: 256, k: 0}\na: {repack: on}", "plan_tma_empty 1:30"},
 };
 
 struct Outcome {

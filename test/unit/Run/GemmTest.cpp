@@ -63,6 +63,30 @@ TEST_F(GemmTest, TheFallbackIsCompiledOnceWhenItIsNeeded) {
   EXPECT_EQ(fake->launches.size(), 4u);
 }
 
+// With a workspace the operands are copied to rows that TMA reads: two kernels. With too little, as without.
+TEST_F(GemmTest, TheCopyingFallbackTakesAWorkspace) {
+  auto gemm = create();
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  GemmArgs odd = args(256, 256, 255);
+  auto bytes = (*gemm)->workspaceBytes(odd);
+  ASSERT_TRUE(bool(bytes)) << bytes.failure().str();
+  EXPECT_EQ(*bytes, 2u * 256 * 256 * 2); // rows of 255 elements take 512 bytes
+  odd.workspace = 0x7000000;
+  odd.workspaceBytes = *bytes - 1;
+  ASSERT_FALSE((*gemm)->launch(nullptr, odd));
+  EXPECT_EQ(fake->launches.size(), 1u);
+  odd.workspaceBytes = *bytes;
+  ASSERT_FALSE((*gemm)->launch(nullptr, odd));
+  ASSERT_EQ(fake->launches.size(), 3u);
+  // Both kernels overlap what is in front of them (CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION is 6).
+  for (unsigned i : {1u, 2u}) {
+    ASSERT_FALSE(fake->launches[i].attributes.empty());
+    EXPECT_EQ(fake->launches[i].attributes.back().id, 6);
+    EXPECT_EQ(fake->launches[i].attributes.back().value.programmaticSerialization, 1);
+  }
+  EXPECT_TRUE(fake->launches[0].attributes.empty());
+}
+
 TEST_F(GemmTest, WrongArgumentsAreAFailureOfTheFirstKernel) {
   auto gemm = create();
   ASSERT_TRUE(bool(gemm));

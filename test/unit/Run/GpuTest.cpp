@@ -33,7 +33,7 @@ LaunchArgs argsOf(void **params) {
   std::memcpy(&args.beta, params[12], 4);
   return args;
 }
-std::optional<Code> noFallback() { return std::nullopt; }
+std::optional<Code> noFallback(Fallback) { return std::nullopt; }
 
 class GpuTest : public FakeTest {
 protected:

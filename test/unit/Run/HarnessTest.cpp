@@ -7,7 +7,7 @@ using namespace gemmc::run;
 using naive::HostExecutor;
 
 namespace {
-std::optional<Code> noFallback() {
+std::optional<Code> noFallback(Fallback) {
   ADD_FAILURE() << "no fallback is needed";
   return std::nullopt;
 }
@@ -122,9 +122,9 @@ TEST(Harness, AnUnmetRequirementTakesTheFallbackAndSaysSo) {
   first.info.requirements = {equal(Expr::var("lda") % Expr(8), Expr(0))};
   second.info.kernels[0].name = "slow";
   int compiled = 0;
-  auto fallback = [&]() -> std::optional<Code> {
+  auto fallback = [&](Fallback kind) -> std::optional<Code> {
     ++compiled;
-    return second;
+    return kind == Fallback::plain ? std::optional(second) : std::nullopt;
   };
   auto report = runGemm(first, fallback, request(9, 5, 16), executor);
   ASSERT_TRUE(bool(report));
@@ -132,7 +132,7 @@ TEST(Harness, AnUnmetRequirementTakesTheFallbackAndSaysSo) {
   report = runGemm(first, fallback, request(9, 5, 17), executor);
   ASSERT_TRUE(bool(report));
   EXPECT_TRUE(report->ok());
-  EXPECT_EQ(compiled, 1);
+  EXPECT_EQ(compiled, 2); // there is no copying one
   EXPECT_EQ(report->fallback, "lda % 8 == 0");
   EXPECT_EQ(report->info.kernels[0].name, "slow");
   EXPECT_NE(table(*report).find("fallback, because `lda % 8 == 0` does not hold"), std::string::npos);
@@ -140,6 +140,27 @@ TEST(Harness, AnUnmetRequirementTakesTheFallbackAndSaysSo) {
   report = runGemm(first, fallback, request(9, 5, 17), executor);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.failure().id, Diag::launch_requirement);
+}
+
+// The copying fallback is taken where what it requires holds, else the plain one.
+TEST(Harness, FallbacksAreTriedInTheirOrder) {
+  HostExecutor executor;
+  Code first = naive::code();
+  first.info.requirements = {equal(Expr::var("lda") % Expr(8), Expr(0))};
+  auto fallback = [&](Fallback kind) -> std::optional<Code> {
+    Code code = naive::code();
+    code.info.kernels[0].name = kind == Fallback::repack ? "copies" : "slow";
+    if (kind == Fallback::repack)
+      code.info.requirements = {less(Expr(8), Expr::var("n"))};
+    return code;
+  };
+  auto report = runGemm(first, fallback, request(9, 5, 17), executor);
+  ASSERT_TRUE(bool(report));
+  EXPECT_EQ(report->info.kernels[0].name, "slow");
+  report = runGemm(first, fallback, request(9, 10, 17), executor);
+  ASSERT_TRUE(bool(report));
+  EXPECT_TRUE(report->ok());
+  EXPECT_EQ(report->info.kernels[0].name, "copies");
 }
 
 TEST(Harness, FindingsOfTheEmulatorAreNoSuccess) {

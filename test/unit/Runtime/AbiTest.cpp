@@ -35,6 +35,8 @@ TEST(Abi, AgreesWithCudaHeader) {
   static_assert(offsetof(cuda::LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
   static_assert(offsetof(cuda::LaunchConfig, numAttributes) == offsetof(CUlaunchConfig, numAttrs));
   static_assert(int(cuda::clusterDimension) == int(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
+  static_assert(int(cuda::programmaticStreamSerialization) ==
+                int(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION));
   static_assert(int(cuda::clockRateKHz) == int(CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
   static_assert(int(cuda::multiprocessorCount) == int(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   static_assert(int(cuda::l2CacheSize) == int(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
