@@ -50,6 +50,9 @@ def report(rows, answers, titles):
 
 def remarks(rows, mistakes, answers):
     card = lambda digest: answers.get(digest, {}).get("card", {}).get("result")
+    if not any("card" in steps for steps in answers.values()):
+        yield "Only ptxas has been asked: no card and no compute-sanitizer yet."
+        return
     equal = collections.Counter(card(row["digest"]) or "not run" for row in rows if row["verdict"] == "equivalent")
     yield (f"Of the mutants that are proven equivalent, the card's D: "
            f"{', '.join(f'{number} {what}' for what, number in sorted(equal.items()))}.")
