@@ -133,11 +133,6 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
 }
 
 Tile clusterOf(const Draft &draft) {
-  if (draft.stream) {
-    bool longIsM = *draft.extentM() > *draft.extentN();
-    int64_t shareLong = draft.stream->shareLong, shareShort = draft.stream->shareShort;
-    return longIsM ? Tile{shareShort, shareLong} : Tile{shareLong, shareShort};
-  }
   if (!draft.spec().cluster.given)
     return {1, 1};
   auto cluster = kernelView(draft, *draft.spec().cluster);

@@ -10,7 +10,7 @@ namespace gemmc::plan {
 /// How a product with one short side streams the other one (Skinny.cpp): tile, slices of k, and CTAs of a cluster that
 /// share tiles of the short and of the long operand.
 struct Stream {
-  int64_t m, n, k, slices, shareShort, shareLong;
+  int64_t m, n, k, slices;
   std::string reason;
 };
 

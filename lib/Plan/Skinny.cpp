@@ -8,11 +8,14 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
+constexpr int64_t mostDeep = 192;  ///< Rows of both tiles of a stage that is 128 deep, so that four fit and more.
 constexpr int64_t mostTurned = 48; ///< A side as short as this wastes most of wgmma's 64 rows.
 
-// Bytes a nanosecond, and nanoseconds.
-constexpr double memoryRate = 4300, cacheRate = 5500, portRate = 45, clusterRate = 50, meeting = 300;
-constexpr double productsRate = 3500; ///< Of an SM's tensor cores.
+// Bytes a nanosecond, and nanoseconds: a fit to 264 kernels for six skinny products on an H200 (2026-11-21;
+// docs/hopper.md).
+constexpr double memoryRate = 3600, cacheRate = 13000, portRate = 100, clusterRate = 50;
+constexpr double meeting = 300, meetingOfMany = 2500; ///< Of two slices of k; of more.
+constexpr double productsRate = 3500;                 ///< Of an SM's tensor cores.
 
 bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
 
@@ -41,14 +44,17 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   int64_t longTile = sides.longIsM ? way.m : way.n, shortTile = sides.longIsM ? way.n : way.m;
   int64_t longTiles = count(sides.longSide, longTile), shortTiles = count(sides.shortSide, shortTile);
   int64_t steps = count(count(sides.depth, way.k), way.slices);
-  int64_t ctas = shortTiles * count(longTiles, way.shareShort) * way.shareShort * way.slices;
-  int64_t waves = count(ctas, placesOf(draft, way.slices * way.shareShort * way.shareLong));
+  int64_t ctas = shortTiles * longTiles * way.slices, places = placesOf(draft, way.slices), waves = count(ctas, places);
+  double busy = std::min(1.0, double(ctas) / double(waves * places) / 0.95); // of the SMs that memory needs
   double longBytes = 2.0 * sides.longSide * sides.depth, shortBytes = 2.0 * sides.shortSide * sides.depth;
-  double cache = longBytes * shortTiles / way.shareLong + shortBytes * longTiles / way.shareShort;
+  double memory = longBytes / memoryRate / busy;
+  double cache = (longBytes * shortTiles + shortBytes * longTiles) / cacheRate;
   double port = 2.0 * waves * steps * way.k * (longTile + shortTile) / portRate;
   double products = double(waves) * steps * way.k * longTile * shortTile / productsRate;
-  double sums = way.slices == 1 ? 0 : meeting + 4.0 * longTile * shortTile / clusterRate;
-  return std::max({longBytes / memoryRate, cache / cacheRate, port, products}) + sums;
+  double sums =
+      way.slices == 1 ? 0 : (way.slices == 2 ? meeting : meetingOfMany) + 4.0 * longTile * shortTile / clusterRate;
+  // What is not the slowest is not quite hidden either.
+  return std::max({memory, cache, port, products}) + std::min(memory, port) / 4 + sums;
 }
 } // namespace
 
@@ -80,30 +86,27 @@ void decideStream(Draft &draft) {
     return;
   int64_t m = *draft.extentM(), n = *draft.extentN();
   Sides sides{std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
-  bool wide = sides.shortSide > 128;
-  int64_t step = sides.longIsM ? 64 : 8, most = sides.longIsM ? 128 : 256;
+  int64_t step = sides.longIsM ? 64 : 8, least = sides.longIsM ? 64 : 32, most = sides.longIsM ? 128 : 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
-  int64_t shortTile = std::min<int64_t>(128, (sides.shortSide + shortUnit - 1) / shortUnit * shortUnit);
   double best = 0;
-  for (int64_t tile = 64; tile <= most; tile += step)
-    for (int64_t slices = 1; slices <= 8; ++slices)
-      for (int64_t share = 1; share <= 2; ++share) {
-        Stream way{
-            sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, share, wide ? 2 : 1, ""};
-        if (shortTile <= 32)
+  for (int64_t shortMost : {64, 128})
+    for (int64_t tile = least; tile <= most; tile += step)
+      for (int64_t slices = 1; slices <= 4; ++slices) {
+        int64_t shortTile = std::min<int64_t>(shortMost, (sides.shortSide + shortUnit - 1) / shortUnit * shortUnit);
+        Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
+        if (shortTile + tile <= mostDeep)
           way.k = 128;
-        int64_t tiles = (sides.longSide + tile - 1) / tile, cut = sides.longIsM ? way.n : way.m;
-        if (slices * share * way.shareLong > 8 || tiles % share || cut % (8 * share) || tile % (8 * way.shareLong) ||
-            sides.depth < slices * way.k)
+        if (sides.depth < slices * way.k)
           continue;
         double time = nanoseconds(draft, sides, way);
         if (draft.stream && time >= 0.99 * best)
           continue;
         best = time;
-        int64_t ctas = tiles * slices * way.shareLong;
-        way.reason = formatv("{0} x {1} are streamed: {2} tiles of {3}{4}{5} are {6} CTAs for {7} SMs", sides.longSide,
-                             sides.depth, tiles, tile, slices > 1 ? formatv(" in {0} slices of k", slices).str() : "",
-                             wide ? ", twice" : "", ctas, draft.limits.sms);
+        int64_t tiles = (sides.longSide + tile - 1) / tile, times = (sides.shortSide + shortTile - 1) / shortTile;
+        way.reason = formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide,
+                             sides.depth, times > 1 ? formatv(" {0} times", times).str() : "", tiles, tile,
+                             slices > 1 ? formatv(" in {0} slices of k", slices).str() : "", tiles * slices * times,
+                             draft.limits.sms);
         draft.stream = way;
       }
 }
