@@ -31,6 +31,7 @@ public:
   /// Nullopt after a reported error. `launchFile`: a file with the launch block of a `.ptx` file that has none.
   std::optional<run::Code> compile(Diags &diags, llvm::StringRef launchFile = "");
   std::optional<run::Code> compileFallback(Diags &diags) const;
+  llvm::StringRef path() const { return input.path(); }
 
 private:
   CompileOptions options() const;

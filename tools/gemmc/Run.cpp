@@ -1,5 +1,5 @@
 // gemmc run: one GEMM on the GPU or on the emulator, verified.
-#include "Problem.h"
+#include "Foreign.h"
 #include "gemmc/Run/Harness.h"
 #include "gemmc/Runtime/GpuModule.h"
 #include "llvm/Support/raw_ostream.h"
@@ -33,6 +33,11 @@ cl::opt<std::string> timelineFile("timeline",
                                   cl::desc("Emulator: write a timeline"
                                            " of the first cluster, for ui.perfetto.dev (JSON)"),
                                   cl::value_desc("file"), cl::sub(runCommand));
+cl::opt<std::string> launchFile("launch",
+                                cl::desc("How a .ptx file that gemmc did not make is launched on the emulator, and "
+                                         "what it must give (YAML, docs/foreign-ptx.md; default: FILE.yaml beside "
+                                         "FILE.ptx)"),
+                                cl::value_desc("file"), cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 emu::Timeline timeline;
@@ -54,8 +59,31 @@ Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::strin
   return run::makeEmulator(threads, {}, sms, chip);
 }
 
+/// With a launch file of its own (docs/foreign-ptx.md): once, and what comes out.
+int runForeign(const ForeignInput &input, Diags &diags) {
+  run::CheckRequest request;
+  request.run.threads = threads;
+  request.schedules = check ? 1 : 0;
+  request.foreign = true;
+  request.timeline = timelineFile.empty() ? nullptr : &timeline;
+  if (ctas.getNumOccurrences())
+    request.run.ctas = ctas;
+  run::ForeignReport report = run::runForeign(input.module, input.launch, request);
+  writeTimeline(timeline, timelineFile, diags);
+  for (const std::string &line : report.results)
+    outs() << line << "\n";
+  report.check.printText(outs());
+  bool good = report.check.verdict == emu::Verdict::clean || report.check.verdict == emu::Verdict::review;
+  return finish(diags, good ? Ok : report.check.verdict == emu::Verdict::incomplete ? NotHere : No);
+}
+
 int runIt() {
   Diags diags;
+  bool failed = false;
+  if (auto foreign = readForeignInput(kernel.path(), launchFile, diags, failed))
+    return runForeign(*foreign, diags);
+  if (failed)
+    return finish(diags);
   auto code = kernel.compile(diags);
   if (!code)
     return finish(diags);
