@@ -254,6 +254,9 @@ std::string moduleOf(ArrayRef<std::string> lines, StringRef target, unsigned ver
                          .str();
   if (any_of(lines, [](StringRef line) { return line.contains("twice"); }))
     text += ".func (.param .b32 result) twice(.param .b32 x) { ret; }\n";
+  auto loadsResult = [](StringRef line) { return line.starts_with("ld.param::func"); };
+  if (any_of(lines, loadsResult)) // ptxas 13.0 crashes when no call has given it
+    text += ".func (.param .align 16 .b8 result[16]) give() { ret; }\n";
   for (unsigned kernel = 0; !lines.empty(); ++kernel) {
     text +=
         ".visible .entry k" + std::to_string(kernel) + "(.param .align 64 .b8 map[128]) {\n" + declarations(version);
@@ -262,6 +265,7 @@ std::string moduleOf(ArrayRef<std::string> lines, StringRef target, unsigned ver
       while (count < std::min<size_t>(lines.size(), 32) && !isAlone(lines[count]))
         ++count;
     bool jumps = any_of(lines.take_front(count), [](StringRef line) { return line.contains("brx"); });
+    text += loadsResult(lines.front()) ? "call (passed), give;\n" : "";
     text += jumps ? "ways: .branchtargets done, over;\n" : "";
     for (const std::string &line : lines.take_front(count))
       text += line + "\n";

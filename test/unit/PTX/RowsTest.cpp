@@ -41,8 +41,9 @@ TEST(Rows, RoundTrip) {
     auto second = parseOrFail(diags.addSource("second", printed), diags);
     ASSERT_TRUE(second) << printed;
     EXPECT_EQ(print(*second), printed);
-    auto instructionOf = [](const Module &module) -> const Inst & {
-      return find_if(module.find("k0")->body, [](const Stmt &one) { return one.kind == Stmt::Instruction; })->inst;
+    auto instructionOf = [&](const Module &module) -> const Inst & {
+      auto isIt = [&](const Stmt &one) { return one.kind == Stmt::Instruction && one.inst.op == line.op; };
+      return find_if(module.find("k0")->body, isIt)->inst;
     };
     const Inst &inst = instructionOf(*first);
     EXPECT_EQ(nameOf(inst.op), nameOf(line.op)) << line.text;
