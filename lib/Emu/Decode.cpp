@@ -1,6 +1,8 @@
 #include "Decoder.h"
+#include "gemmc/PTX/Inline.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <bit>
 #include <cstring>
@@ -40,6 +42,7 @@ std::unique_ptr<Program> decode(const ptx::Module &module, StringRef entry) {
     return nullptr;
   auto program = std::make_unique<Program>();
   program->function = *function;
+  ptx::inlineCalls(module, program->function);
   for (const ptx::Stmt &stmt : function->body)
     if (stmt.kind == ptx::Stmt::Comment)
       if (auto role = readRole(stmt.text))
@@ -72,6 +75,7 @@ void Decoder::placeVariable(const ptx::Variable &variable) {
           {variable.name, {Where::Shared, window::sharedBase + take(program.staticShared), variable.bytes()}});
     break;
   case ptx::Space::local:
+  case ptx::Space::param: // of a call
     program.places.push_back({variable.name, {Where::Local, take(program.localBytes), variable.bytes()}});
     break;
   default:
@@ -97,6 +101,22 @@ void Decoder::layOutModule(const ptx::Module &module) {
   program.constBytes = image.size();
   placeAll(ptx::Space::global, Where::Global, module.vars);
   placeAll(ptx::Space::global, Where::Global, program.function.vars);
+  for (ArrayRef<ptx::Variable> list : {ArrayRef<ptx::Variable>(module.vars), ArrayRef(program.function.vars)})
+    for (const ptx::Variable &variable : list)
+      resolve(variable);
+}
+
+/// Addresses in an initialiser; what has none here (a function) stays 0.
+void Decoder::resolve(const ptx::Variable &variable) {
+  const Place *to = program.place(variable.name);
+  unsigned width = bytesOf(variable.type);
+  for (const ptx::Reference &reference : variable.references)
+    if (const Place *target = program.place(reference.name)) {
+      uint64_t value = (target->offset + reference.offset) & reference.mask;
+      value >>= reference.mask ? countr_zero(reference.mask) : 0;
+      std::memcpy(program.moduleBytes.data() + to->offset % window::size + reference.index * width, &value,
+                  std::min(width, 8u));
+    }
 }
 
 void Decoder::layOutParams() {
@@ -109,11 +129,27 @@ void Decoder::layOutParams() {
   program.paramBytes = offset;
 }
 
+/// Names that the kernel's statements mention.
+static StringSet<> namesIn(const ptx::Function &function) {
+  StringSet<> names;
+  for (const ptx::Stmt &stmt : function.body)
+    for (const ptx::Operand &op : stmt.inst.ops)
+      if (!op.name.empty())
+        names.insert(op.name);
+  return names;
+}
+
+/// A kernel gets only those shared variables of the module that it uses.
 /// Dynamic shared memory begins behind the static variables, at the largest alignment that one of its names asks for.
 void Decoder::layOut(const ptx::Module &module) {
   layOutModule(module);
   layOutParams();
-  auto both = {ArrayRef<ptx::Variable>(module.vars), ArrayRef<ptx::Variable>(program.function.vars)};
+  StringSet<> used = namesIn(program.function);
+  std::vector<ptx::Variable> ofModule;
+  for (const ptx::Variable &variable : module.vars)
+    if (variable.space != ptx::Space::shared || used.contains(variable.name))
+      ofModule.push_back(variable);
+  auto both = {ArrayRef<ptx::Variable>(ofModule), ArrayRef<ptx::Variable>(program.function.vars)};
   uint64_t dynamicAlign = 16;
   for (ArrayRef<ptx::Variable> list : both)
     for (const ptx::Variable &variable : list) {
@@ -291,16 +327,28 @@ Type Decoder::typeAt(unsigned n) const {
   return Type::none;
 }
 
+std::optional<unsigned> Decoder::jumpTable() const {
+  for (const ptx::Operand &op : inst->ops)
+    if (auto found = jumpTables.find(op.name); op.kind == ptx::Operand::Label && found != jumpTables.end())
+      return found->second;
+  return std::nullopt;
+}
+
 Where Decoder::where(Where otherwise) const {
+  auto ofCall = [&](const ptx::Operand &op) { // not the kernel's
+    const Place *place = op.kind == ptx::Operand::Address && !op.name.empty() ? program.place(op.name) : nullptr;
+    return place && place->where == Where::Local;
+  };
   for (unsigned i = 0; i < inst->mods.size(); ++i) {
-    auto found = StringSwitch<std::optional<Where>>(inst->mod(i))
-                     .Cases("shared", "shared::cta", Where::Shared)
-                     .Case("shared::cluster", Where::SharedCluster)
-                     .Case("global", Where::Global)
-                     .Case("local", Where::Local)
-                     .Cases("param", "param::entry", Where::Param)
-                     .Case("const", Where::Const)
-                     .Default(std::nullopt);
+    auto found =
+        StringSwitch<std::optional<Where>>(inst->mod(i))
+            .Cases("shared", "shared::cta", Where::Shared)
+            .Case("shared::cluster", Where::SharedCluster)
+            .Case("global", Where::Global)
+            .Case("local", Where::Local)
+            .Cases("param", "param::entry", "param::func", any_of(inst->ops, ofCall) ? Where::Local : Where::Param)
+            .Case("const", Where::Const)
+            .Default(std::nullopt);
     if (found)
       return *found;
   }
@@ -354,16 +402,31 @@ void Decoder::decodeInst(const ptx::Inst &one) {
 
 static Step runExit(Warp &warp, const Code &, Mask mask) { return warp.exit(mask); }
 
+void Decoder::findLabels() {
+  uint32_t index = 0;
+  StringRef last;
+  std::vector<const ptx::Inst *> tables;
+  for (const ptx::Stmt &stmt : program.function.body) {
+    if (stmt.kind == ptx::Stmt::Label)
+      labels[stmt.text] = index, last = stmt.text;
+    if (stmt.kind == ptx::Stmt::Targets) {
+      jumpTables[last.str()] = tables.size();
+      tables.push_back(&stmt.inst);
+    }
+    index += stmt.kind == ptx::Stmt::Instruction;
+  }
+  for (const ptx::Inst *table : tables) {
+    std::vector<uint32_t> &to = program.jumpTables.emplace_back();
+    for (const ptx::Operand &label : table->ops)
+      to.push_back(labels[label.name]);
+  }
+}
+
 void Decoder::run() {
   const ptx::Function &function = program.function;
   for (const ptx::Reg &reg : function.regs)
     regs.push_back(scratch(reg.type));
-  uint32_t index = 0;
-  for (const ptx::Stmt &stmt : function.body) {
-    if (stmt.kind == ptx::Stmt::Label)
-      labels[stmt.text] = index;
-    index += stmt.kind == ptx::Stmt::Instruction;
-  }
+  findLabels();
   uint32_t line = 0;
   for (const ptx::Stmt &stmt : function.body)
     if (stmt.kind == ptx::Stmt::Instruction) {

@@ -29,6 +29,8 @@ public:
   /// The value of an operand that is an immediate.
   int64_t immediate(unsigned index) const { return inst->ops[index].imm; }
   bool present(unsigned index) const { return index < inst->ops.size() && inst->ops[index].kind != ptx::Operand::None; }
+  /// Index in `Program::jumpTables` of the table that the instruction's label names.
+  std::optional<unsigned> jumpTable() const;
   /// The state space among the modifiers; `otherwise` when there is none.
   Where where(Where otherwise = Where::Generic) const;
 
@@ -37,6 +39,8 @@ private:
   void layOutModule(const ptx::Module &module);
   void layOutParams();
   void placeVariable(const ptx::Variable &variable);
+  void resolve(const ptx::Variable &variable);
+  void findLabels();
   void decodeInst(const ptx::Inst &inst);
   Arg operand(unsigned index);
   Arg scalar(const ptx::Operand &operand, Type type);
@@ -52,6 +56,7 @@ private:
   std::vector<Arg> regs;
   std::map<std::pair<uint64_t, unsigned>, uint32_t> constants;
   std::map<std::string, uint32_t> labels;
+  std::map<std::string, unsigned> jumpTables;
   size_t firstArg = 0;
 };
 

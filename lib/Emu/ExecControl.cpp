@@ -2,6 +2,8 @@
 #include "Check.h"
 #include "Lanes.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cstring>
+#include <map>
 
 using llvm::formatv;
 
@@ -9,6 +11,89 @@ namespace gemmc::emu {
 namespace {
 
 Step bra(Warp &warp, const Code &code, Mask mask) { return warp.branch(mask, code.target); }
+/// `imm[0]`: the jump table; operand 0: the index in it. Lanes go in as many groups as there are targets.
+Step branchIndexed(Warp &warp, const Code &code, Mask mask) {
+  const std::vector<uint32_t> &table = warp.program.jumpTables[code.imm[0]];
+  std::map<uint32_t, Mask> lanesOf;
+  for (unsigned l = 0; l < numLanes; ++l) {
+    if (!(mask >> l & 1))
+      continue;
+    uint64_t index = warp.value(code.args[0], l);
+    if (index >= table.size())
+      return warp.fail(code, l, "brx", formatv("index {0}: the list of targets has {1}", index, table.size()).str());
+    lanesOf[table[index]] |= laneBits[l];
+  }
+  Group &here = warp.group();
+  if (lanesOf.size() == 1 && mask == here.mask) {
+    here.pc = lanesOf.begin()->first;
+    return Step::Jump;
+  }
+  here.mask &= ~mask;
+  ++here.pc;
+  if (!here.mask) { // the group goes on as the first of them
+    here.pc = lanesOf.begin()->first;
+    here.mask = lanesOf.begin()->second;
+    lanesOf.erase(lanesOf.begin());
+  }
+  for (auto [pc, lanes] : lanesOf) {
+    Group other;
+    other.pc = pc;
+    other.mask = lanes;
+    warp.groups.push_back(other);
+  }
+  return Step::Regroup;
+}
+
+// --- Calls that could not be replaced by a body (gemmc/PTX/Inline.h)
+
+/// Where the parameter `index` of operand `list` lies in local memory.
+std::byte *passed(Warp &warp, const Code &code, unsigned list, unsigned index, unsigned lane) {
+  const auto &elems = code.inst->ops[list].elems;
+  const Place *place = index < elems.size() ? warp.program.place(elems[index].name) : nullptr;
+  if (!place || place->where != Where::Local)
+    return nullptr;
+  return warp.local.data() + size_t(lane) * warp.program.localBytes + place->offset;
+}
+/// A string of the module that a parameter points to.
+std::string stringAt(Warp &warp, const std::byte *pointer) {
+  uint64_t address = 0;
+  if (pointer)
+    std::memcpy(&address, pointer, sizeof(address));
+  const std::vector<std::byte> &image = *warp.cluster.launch.module;
+  std::string text;
+  if (address / window::size != window::module / window::size)
+    return "?";
+  for (uint64_t at = address % window::size; at < image.size() && image[at] != std::byte(0) && text.size() < 200; ++at)
+    text += static_cast<char>(image[at]);
+  return text;
+}
+
+/// printf of CUDA: it prints nothing here and says so by a count of 0.
+Step callPrint(Warp &warp, const Code &code, Mask mask) {
+  forLanes(mask, [&](unsigned l) {
+    if (std::byte *result = passed(warp, code, 0, 0, l))
+      std::memset(result, 0, 4);
+  });
+  return Step::Next;
+}
+/// `__assertfail(expression, file, line, function, size of a character)`
+Step callAssert(Warp &warp, const Code &code, Mask mask) {
+  unsigned lane = firstLane(mask);
+  uint32_t line = 0;
+  if (const std::byte *at = passed(warp, code, 2, 2, lane))
+    std::memcpy(&line, at, sizeof(line));
+  return warp.fail(code, lane, "assert",
+                   formatv("assertion `{0}` failed ({1}:{2})", stringAt(warp, passed(warp, code, 2, 0, lane)),
+                           stringAt(warp, passed(warp, code, 2, 1, lane)), line)
+                       .str());
+}
+Step callUnknown(Warp &warp, const Code &code, Mask mask) {
+  return warp.incomplete(code, firstLane(mask), "unmodelled",
+                         formatv("the emulator cannot call `{0}`: the module has no body for it, or it is recursive",
+                                 code.inst->ops[1].name)
+                             .str());
+}
+
 Step exit(Warp &warp, const Code &code, Mask mask) {
   unsigned group = warp.index / 4;
   if (group < warp.cta.warpgroups.size()) {
@@ -264,6 +349,15 @@ void Cta::exited() {
 }
 
 Exec execBra(Decoder &) { return bra; }
+Exec execBrxIdx(Decoder &d) {
+  auto table = d.jumpTable();
+  d.code->imm[0] = table.value_or(0);
+  return table ? branchIndexed : unmodelled;
+}
+Exec execCall(Decoder &d) {
+  llvm::StringRef callee = d.inst->ops[1].name;
+  return callee == "vprintf" ? callPrint : callee == "__assertfail" ? callAssert : callUnknown;
+}
 Exec execRet(Decoder &) { return exit; }
 Exec execExit(Decoder &) { return exit; }
 Exec execTrap(Decoder &) { return trap; }

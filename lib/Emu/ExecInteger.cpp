@@ -167,6 +167,50 @@ template <typename A, typename B> struct Dot4 {
 template <typename A, typename B> constexpr Exec dot4 = map3<Dot4<A, B>, uint32_t, uint32_t, uint32_t, uint32_t>;
 } // namespace
 
+namespace {
+/// c + |a - b|.
+struct SadOf {
+  template <typename T> static T of(T a, T b, T c) {
+    return static_cast<T>(Modular<T>(c) + (a < b ? Modular<T>(b) - Modular<T>(a) : Modular<T>(a) - Modular<T>(b)));
+  }
+};
+/// The low 24 bits as a number.
+template <typename T> int64_t low24(T x) {
+  auto bits = static_cast<uint32_t>(x) << 8;
+  return std::is_signed_v<T> ? static_cast<int64_t>(static_cast<int32_t>(bits) >> 8) : bits >> 8;
+}
+/// Bits 31..0 of the product of 48 bits, or 47..16 of it.
+template <bool high> struct Mul24Of {
+  template <typename T> static T of(T a, T b) { return static_cast<T>(low24(a) * low24(b) >> (high ? 16 : 0)); }
+};
+template <bool high> struct Mad24Of {
+  template <typename T> static T of(T a, T b, T c) {
+    return static_cast<T>(Modular<T>(Mul24Of<high>::of(a, b)) + Modular<T>(c));
+  }
+};
+struct Mad24HiSat {
+  static int32_t of(int32_t a, int32_t b, int32_t c) { return AddSat::of(Mul24Of<true>::of(a, b), c); }
+};
+} // namespace
+
+Exec execSad(Decoder &d) { return intMap3<SadOf>(d.type()); }
+Exec execMul24(Decoder &d) {
+  if (d.type() == Type::s32)
+    return d.has("hi") ? map2<Mul24Of<true>, int32_t, int32_t, int32_t>
+                       : map2<Mul24Of<false>, int32_t, int32_t, int32_t>;
+  return d.has("hi") ? map2<Mul24Of<true>, uint32_t, uint32_t, uint32_t>
+                     : map2<Mul24Of<false>, uint32_t, uint32_t, uint32_t>;
+}
+Exec execMad24(Decoder &d) {
+  if (d.has("sat"))
+    return map3<Mad24HiSat, int32_t, int32_t, int32_t, int32_t>;
+  if (d.type() == Type::s32)
+    return d.has("hi") ? map3<Mad24Of<true>, int32_t, int32_t, int32_t, int32_t>
+                       : map3<Mad24Of<false>, int32_t, int32_t, int32_t, int32_t>;
+  return d.has("hi") ? map3<Mad24Of<true>, uint32_t, uint32_t, uint32_t, uint32_t>
+                     : map3<Mad24Of<false>, uint32_t, uint32_t, uint32_t, uint32_t>;
+}
+
 Exec execDp4a(Decoder &d) {
   bool signedA = d.typeAt(1) == Type::s32, signedB = d.typeAt(2) == Type::s32;
   if (signedA)

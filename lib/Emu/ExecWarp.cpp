@@ -150,6 +150,34 @@ Step elect(Warp &warp, const Code &code, Mask mask) {
   });
 }
 
+/// Lanes of one instruction name several masks (tiles of a warp, each with its own): each set waits by itself.
+Step splitWarpSync(Warp &warp, const Code &code, Mask mask) {
+  const uint32_t *members = warp.read<uint32_t>(code.args[0]);
+  Group &here = warp.group();
+  llvm::SmallVector<Group, 4> sets;
+  for (Mask rest = mask; rest;) {
+    Group set;
+    set.pc = here.pc;
+    set.wait.what = Wait::WarpSync;
+    set.wait.arrived = true;
+    set.wait.lanes = members[firstLane(rest)];
+    forLanes(rest, [&](unsigned l) { set.mask |= members[l] == set.wait.lanes ? laneBits[l] : 0; });
+    if (Mask outside = set.mask & ~set.wait.lanes)
+      return notAMember(warp, code, firstLane(outside), set.wait.lanes);
+    rest &= ~set.mask;
+    sets.push_back(set);
+  }
+  Group others; // those whose guard is false
+  others.pc = here.pc + 1;
+  others.mask = here.mask & ~mask;
+  here = sets.front();
+  warp.groups.append(std::next(sets.begin()), sets.end());
+  if (others.mask)
+    warp.groups.push_back(others);
+  warp.warpSyncArrived |= mask;
+  return Step::Regroup;
+}
+
 /// Lanes may stand at different instructions: they meet by their mask. A lane's bit in `warpSyncArrived` is cleared
 /// when all lanes of its mask have arrived.
 Step warpSync(Warp &warp, const Code &code, Mask mask) {
@@ -158,7 +186,12 @@ Step warpSync(Warp &warp, const Code &code, Mask mask) {
     if (!(warp.warpSyncArrived & mask))
       return Step::Next;
   } else {
-    Mask wanted = warp.read<uint32_t>(code.args[0])[firstLane(mask)];
+    const uint32_t *members = warp.read<uint32_t>(code.args[0]);
+    Mask wanted = members[firstLane(mask)];
+    bool several = false;
+    forLanes(mask, [&](unsigned l) { several |= members[l] != wanted; });
+    if (several)
+      return splitWarpSync(warp, code, mask);
     if (Mask outside = mask & ~wanted)
       return notAMember(warp, code, firstLane(outside), wanted);
     wait = Wait();

@@ -118,7 +118,8 @@ struct Program {
   std::vector<std::pair<std::string, Place>> places; ///< Variables and parameters.
   uint32_t staticShared = 0;                         ///< Bytes from `sharedBase` on, dynamic memory not counted.
   uint32_t dynamicOffset = 0;                        ///< Where dynamic shared memory begins, from `sharedBase` on.
-  uint32_t localBytes = 0, paramBytes = 0;
+  uint32_t localBytes = 0, paramBytes = 0;           ///< Local: what calls pass and get is there, too.
+  std::vector<std::vector<uint32_t>> jumpTables;     ///< Indices in `code`.
   std::vector<std::byte> moduleBytes; ///< Initial image of `.global` and `.const` variables at `window::module`.
   uint64_t constBytes = 0;            ///< The first of them are constants.
 

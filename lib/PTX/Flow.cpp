@@ -15,7 +15,7 @@ Flow::Flow(const Function &function) {
 }
 
 /// A trap does not count: it is no end that the passes need to know, and what follows it stays as it was written.
-static bool endsBlock(Op op) { return op == Op::Bra || op == Op::Ret || op == Op::Exit; }
+static bool endsBlock(Op op) { return op == Op::Bra || op == Op::BrxIdx || op == Op::Ret || op == Op::Exit; }
 
 void Flow::split(const Function &function) {
   blockOf.resize(function.body.size());
@@ -55,6 +55,9 @@ void Flow::connect(const Function &function) {
       const Stmt &stmt = function.body[i];
       if (stmt.kind != Stmt::Instruction)
         continue;
+      if (stmt.inst.op == Op::BrxIdx) // anywhere: no compiler of ours makes one
+        for (uint32_t to = 0; to < blocks.size(); ++to)
+          edge(b, to);
       if (stmt.inst.op == Op::Bra)
         if (auto target = labels.find(stmt.inst.ops[0].name); target != labels.end())
           edge(b, target->second);

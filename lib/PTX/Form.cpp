@@ -221,6 +221,10 @@ void FormReader::operand(bool optional) {
     name();
     need("}");
     form.mayBeScalar = take("?");
+  } else if (take("<")) {
+    form.isList = true;
+    name();
+    need(">");
   } else {
     name();
   }
@@ -242,6 +246,7 @@ void FormReader::operandType(StringRef name, OperandForm &form) {
                   .Case("address", TypeRule::Address)
                   .Case("flag", TypeRule::Flag)
                   .Case("label", TypeRule::Label)
+                  .Case("function", TypeRule::Function)
                   .StartsWith("T", TypeRule::Nth)
                   .StartsWith("frag", TypeRule::Frag)
                   .Default(TypeRule::Fixed);

@@ -76,6 +76,11 @@ Operand Operand::makeVector(std::vector<Operand> elems) {
   op.elems = std::move(elems);
   return op;
 }
+Operand Operand::makeList(std::vector<Operand> elems) {
+  Operand op = makeVector(std::move(elems));
+  op.kind = List;
+  return op;
+}
 Operand Operand::makeAddress(const Operand &base, int64_t offset, std::vector<Operand> coords) {
   assert((base.kind == Reg || base.kind == Imm || base.kind == Symbol || base.kind == Address || base.kind == Hole) &&
          "an address is a register, a symbol or a number");
@@ -174,8 +179,11 @@ template <typename List> static auto *findIn(List &list, StringRef name) {
   auto found = find_if(list, [&](const auto &one) { return one.name == name; });
   return found == list.end() ? nullptr : &*found;
 }
-Function *Module::find(StringRef name) { return findIn(functions, name); }
-const Function *Module::find(StringRef name) const { return findIn(functions, name); }
+Function *Module::find(StringRef name) {
+  auto found = find_if(functions, [&](const Function &one) { return one.name == name && one.hasBody; });
+  return found == functions.end() ? findIn(functions, name) : &*found;
+}
+const Function *Module::find(StringRef name) const { return const_cast<Module *>(this)->find(name); }
 
 // --- Special registers (PTX ISA 10)
 

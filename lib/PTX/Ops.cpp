@@ -223,6 +223,8 @@ std::string syntaxOf(const Match &match) {
       text += ("[" + name + (form.hasCoords ? ", {c0, ...}]" : "]")).str();
     else if (form.isVector && !form.mayBeScalar)
       text += ("{" + name + ", ...}").str();
+    else if (form.isList)
+      text += ("(" + name + ", ...)").str();
     else
       text += (form.immediate ? "#" + name : Twine(name)).str();
     text += presence ? "" : ")";
@@ -298,7 +300,7 @@ Type doubled(Type type) {
 
 Type operandType(const Inst &inst, unsigned index) {
   const OperandForm &form = rowOf(inst.op).operands[index];
-  if (form.isAddress)
+  if (form.isAddress || form.isList)
     return Type::none;
   switch (form.rule) {
   case TypeRule::Inst:
@@ -320,6 +322,7 @@ Type operandType(const Inst &inst, unsigned index) {
   case TypeRule::Flag:
     return Type::pred;
   case TypeRule::Label:
+  case TypeRule::Function:
     return Type::none;
   }
   llvm_unreachable("unknown type rule");
@@ -338,8 +341,11 @@ bool shapeFits(const Inst &inst, unsigned index, Operand &operand, function_ref<
   const OperandForm &form = rowOf(inst.op).operands[index];
   if (form.rule == TypeRule::Label && operand.kind == Operand::Symbol && !operand.imm)
     operand.kind = Operand::Label; // a bare name: only the form tells that it is a label
+  if (form.isList || form.rule == TypeRule::Function)
+    return operand.kind == (form.isList ? Operand::List : Operand::Symbol) && !operand.imm;
   switch (operand.kind) {
   case Operand::None:
+  case Operand::List:
     return false;
   case Operand::Hole:
     return true;
@@ -376,7 +382,8 @@ bool placeOperands(Inst &inst, MutableArrayRef<TextOperand> given, function_ref<
   for (unsigned i = 0; i < row.operands.size(); ++i) {
     const OperandForm &form = row.operands[i];
     std::optional<bool> presence = operandPresence(inst, i);
-    bool here = presence.value_or(extra > 0 && next < given.size() && given[next].afterBar == form.afterBar);
+    bool here = presence.value_or(extra > 0 && next < given.size() && given[next].afterBar == form.afterBar &&
+                                  form.isList == (given[next].op.kind == Operand::List));
     extra -= here && !presence;
     if (!here) {
       inst.ops.emplace_back();

@@ -140,6 +140,24 @@ void Parser::label(StringRef name) {
   stmt.text = std::move(unique);
 }
 
+/// The labels behind the name of a jump table.
+void Parser::branchTargets() {
+  std::vector<Operand> targets;
+  do {
+    StringRef word = lex.identifier();
+    if (word.empty()) {
+      diags.report(Diag::ptx_expected, lex.here(), "a label");
+      return recover();
+    }
+    scopes.back().labelUses.push_back({function->body.size(), static_cast<unsigned>(targets.size()), word});
+    targets.push_back(Operand::makeLabel(word));
+  } while (lex.take(',') && targets.size() < maxElements);
+  Stmt &stmt = function->body.emplace_back();
+  stmt.kind = Stmt::Targets;
+  stmt.inst.ops.assign(targets.begin(), targets.end());
+  endStatement();
+}
+
 void Parser::bodyDirective(const char *start) {
   StringRef word = lex.directive();
   if (word == "reg")
@@ -168,7 +186,11 @@ void Parser::bodyDirective(const char *start) {
     return variables(Space::global, linkage, function->vars);
   if (word == "const")
     return variables(Space::constant, linkage, function->vars);
-  if (is_contained({"param", "branchtargets", "calltargets", "callprototype"}, word)) {
+  if (word == "param")
+    return variables(Space::param, linkage, function->vars);
+  if (word == "branchtargets")
+    return branchTargets();
+  if (is_contained({"calltargets", "callprototype"}, word)) {
     diags.report(Diag::ptx_unsupported, rangeOf(word), ("`." + word + "` in a body").str());
   } else {
     static constexpr StringRef known[] = {"reg",    "shared", "local", "global", "const",

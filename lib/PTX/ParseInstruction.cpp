@@ -2,6 +2,7 @@
 #include "Parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 
@@ -32,19 +33,34 @@ void Parser::guarded() {
   instruction(StringRef(root.begin(), root.size() + modifiers.size()), true, negated, *reg);
 }
 
+/// `atom.add.acquire.cta.u32` of libcu++ as the manual writes it, `atom.acquire.cta.add.u32`: ptxas takes both.
+static std::string inManualOrder(StringRef mnemonic) {
+  SmallVector<StringRef, 8> tokens;
+  mnemonic.split(tokens, '.');
+  if (tokens.front() != "atom" && tokens.front() != "red")
+    return mnemonic.str();
+  auto rank = [](StringRef token) {
+    return StringSwitch<unsigned>(token)
+        .Cases("relaxed", "acquire", "release", "acq_rel", 0)
+        .Cases("cta", "cluster", "gpu", "sys", 1)
+        .Cases("global", "shared", "shared::cta", "shared::cluster", 2)
+        .Default(3);
+  };
+  llvm::stable_sort(MutableArrayRef(tokens).drop_front(), [&](StringRef a, StringRef b) { return rank(a) < rank(b); });
+  return join(tokens, ".");
+}
+
 const SmallVector<Match, 2> &Parser::rowsFor(StringRef mnemonic) {
   auto [entry, fresh] = mnemonics.try_emplace(mnemonic);
   if (fresh)
     entry->second = matchMnemonics(mnemonic);
+  if (fresh && entry->second.empty())
+    entry->second = matchMnemonics(inManualOrder(mnemonic));
   return entry->second;
 }
 
 void Parser::unknownMnemonic(StringRef mnemonic) {
   StringRef root = mnemonic.take_until([](char c) { return c == '.'; });
-  if (root == "call") {
-    diags.report(Diag::ptx_unsupported, rangeOf(mnemonic), "`call`");
-    return;
-  }
   MnemonicFault fault = explainMnemonic(mnemonic);
   if (fault.unknownRoot) {
     diags.report(Diag::ptx_unknown_instruction, rangeOf(root), root, suggest(root, fault.expected));
@@ -154,6 +170,10 @@ std::optional<Operand> Parser::operand(unsigned depth) {
   switch (lex.peek()) {
   case '{':
     return vector(depth);
+  case '(':
+    if (auto list = vector(depth, '(', ')'))
+      return Operand::makeList(std::move(list->elems));
+    return std::nullopt;
   case '[':
     if (depth == 0)
       return address();
@@ -227,14 +247,16 @@ std::optional<Operand> Parser::immediate() {
   return Operand::makeImm(static_cast<int64_t>(minus ? -number->bits : number->bits));
 }
 
-std::optional<Operand> Parser::vector(unsigned depth) {
+std::optional<Operand> Parser::vector(unsigned depth, char open, char close) {
   if (depth) {
     diags.report(Diag::ptx_expected, lex.here(), "no vector inside a vector");
     return std::nullopt;
   }
-  lex.take('{');
+  lex.take(open);
   std::vector<Operand> elems;
   do {
+    if (open == '(' && lex.peek() == close)
+      break;
     if (elems.size() >= maxElements) {
       diags.report(Diag::ptx_limit, lex.here(), maxElements, "elements in a vector");
       return std::nullopt;
@@ -244,7 +266,7 @@ std::optional<Operand> Parser::vector(unsigned depth) {
       return std::nullopt;
     elems.push_back(std::move(*elem));
   } while (lex.take(','));
-  if (!expect('}'))
+  if (!expect(close))
     return std::nullopt;
   return Operand::makeVector(std::move(elems));
 }

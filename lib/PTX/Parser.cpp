@@ -153,9 +153,11 @@ void Parser::linkage(StringRef word, Module &module) {
   }
   if (word == "entry")
     return entry(module, linkage);
+  if (word == "func")
+    return func(module, linkage);
   if (auto space = parseSpace(word); space && *space != Space::param)
     return variables(*space, linkage, module.vars);
-  if (is_contained({"func", "common", "alias", "tex", "surf", "sampler"}, word)) {
+  if (is_contained({"common", "alias", "tex", "surf", "sampler"}, word)) {
     diags.report(Diag::ptx_unsupported, word.empty() ? lex.here() : rangeOf(word), ("`." + word + "`").str());
     while (!lex.atEnd() && lex.peek() != ';' && lex.peek() != '{')
       if (lex.identifier().empty())
@@ -164,9 +166,9 @@ void Parser::linkage(StringRef word, Module &module) {
       lex.skipBraces();
     return;
   }
-  static constexpr StringRef known[] = {"version", "target", "address_size", "visible", "extern",
-                                        "weak",    "entry",  "file",         "global",  "shared",
-                                        "const",   "local",  "pragma",       "loc",     "section"};
+  static constexpr StringRef known[] = {"version", "target", "address_size", "visible", "extern", "weak",
+                                        "entry",   "file",   "global",       "shared",  "const",  "local",
+                                        "pragma",  "loc",    "section",      "func"};
   diags.report(Diag::ptx_unknown_directive, word.empty() ? lex.here() : rangeOf(word), word, suggest(word, known));
   recover();
   lex.take('}');
@@ -188,12 +190,45 @@ void Parser::entry(Module &module, Variable linkage) {
   if (!moduleNames.insert(name).second)
     diags.report(Diag::ptx_redeclared, rangeOf(name), name);
   paramNames.clear();
+  signatureAndBody(module, made);
+}
+
+/// `.func (results) name(params)`; without a body it is declared only, and its body may follow.
+void Parser::func(Module &module, Variable linkage) {
+  Function made;
+  takeComments(made.comments);
+  made.isEntry = false;
+  made.visible = linkage.isVisible;
+  made.weak = linkage.isWeak;
+  made.isExtern = linkage.isExtern;
+  paramNames.clear();
   if (lex.take('('))
-    params(made);
+    params(made.results);
+  StringRef name = lex.identifier();
+  if (name.empty()) {
+    diags.report(Diag::ptx_expected, lex.here(), "the function's name");
+    return recover();
+  }
+  made.name = name.str();
+  if (!moduleNames.insert(name).second && !declaredOnly.contains(name))
+    diags.report(Diag::ptx_redeclared, rangeOf(name), name);
+  declaredOnly.insert(name);
+  signatureAndBody(module, made);
+  if (module.find(name) && module.find(name)->hasBody)
+    declaredOnly.erase(name);
+}
+
+void Parser::signatureAndBody(Module &module, Function &made) {
+  if (lex.take('('))
+    params(made.params);
   functionDirectives(made);
   if (lex.peek() == ';') {
-    diags.report(Diag::ptx_unsupported, lex.here(), "a kernel without a body");
+    if (made.isEntry)
+      diags.report(Diag::ptx_unsupported, lex.here(), "a kernel without a body");
     lex.take(';');
+    made.hasBody = false;
+    if (!made.isEntry)
+      module.functions.push_back(std::move(made));
     return;
   }
   if (!expect('{'))
@@ -202,7 +237,7 @@ void Parser::entry(Module &module, Variable linkage) {
   module.functions.push_back(std::move(made));
 }
 
-void Parser::params(Function &function) {
+void Parser::params(std::vector<Variable> &into) {
   if (lex.take(')'))
     return;
   do {
@@ -220,7 +255,7 @@ void Parser::params(Function &function) {
       diags.report(Diag::ptx_redeclared, lex.from(start), param->name);
     bool more = lex.peek() == ',';
     param->comments = std::move(comments);
-    function.params.push_back(std::move(*param));
+    into.push_back(std::move(*param));
     if (!more)
       break;
   } while (lex.take(',') && !tooMany());
@@ -260,6 +295,8 @@ bool Parser::functionDirective(StringRef word, Function &function) {
     number(function.maxclusterrank);
   else if (word == "explicitcluster")
     function.explicitcluster = true;
+  else if (word == "noreturn" && !function.isEntry)
+    function.noreturn = true;
   else if (word == "pragma") {
     if (auto text = lex.string())
       function.pragmas.push_back(text->str());
@@ -377,17 +414,40 @@ bool Parser::initialiser(Variable &variable, unsigned depth) {
     } while (lex.take(','));
     return expect('}');
   }
-  SMRange here = lex.here();
+  if (StringRef word = lex.identifier(); !word.empty())
+    return reference(variable, word, ~uint64_t(0));
   auto value = immediate();
-  if (!value || !value->isImm()) {
-    if (value)
-      diags.report(Diag::ptx_expected, here, "a number");
+  if (!value)
     return false;
-  }
   uint64_t bits = value->imm;
+  if (!value->floatBits && bits && lex.take('(')) // a mask: these bits of an address
+    return reference(variable, lex.identifier(), bits) && expect(')');
   if (variable.type == Type::f32 && value->floatBits == 64)
     bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
   variable.init.push_back(bits);
+  return true;
+}
+
+/// `name`, `name+8`, `generic(name)+8`: the address of a variable, a number once it is known.
+bool Parser::reference(Variable &variable, StringRef word, uint64_t mask) {
+  Reference made;
+  made.index = variable.init.size();
+  made.mask = mask;
+  made.isGeneric = word == "generic" && lex.take('(');
+  if (made.isGeneric)
+    word = lex.identifier();
+  if (word.empty() || !moduleNames.contains(word)) {
+    if (word.empty())
+      diags.report(Diag::ptx_expected, lex.here(), "a number or the name of a variable");
+    else
+      reportUndeclared(word, rangeOf(word));
+    return false;
+  }
+  made.name = word.str();
+  if ((made.isGeneric && !expect(')')) || !offset(made.offset))
+    return false;
+  variable.init.push_back(0);
+  variable.references.push_back(std::move(made));
   return true;
 }
 

@@ -43,7 +43,9 @@ private:
   void target(Module &module);
   void linkage(llvm::StringRef word, Module &module);
   void entry(Module &module, Variable linkage);
-  void params(Function &function);
+  void func(Module &module, Variable linkage);
+  void signatureAndBody(Module &module, Function &made);
+  void params(std::vector<Variable> &into);
   void functionDirectives(Function &function);
   bool functionDirective(llvm::StringRef word, Function &function);
   std::array<unsigned, 3> triple();
@@ -52,6 +54,7 @@ private:
   std::optional<Variable> variableType(Space space, const Variable &linkage);
   bool variableName(Variable &variable);
   bool initialiser(Variable &variable, unsigned depth);
+  bool reference(Variable &variable, llvm::StringRef word, uint64_t mask);
   bool alignment(unsigned &into);
   void declareVariable(Variable variable, std::vector<Variable> &into, llvm::SMRange range);
   // Bodies
@@ -61,6 +64,7 @@ private:
   void registers();
   void registerName(Type type);
   void label(llvm::StringRef name);
+  void branchTargets();
   void openScope();
   void closeScope();
   void flushTrivia();
@@ -72,7 +76,7 @@ private:
   std::optional<Operand> operand(unsigned depth);
   std::optional<Operand> name(llvm::StringRef word);
   std::optional<Operand> immediate();
-  std::optional<Operand> vector(unsigned depth);
+  std::optional<Operand> vector(unsigned depth, char open = '{', char close = '}');
   std::optional<Operand> address();
   std::optional<Operand> hole();
   bool offset(int64_t &into);
@@ -102,7 +106,7 @@ private:
   unsigned errorsBefore = diags.numErrors();
   Function *function = nullptr;
   std::vector<Scope> scopes;
-  llvm::StringSet<> moduleNames, paramNames;
+  llvm::StringSet<> moduleNames, paramNames, declaredOnly;
   llvm::StringMap<llvm::SmallVector<Match, 2>> mnemonics;
   struct Unknown {
     llvm::StringRef name;

@@ -97,6 +97,8 @@ public:
 private:
   void variable(const Variable &variable, unsigned column);
   void initialiser(const Variable &variable, ArrayRef<uint64_t> extents, size_t &next);
+  void reference(const Reference &reference);
+  void parameters(ArrayRef<Variable> list);
   void function(const Function &function);
   void directives(const Function &function);
   void registers(const Function &function);
@@ -109,7 +111,7 @@ private:
   size_t headLength(const Inst &inst) const;
   void operands(const Inst &inst);
   void operand(const Operand &operand);
-  void elements(ArrayRef<Operand> elems);
+  void elements(ArrayRef<Operand> elems, char open = '{', char close = '}');
   void list(StringRef separator, bool &first) {
     if (!std::exchange(first, false))
       append(out, separator);
@@ -169,6 +171,11 @@ void Printer::variable(const Variable &one, unsigned column) {
 
 void Printer::initialiser(const Variable &one, ArrayRef<uint64_t> extents, size_t &next) {
   if (extents.empty()) {
+    auto found = find_if(one.references, [&](const Reference &reference) { return reference.index == next; });
+    if (found != one.references.end()) {
+      ++next;
+      return reference(*found);
+    }
     uint64_t value = next < one.init.size() ? one.init[next] : 0;
     ++next;
     if (one.type == Type::f32 || one.type == Type::f64)
@@ -185,20 +192,47 @@ void Printer::initialiser(const Variable &one, ArrayRef<uint64_t> extents, size_
   out += '}';
 }
 
+void Printer::reference(const Reference &one) {
+  bool masked = one.mask != ~uint64_t(0);
+  if (masked)
+    append(out, "0x" + Twine::utohexstr(one.mask) + "(");
+  append(out, one.isGeneric ? "generic(" + Twine(one.name) + ")" : Twine(one.name));
+  if (one.offset > 0)
+    out += '+';
+  if (one.offset)
+    appendNumber(out, one.offset);
+  if (masked)
+    out += ')';
+}
+
+void Printer::parameters(ArrayRef<Variable> list) {
+  out += '(';
+  for (const Variable &param : list) {
+    out += &param == &list.front() ? "\n" : ",\n";
+    appendComments(out, param.comments, indent);
+    variable(param, indent);
+  }
+  out += list.empty() ? ")" : "\n)";
+}
+
 void Printer::function(const Function &one) {
   current = &one;
   out += '\n';
   appendComments(out, one.comments, 0);
-  out += one.weak ? ".weak .entry " : one.visible ? ".visible .entry " : ".entry ";
-  out += one.name;
-  out += '(';
-  for (const Variable &param : one.params) {
-    out += &param == &one.params.front() ? "\n" : ",\n";
-    appendComments(out, param.comments, indent);
-    variable(param, indent);
+  out += one.isExtern ? ".extern " : one.weak ? ".weak " : one.visible ? ".visible " : "";
+  out += one.isEntry ? ".entry " : ".func ";
+  if (!one.results.empty()) {
+    parameters(one.results);
+    out += ' ';
   }
-  out += one.params.empty() ? ")\n" : "\n)\n";
+  out += one.name;
+  parameters(one.params);
+  out += '\n';
   directives(one);
+  if (!one.hasBody) {
+    out += ";\n";
+    return;
+  }
   out += "{\n";
   size_t start = out.size();
   registers(one);
@@ -230,6 +264,8 @@ void Printer::directives(const Function &one) {
   number("maxclusterrank", one.maxclusterrank);
   number("minnctapersm", one.minnctapersm);
   number("maxnreg", one.maxnreg);
+  if (one.noreturn)
+    out += ".noreturn\n";
   for (StringRef pragma : one.pragmas)
     append(out, ".pragma \"" + pragma + "\";\n");
 }
@@ -352,6 +388,17 @@ void Printer::paragraph(ArrayRef<Stmt> stmts) {
       appendString(out, stmt.text);
       out += ";\n";
       break;
+    case Stmt::Targets: {
+      out.append(indent, ' ');
+      out += ".branchtargets ";
+      bool first = true;
+      for (const Operand &label : stmt.inst.ops) {
+        list(", ", first);
+        operand(label);
+      }
+      out += ";\n";
+      break;
+    }
     case Stmt::Instruction: {
       instruction(stmt.inst, indent + column + 1);
       if (!stmt.inst.comment.empty()) {
@@ -469,14 +516,14 @@ void Printer::operands(const Inst &inst) {
   }
 }
 
-void Printer::elements(ArrayRef<Operand> elems) {
-  out += '{';
+void Printer::elements(ArrayRef<Operand> elems, char open, char close) {
+  out += open;
   bool first = true;
   for (const Operand &elem : elems) {
     list(", ", first);
     operand(elem);
   }
-  out += '}';
+  out += close;
 }
 
 void Printer::operand(const Operand &op) {
@@ -507,6 +554,9 @@ void Printer::operand(const Operand &op) {
     break;
   case Operand::Vector:
     elements(op.elems);
+    break;
+  case Operand::List:
+    elements(op.elems, '(', ')');
     break;
   case Operand::Address: {
     out += '[';

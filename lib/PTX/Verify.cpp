@@ -94,7 +94,7 @@ void Checker::run() {
 void Checker::setUp() {
   target = parseTarget(module.target).value_or(Target{999, true});
   version = module.versionMajor * 10 + module.versionMinor;
-  for (const auto *list : {&module.vars, &function.vars, &function.params})
+  for (const auto *list : {&module.vars, &function.vars, &function.params, &function.results})
     for (const Variable &variable : *list)
       names.insert(variable.name);
   StringSet<> registers;
@@ -128,7 +128,7 @@ void Checker::labels() {
     if (stmt.kind == Stmt::Label && !defined.insert(stmt.text).second)
       fail(Diag::ptx_redeclared, stmt.text);
   for (const Stmt &stmt : function.body) {
-    if (stmt.kind != Stmt::Instruction)
+    if (stmt.kind != Stmt::Instruction && stmt.kind != Stmt::Targets)
       continue;
     inst = &stmt.inst;
     for (const Operand &operand : inst->ops)
@@ -197,6 +197,10 @@ void Checker::operand(unsigned index) {
     return fail(Diag::ptx_operand_kind, form.name, shown(), "left out without " + listed(form.with));
   if (form.isAddress)
     return address(form, operand);
+  if (form.isList)
+    return list(form, operand);
+  if (form.rule == TypeRule::Function)
+    return callee(operand);
   if (form.rule == TypeRule::Label) {
     bool hole = operand.kind == Operand::Hole && holes && holes->lookup(operand.name) == Type::none;
     if (operand.kind != Operand::Label && !hole)
@@ -215,6 +219,25 @@ void Checker::operand(unsigned index) {
     return fail(Diag::ptx_vector_length, form.name, shown(), operand.elems.size(), "2 or 4, each of 8 bits or more");
   for (const Operand &elem : operand.elems)
     scalar(form, elem, type);
+}
+
+/// What a call passes and gets: variables of the param space.
+void Checker::list(const OperandForm &form, const Operand &operand) {
+  for (const Operand &elem : operand.elems)
+    if (elem.kind == Operand::Symbol && !elem.imm)
+      symbol(elem);
+    else
+      fail(Diag::ptx_operand_kind, form.name, shown(), "a list of `.param` variables");
+}
+
+void Checker::callee(const Operand &operand) {
+  const Function *called = module.find(operand.name);
+  if (!called || called->isEntry)
+    return fail(Diag::ptx_undeclared, operand.name, "");
+  if (op(0).elems.size() != called->results.size())
+    fail(Diag::ptx_vector_length, "r", shown(), op(0).elems.size(), called->results.size());
+  if (op(2).elems.size() != called->params.size())
+    fail(Diag::ptx_vector_length, "a", shown(), op(2).elems.size(), called->params.size());
 }
 
 /// Whether a register of type `have` may stand where `want` is asked for (PTX ISA 9.4, settled with ptxas).

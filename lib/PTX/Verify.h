@@ -49,6 +49,8 @@ private:
   void scalar(const OperandForm &form, const Operand &operand, Type type);
   void immediate(const OperandForm &form, const Operand &operand, Type type);
   void address(const OperandForm &form, const Operand &operand);
+  void list(const OperandForm &form, const Operand &operand);
+  void callee(const Operand &operand);
   void symbol(const Operand &operand);
   bool fits(const OperandForm &form, Type want, Type have) const;
 

@@ -7,7 +7,6 @@
 using llvm::formatv;
 
 namespace gemmc::run {
-namespace {
 
 emu::CheckOptions optionsOf(unsigned index, const CheckRequest &request) {
   using Kind = emu::ScheduleKind;
@@ -19,6 +18,13 @@ emu::CheckOptions optionsOf(unsigned index, const CheckRequest &request) {
   options.seed = request.seed + index;
   return options;
 }
+
+std::string scheduleName(const emu::CheckOptions &options) {
+  std::string name = nameOf(options.schedule).str();
+  return options.schedule == emu::ScheduleKind::random ? name + formatv(" {0}", options.seed).str() : name;
+}
+
+namespace {
 
 /// `1 schedule`, `4 schedules`
 std::string counted(size_t count, llvm::StringRef what) {
@@ -46,9 +52,7 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
   auto start = std::chrono::steady_clock::now();
   for (unsigned i = 0; i < request.schedules; ++i) {
     emu::CheckOptions options = optionsOf(i, request);
-    std::string schedule = nameOf(options.schedule).str();
-    if (options.schedule == emu::ScheduleKind::random)
-      schedule += formatv(" {0}", options.seed).str();
+    std::string schedule = scheduleName(options);
     auto executor = makeEmulator(request.run.threads, options, request.sms, "", i ? nullptr : request.timeline);
     auto run = runGemm(code, fallback, request.run, *executor);
     if (!run)

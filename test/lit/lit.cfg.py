@@ -43,6 +43,8 @@ from toolkit import find_gpu, find_ptxas
 
 if find_ptxas():
     config.available_features.add("ptxas")
+if shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc"):
+    config.available_features.add("nvcc")
 if find_gpu():
     config.available_features.add("gpu")
 if lit_config.params.get("sanitizer"):

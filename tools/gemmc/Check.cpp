@@ -1,6 +1,6 @@
 // gemmc check: a kernel on the emulator under adversarial schedules, searched for races, misuse and deadlocks.
 #include "gemmc/Run/Check.h"
-#include "Problem.h"
+#include "Foreign.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -20,8 +20,8 @@ cl::opt<int64_t> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTA
                      cl::init(16), cl::sub(checkCommand));
 cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
 cl::opt<std::string> launchFile("launch",
-                                cl::desc("Launch block of a .ptx file that gemmc did not make (YAML, as at "
-                                         "the head of the PTX that it makes); D is not verified then"),
+                                cl::desc("How a .ptx file that gemmc did not make is launched, and what it must give "
+                                         "(YAML, docs/foreign-ptx.md; default: FILE.yaml beside FILE.ptx)"),
                                 cl::value_desc("file"), cl::sub(checkCommand));
 cl::opt<bool> stopAtError("stop-at-error", cl::desc("No further schedules after an error"), cl::sub(checkCommand));
 cl::opt<std::string> timelineFile("timeline",
@@ -41,8 +41,40 @@ int exitCode(emu::Verdict verdict) {
   }
 }
 
+/// With a launch file of its own (docs/foreign-ptx.md).
+int runForeign(const ForeignInput &input, Diags &diags) {
+  run::CheckRequest request;
+  request.run.threads = threads;
+  request.schedules = std::max(1u, schedules.getValue());
+  request.seed = scheduleSeed;
+  request.stopAtError = stopAtError;
+  request.foreign = true;
+  emu::Timeline timeline;
+  request.timeline = timelineFile.empty() ? nullptr : &timeline;
+  if (ctas.getNumOccurrences())
+    request.run.ctas = ctas;
+  run::ForeignReport report = [&] {
+    Progress progress("checking");
+    return run::runForeign(input.module, input.launch, request);
+  }();
+  writeTimeline(timeline, timelineFile, diags);
+  if (asJson) {
+    report.check.printJson(outs());
+  } else {
+    for (const std::string &line : report.results)
+      outs() << line << "\n";
+    report.check.printText(outs());
+  }
+  return finish(diags, exitCode(report.check.verdict));
+}
+
 int runIt() {
   Diags diags;
+  bool failed = false;
+  if (auto foreign = readForeignInput(kernel.path(), launchFile, diags, failed))
+    return runForeign(*foreign, diags);
+  if (failed)
+    return finish(diags);
   auto code = kernel.compile(diags, launchFile);
   if (!code)
     return finish(diags);

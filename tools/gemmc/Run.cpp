@@ -1,5 +1,5 @@
 // gemmc run: one GEMM on the GPU or on the emulator, verified.
-#include "Problem.h"
+#include "Foreign.h"
 #include "gemmc/Run/Harness.h"
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/GpuModule.h"
@@ -44,6 +44,11 @@ cl::opt<uint64_t> stress("stress",
 cl::opt<std::string> cubinFile("cubin",
                                cl::desc("GPU: the kernel as ptxas has assembled it, loaded in place of the PTX"),
                                cl::value_desc("file"), cl::sub(runCommand));
+cl::opt<std::string> launchFile("launch",
+                                cl::desc("How a .ptx file that gemmc did not make is launched on the emulator, and "
+                                         "what it must give (YAML, docs/foreign-ptx.md; default: FILE.yaml beside "
+                                         "FILE.ptx)"),
+                                cl::value_desc("file"), cl::sub(runCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 emu::Timeline timeline;
@@ -65,8 +70,31 @@ Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::strin
   return run::makeEmulator(threads, {}, sms, chip);
 }
 
+/// With a launch file of its own (docs/foreign-ptx.md): once, and what comes out.
+int runForeign(const ForeignInput &input, Diags &diags) {
+  run::CheckRequest request;
+  request.run.threads = threads;
+  request.schedules = check ? 1 : 0;
+  request.foreign = true;
+  request.timeline = timelineFile.empty() ? nullptr : &timeline;
+  if (ctas.getNumOccurrences())
+    request.run.ctas = ctas;
+  run::ForeignReport report = run::runForeign(input.module, input.launch, request);
+  writeTimeline(timeline, timelineFile, diags);
+  for (const std::string &line : report.results)
+    outs() << line << "\n";
+  report.check.printText(outs());
+  bool good = report.check.verdict == emu::Verdict::clean || report.check.verdict == emu::Verdict::review;
+  return finish(diags, good ? Ok : report.check.verdict == emu::Verdict::incomplete ? NotHere : No);
+}
+
 int runIt() {
   Diags diags;
+  bool failed = false;
+  if (auto foreign = readForeignInput(kernel.path(), launchFile, diags, failed))
+    return runForeign(*foreign, diags);
+  if (failed)
+    return finish(diags);
   run::Stopwatch watch;
   auto code = kernel.compile(diags);
   if (!code)

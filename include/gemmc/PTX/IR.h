@@ -84,6 +84,7 @@ struct Operand {
     Special, ///< `name`: `%tid.x`, `%cluster_ctarank`, `WARP_SZ`...
     Label,   ///< `name`.
     Vector,  ///< `elems`: `{a, b}`.
+    List,    ///< `elems`: `(a, b)`, what a call passes or gets.
     Address, ///< `[base + imm]` or `[base + imm, {coords}]`: base is `reg`, else `name`, else an absolute `imm`;
              ///< `elems` holds the coordinates of a tensor access.
     Sink,    ///< `_`.
@@ -106,6 +107,7 @@ struct Operand {
   static Operand makeSpecial(llvm::StringRef name);
   static Operand makeLabel(llvm::StringRef name);
   static Operand makeVector(std::vector<Operand> elems);
+  static Operand makeList(std::vector<Operand> elems);
   static Operand makeAddress(const Operand &base, int64_t offset = 0, std::vector<Operand> coords = {});
   static Operand makeSink();
   static Operand makeHole(llvm::StringRef name);
@@ -135,10 +137,19 @@ struct Inst {
 
 /// A line of a kernel's body.
 struct Stmt {
-  enum Kind : uint8_t { Instruction, Label, Comment, Blank, Pragma };
+  enum Kind : uint8_t { Instruction, Label, Comment, Blank, Pragma, Targets };
   Kind kind = Blank;
-  Inst inst;
+  Inst inst;        ///< Targets: its operands are the labels of `.branchtargets`, whose name is the label before it.
   std::string text; ///< Label: its name. Comment: the text without `//`. Pragma: the string ("nounroll").
+};
+
+/// An element of an initialiser that is the address of a variable: `generic(x)+8`, `0xFF00(x)`.
+struct Reference {
+  size_t index = 0; ///< Of the element.
+  std::string name;
+  int64_t offset = 0;
+  bool isGeneric = false;
+  uint64_t mask = ~uint64_t(0); ///< The bits that are taken, shifted down to bit 0.
 };
 
 /// A module- or kernel-level variable or a kernel parameter.
@@ -149,18 +160,20 @@ struct Variable {
   std::string name;
   std::vector<uint64_t> extent; ///< Array extents; empty = scalar; a first extent 0 = `[]` (dynamic shared memory).
   bool isExtern = false, isVisible = false, isWeak = false;
-  std::vector<uint64_t> init;        ///< Element values (bit patterns).
+  std::vector<uint64_t> init;        ///< Element values (bit patterns); 0 for those in `references`.
+  std::vector<Reference> references; ///< In the order of their elements.
   unsigned ptrAlign = 0;             ///< Parameter: `.ptr` with this alignment of the pointee; 0 = not said.
   std::optional<Space> ptrSpace;     ///< Parameter: `.ptr` and the space it points to (reg = generic).
   std::vector<std::string> comments; ///< Lines above it, without `//`.
   uint64_t bytes() const;
 };
 
-/// A kernel (`.entry`). Directives are 0 when absent.
+/// A kernel (`.entry`), or a function that kernels call (`.func`). Directives are 0 when absent.
 struct Function {
   std::string name;
-  bool visible = true, weak = false;
-  std::vector<Variable> params;
+  bool isEntry = true, hasBody = true; ///< Without a body: declared only, `.extern` or further down.
+  bool visible = true, weak = false, isExtern = false, noreturn = false;
+  std::vector<Variable> params, results;
   std::array<unsigned, 3> reqntid{}, maxntid{}, reqnctapercluster{};
   unsigned minnctapersm = 0, maxnreg = 0, maxclusterrank = 0;
   bool explicitcluster = false;
@@ -191,6 +204,7 @@ struct Module {
   std::vector<std::string> header; ///< Comment lines at the head, without `//`: holds the launch information.
   std::vector<Variable> vars;
   std::vector<Function> functions;
+  /// The one with a body, if there is one.
   Function *find(llvm::StringRef name);
   const Function *find(llvm::StringRef name) const;
 };

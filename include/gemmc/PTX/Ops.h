@@ -14,6 +14,7 @@
 ///     #n              an immediate only                    [a]          an address;  [m, {c}]  with coordinates;
 ///                                                          [a:b64]      its register must have 64 bits
 ///     {a}, {a}?       a vector; a vector or a scalar       |q           stands behind a bar: `p|q`
+///     <a>             a list `(x, y)` of a call's parameters
 ///     !p              may be negated                       _=d          may be the sink `_`
 ///     ~a              may be a wider register              %a, &a       may be a special register; a symbol
 ///     (, x)           optional                             (, x with m|n)   there exactly if modifier m or n is
@@ -21,7 +22,8 @@
 ///
 /// Types beside those of `Type`: `T2` the second type in the mnemonic; `frag2` the register type in which a matrix
 /// fragment of it travels (f16, bf16, tf32, 8-bit and smaller: b32); `wide` twice the instruction's type; `part` an
-/// equal part of it; `address` b32 or b64; `flag` a predicate or an immediate 0 or 1; `label`.
+/// equal part of it; `address` b32 or b64; `flag` a predicate or an immediate 0 or 1; `label`; `function` the name of
+/// one.
 #pragma once
 #include "gemmc/PTX/IR.h"
 
@@ -52,13 +54,14 @@ enum class TypeRule : uint8_t {
   Part,    ///< The instruction's width divided by the vector's length.
   Address, ///< b32 or b64.
   Flag,    ///< A predicate, or an immediate 0 or 1.
-  Label
+  Label,
+  Function
 };
 
 struct OperandForm {
   llvm::StringRef name;
   Access access = Access::Read;
-  bool isVector = false, isAddress = false, optional = false;
+  bool isVector = false, isAddress = false, isList = false, optional = false;
   bool afterBar = false;    ///< Written `|q` behind the operand before it.
   bool mayBeScalar = false; ///< `{a}?`
   bool hasCoords = false;   ///< `[m, {c}]`

@@ -31,6 +31,11 @@ struct CheckReport {
   void printJson(llvm::raw_ostream &os) const;
 };
 
+/// Of the `index`-th run: lazy, eager, reversed, then random with the request's seed plus the index.
+emu::CheckOptions optionsOf(unsigned index, const CheckRequest &request);
+/// `lazy`, `random 4`.
+std::string scheduleName(const emu::CheckOptions &options);
+
 Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, const CheckRequest &request);
 
 } // namespace gemmc::run

@@ -148,6 +148,31 @@ done:
   EXPECT_EQ(got[3], 5u);
 }
 
+/// Tiles of eight lanes, each with a mask of its own, in one instruction; one tile comes in two parts, one has a guard.
+TEST(EmuControl, BarWarpSyncOfTiles) {
+  auto got = results(R"(
+and.b32 %a, %t, 24;
+mov.u32 %b, 255;
+shl.b32 %b, %b, %a;
+mov.u32 %c, s;
+setp.ge.u32 %p, %t, 4;
+@%p bra meet;
+add.u32 %r, %r, 1;
+meet:
+setp.lt.u32 %q, %t, 24;
+@%q bar.warp.sync %b;
+@!%q mov.u32 %r, 9;
+add.u32 %r, %r, 100;
+bar.warp.sync 0xffffffff;
+)");
+  for (unsigned t = 0; t < 32; ++t)
+    EXPECT_EQ(got[t], t < 4 ? 101u : t < 24 ? 100u : 109u) << t;
+  EXPECT_EQ(finding("and.b32 %a, %t, 16; mov.u32 %b, 0xffff; shl.b32 %b, %b, %a; shr.u32 %b, %b, 1;"
+                    "bar.warp.sync %b;")
+                .code,
+            "NB-9");
+}
+
 TEST(EmuControl, MemberMaskWithoutTheLane) { EXPECT_EQ(finding("vote.sync.ballot.b32 %r, 1, 0xfe;").code, "WS-1"); }
 
 TEST(EmuControl, AlignedInADivergentWarp) {
@@ -263,6 +288,106 @@ TEST(EmuControl, UnmodelledThatIsNotReached) {
 }
 
 TEST(EmuControl, Trap) { EXPECT_EQ(finding("trap;").code, "trap"); }
+
+TEST(EmuControl, JumpTable) {
+  auto got = results(R"(
+ways: .branchtargets a, b, b, c;
+and.b32 %i, %t, 3;
+setp.eq.u32 %p, %t, 31;
+mov.u32 %r, 7;
+@!%p brx.idx %i, ways;
+bra over;
+c: add.u32 %r, %r, 1;
+b: add.u32 %r, %r, 10;
+bra over;
+a: mov.u32 %r, 1;
+over:
+vote.sync.ballot.b32 %a, 1, 0xffffffff;
+)");
+  for (unsigned t = 0; t < 32; ++t)
+    EXPECT_EQ(got[t], t == 31 ? 7u : t % 4 == 0 ? 1u : t % 4 == 3 ? 18u : 17u) << t;
+  EXPECT_EQ(finding("ways: .branchtargets a;\nbrx.idx %t, ways;\na:").code, "brx");
+}
+
+/// A function with a loop, an early return in some lanes, a variable of its own, called twice by some lanes and once by
+/// others; one that exists only as a declaration.
+const char functions[] = R"(
+.global .align 1 .b8 text[4] = {104, 105, 33, 0};
+.extern .func (.param .b32 n) vprintf(.param .b64 format, .param .b64 values);
+.extern .func __assertfail(.param .b64 what, .param .b64 file, .param .b32 line, .param .b64 in, .param .b64 size);
+.extern .func unknown();
+.func (.param .b32 result) sumUpTo(.param .b32 n) {
+  .reg .b32 %n, %s; .reg .pred %p; .local .b32 kept;
+  ld.param.b32 %n, [n];
+  mov.u32 %s, 0;
+  st.local.b32 [kept], %n;
+  setp.eq.u32 %p, %n, 0;
+  st.param.b32 [result], %s;
+  @%p ret;
+again:
+  add.u32 %s, %s, %n;
+  sub.u32 %n, %n, 1;
+  setp.ne.u32 %p, %n, 0;
+  @%p bra again;
+  ld.local.b32 %n, [kept];
+  add.u32 %s, %s, %n;
+  st.param.b32 [result], %s;
+}
+.func (.param .b32 r) down(.param .b32 n) {
+  .param .b32 x, y;
+  call (x), down, (y);
+}
+)";
+
+TEST(EmuControl, Calls) {
+  Trial trial;
+  uint64_t out = trial.buffer(std::vector<uint32_t>(32));
+  trial.param(out);
+  trial.body(regs, R"(
+.param .b32 x, y;
+st.param.b32 [x], %t;
+call (y), sumUpTo, (x);
+ld.param.b32 %r, [y];
+setp.lt.u32 %p, %t, 4;
+@%p call (y), sumUpTo, (y);
+@%p ld.param.b32 %r, [y];
+.param .b64 format;
+call (x), vprintf, (format, format);
+ld.param.b32 %a, [x];
+add.u32 %r, %r, %a;
+vote.sync.ballot.b32 %a, 1, 0xffffffff;
+)" + storeResult,
+             functions);
+  ASSERT_EQ(trial.result.verdict, Verdict::clean) << trial.text();
+  auto got = trial.read<uint32_t>(out, 32);
+  auto sum = [](uint32_t n) { return n * (n + 1) / 2 + n; };
+  for (unsigned t = 0; t < 32; ++t)
+    EXPECT_EQ(got[t], t < 4 ? sum(sum(t)) : sum(t)) << t;
+}
+
+TEST(EmuControl, CallsThatCannotBeMade) {
+  auto run = [](const std::string &code) {
+    Trial trial;
+    trial.param(trial.buffer(std::vector<uint32_t>(32)));
+    trial.body(regs, code, functions);
+    return trial.result.findings.empty() ? Finding() : trial.result.findings[0];
+  };
+  EXPECT_EQ(run("call unknown;").verdict, Verdict::incomplete);
+  EXPECT_NE(run(".param .b32 x; call (x), down, (x);").message.find("`down`"), std::string::npos);
+  Finding assertion = run(".param .b64 q8; .param .b32 line; mov.b64 %w, text; st.param.b64 [q8], %w; "
+                          "st.param.b32 [line], 42; call __assertfail, (q8, q8, line, q8, q8);");
+  EXPECT_EQ(assertion.code, "assert");
+  EXPECT_EQ(assertion.message, "assertion `hi!` failed (hi!:42)");
+}
+
+TEST(EmuControl, SharedVariablesOfOtherKernels) {
+  Trial trial;
+  trial.param(trial.buffer(std::vector<uint32_t>(32)));
+  trial.params.dynamicShared = 200 * 1024;
+  trial.body(regs, "st.shared.b32 [mine], %t;",
+             ".shared .align 16 .b8 others[65536];\n.shared .align 16 .b8 mine[128];\n");
+  EXPECT_EQ(trial.result.verdict, Verdict::clean) << trial.text();
+}
 
 TEST(EmuControl, RefusedLaunches) {
   auto refused = [](auto change) {

@@ -127,6 +127,26 @@ TEST(EmuInteger, Saturation) {
   });
 }
 
+TEST(EmuInteger, DifferencesAndShortProducts) {
+  checkPairs("sad.u32 %d, %a, %b, %c;", 32, 32, 32, 32, [](uint64_t a, uint64_t b, uint64_t c) {
+    uint32_t x = a, y = b;
+    return c + (x < y ? y - x : x - y);
+  });
+  checkPairs("sad.s64 %d, %a, %b, %c;", 64, 64, 64, 64,
+             [](uint64_t a, uint64_t b, uint64_t c) { return c + (int64_t(a) < int64_t(b) ? b - a : a - b); });
+  auto low = [](uint64_t x) { return int64_t(x << 40) >> 40; };
+  checkPairs("mul24.lo.u32 %d, %a, %b;", 32, 32, 32, 32,
+             [](uint64_t a, uint64_t b, uint64_t) { return (a & 0xffffff) * (b & 0xffffff); });
+  checkPairs("mul24.hi.s32 %d, %a, %b;", 32, 32, 32, 32,
+             [&](uint64_t a, uint64_t b, uint64_t) { return uint64_t(low(a) * low(b) >> 16); });
+  checkPairs("mad24.hi.u32 %d, %a, %b, %c;", 32, 32, 32, 32,
+             [](uint64_t a, uint64_t b, uint64_t c) { return ((a & 0xffffff) * (b & 0xffffff) >> 16) + c; });
+  checkPairs("mad24.hi.sat.s32 %d, %a, %b, %c;", 32, 32, 32, 32, [&](uint64_t a, uint64_t b, uint64_t c) {
+    int64_t sum = int32_t(low(a) * low(b) >> 16) + int64_t(int32_t(c));
+    return uint64_t(std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX));
+  });
+}
+
 TEST(EmuInteger, DotProduct) {
   checkPairs("dp4a.s32.u32 %d, %a, %b, %c;", 32, 32, 32, 32, [](uint64_t a, uint64_t b, uint64_t c) {
     for (int i = 0; i < 4; ++i)

@@ -167,8 +167,9 @@ const Bad bads[] = {
     {"a: a: ret;", "`a` is declared twice in one scope", "a"},
     {".reg .b32 r;", "`r` is declared twice in one scope", "r"},
     {".shared .b8 buffer[4];", "`buffer` is declared twice in one scope", "buffer"},
-    {"call foo;", "`call` is not supported", "call"},
-    {".param .b32 q0;", "`.param` in a body is not supported", "param"},
+    {"call foo;", "`foo` is not declared", "foo"},
+    {"t: .branchtargets;", "expected a label", ";"},
+    {"p: .calltargets foo;", "`.calltargets` in a body is not supported", "calltargets"},
     {".regg .b32 r;", "unknown directive `.regg`; did you mean `reg`?", "regg"},
     {".reg .bf16 b;", "`.bf16` is no type a register can have", "bf16"},
     {".shared .align 3 .b8 b;", "alignment 3 is no power of two", "3"},
@@ -205,7 +206,9 @@ TEST(Parser, MistakesOutsideOfBodies) {
   says("", "the module has no `.version`");
   says(".version 8.3", "the module has no `.target`");
   says(".version 8", "`8` is no PTX version");
-  says(".version 8.3\n.target sm_90a\n.visible .func f() { ret; }", "`.func` is not supported");
+  says(".version 8.3\n.target sm_90a\n.visible .func () { ret; }", "expected the function's name");
+  says(".version 8.3\n.target sm_90a\n.alias f, g;", "`.alias` is not supported");
+  says(".version 8.3\n.target sm_90a\n.global .u64 p = 1(;", "expected a number or the name of a variable");
   says(".version 8.3\n.target sm_90a\n.entry k();", "a kernel without a body is not supported");
   says(".version 8.3\n.target sm_90a\n.address_size 32", "an address size other than 64 is not supported");
   says(".version 8.3\n.target sm_90a\n.entri k() {}", "unknown directive `.entri`; did you mean `entry`?");

@@ -19,7 +19,7 @@ std::string declarations(unsigned version) {
   for (Type type : registerTypes)
     if (type != Type::b128 || version >= 83)
       text += (".reg ." + nameOf(type) + " %" + nameOf(type) + "_<160>;\n").str();
-  return text + ".shared .align 128 .b8 sm[1024];\n";
+  return text + ".shared .align 128 .b8 sm[1024];\n.param .align 16 .b8 passed[16];\n.param .b32 word;\n";
 }
 
 /// The register type that fits an operand of `type`.
@@ -97,7 +97,11 @@ private:
     if (form.isAddress)
       return address(form);
     if (form.rule == TypeRule::Label)
-      return "done";
+      return inst.op == Op::BrxIdx ? "ways" : "done";
+    if (form.isList)
+      return "(word)";
+    if (form.rule == TypeRule::Function)
+      return "twice";
     if (form.immediate)
       return std::to_string(immediateFor(inst, form.name));
     bool vector = form.isVector && (!form.mayBeScalar || lengths.count(form.name.str()));
@@ -129,7 +133,9 @@ private:
       base = "map";
     if (inst.has("const"))
       base = "constants";
-    if (inst.has("param::entry") || inst.has("const"))
+    if (inst.has("param::func") || (inst.has("param") && inst.op == Op::St))
+      base = "passed";
+    if (inst.has("param::entry") || inst.has("param::func") || inst.has("const") || base == "passed")
       return "[" + base + "]";
     if (inst.has("param"))
       return nameOf(inst.op) == "PrefetchMap" ? "[" + reg(Type::b64) + "]" : "[map+8]";
@@ -239,16 +245,31 @@ void lowestTarget(RowLine &line) {
 }
 } // namespace
 
+/// A wgmma binds many registers; ptxas 13.0 crashes where a parameter that no call takes meets a jump table.
+static bool isAlone(StringRef line) { return line.starts_with("wgmma.mma") || line.contains("passed"); }
+
 std::string moduleOf(ArrayRef<std::string> lines, StringRef target, unsigned version) {
   std::string text = (".version " + Twine(version / 10) + "." + Twine(version % 10) + "\n.target " + target +
                       "\n.address_size 64\n.const .align 16 .b8 constants[64];\n")
                          .str();
+  if (any_of(lines, [](StringRef line) { return line.contains("twice"); }))
+    text += ".func (.param .b32 result) twice(.param .b32 x) { ret; }\n";
+  auto loadsResult = [](StringRef line) { return line.starts_with("ld.param::func"); };
+  if (any_of(lines, loadsResult)) // ptxas 13.0 crashes when no call has given it
+    text += ".func (.param .align 16 .b8 result[16]) give() { ret; }\n";
   for (unsigned kernel = 0; !lines.empty(); ++kernel) {
     text +=
         ".visible .entry k" + std::to_string(kernel) + "(.param .align 64 .b8 map[128]) {\n" + declarations(version);
-    size_t count = StringRef(lines.front()).starts_with("wgmma.mma") ? 1 : std::min<size_t>(lines.size(), 32);
+    size_t count = 1;
+    if (!isAlone(lines.front()))
+      while (count < std::min<size_t>(lines.size(), 32) && !isAlone(lines[count]))
+        ++count;
+    bool jumps = any_of(lines.take_front(count), [](StringRef line) { return line.contains("brx"); });
+    text += loadsResult(lines.front()) ? "call (passed), give;\n" : "";
+    text += jumps ? "ways: .branchtargets done, over;\n" : "";
     for (const std::string &line : lines.take_front(count))
       text += line + "\n";
+    text += jumps ? "over:\n" : "";
     lines = lines.drop_front(count);
     text += "done:\nret;\n}\n";
   }

@@ -41,9 +41,13 @@ TEST(Rows, RoundTrip) {
     auto second = parseOrFail(diags.addSource("second", printed), diags);
     ASSERT_TRUE(second) << printed;
     EXPECT_EQ(print(*second), printed);
-    const Inst &inst = first->functions[0].body[0].inst;
+    auto instructionOf = [&](const Module &module) -> const Inst & {
+      auto isIt = [&](const Stmt &one) { return one.kind == Stmt::Instruction && one.inst.op == line.op; };
+      return find_if(module.find("k0")->body, isIt)->inst;
+    };
+    const Inst &inst = instructionOf(*first);
     EXPECT_EQ(nameOf(inst.op), nameOf(line.op)) << line.text;
-    EXPECT_EQ(second->functions[0].body[0].inst.mods, inst.mods) << line.text;
+    EXPECT_EQ(instructionOf(*second).mods, inst.mods) << line.text;
     EXPECT_NE(printed.find(inst.mnemonic()), std::string::npos);
   }
 }
