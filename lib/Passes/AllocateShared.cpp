@@ -7,9 +7,8 @@ namespace gemmc::tile {
 
 void allocateShared(Kernel &kernel) {
   int64_t offset = 0, highest = 0;
-  for (Op &op : kernel.body()) {
-    if (op.kind != OpKind::Shared)
-      continue;
+  auto isOperand = [](const Op &op) { return op.subject.name == "sA" || op.subject.name == "sB"; };
+  auto place = [&](Op &op) {
     SharedTile tile =
         makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", *parseElem(op.word("type")),
                        *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
@@ -17,13 +16,21 @@ void allocateShared(Kernel &kernel) {
     if (op.word("over") == "operands") { // used while no operand tile is
       op.set("offset", 0);
       highest = std::max(highest, bytes);
-      continue;
+      return;
     }
     offset = llvm::alignTo(offset, tile.alignment());
     op.set("offset", offset);
     offset += bytes;
-  }
+  };
+  auto placeAll = [&](auto wanted) {
+    for (Op &op : kernel.body())
+      if (op.kind == OpKind::Shared && wanted(op))
+        place(op);
+  };
+  // What takes the operands' place may be larger than they are: what is used beside it lies behind both.
+  placeAll([&](const Op &op) { return isOperand(op) || op.has("over"); });
   offset = std::max(offset, highest);
+  placeAll([&](const Op &op) { return !isOperand(op) && !op.has("over"); });
   constexpr int64_t barrierBytes = 8;
   offset = llvm::alignTo(offset, barrierBytes);
   for (Op &op : kernel.body()) {
