@@ -102,7 +102,7 @@ const Case cases[] = {
     {"instruction: mma\ntile: {block: [128, 128, 32], warp: [128, 64, 32]}", "plan_registers 3:37"},
     {"pipeline: {stages: 16}", "plan_stages 2:20"},
     {"copy: ld\npipeline: {stages: 2}", "plan_stages_ld 3:20"},
-    {"a: {align: 2}\npipeline: {stages: 3}", "plan_stages_ld 3:20"},
+    {"a: {align: 2, repack: off}\npipeline: {stages: 3}", "plan_stages_ld 3:20"},
     {"tile: {block: [128, 256, 64]}\npipeline: {stages: 5}", "plan_shared 3:20"},
     {"tile: {block: [256, 128, 256]}", "plan_shared 2:15"},
     {"target: sm_86\ninstruction: wmma\ntile: {block: [256, 128, 16], warp: [64, 64, 16]}",
@@ -136,8 +136,8 @@ const Case problemCases[] = {
     {"problem: {m: 4294967296, n: 256, k: 256}\ncopy: tma", "plan_tma_extent 1:14"},
     {"problem: {m: 4, n: 256, k: 256}\ncopy: tma\na: {ld: 1099511627776, repack: off}", "plan_tma_stride 3:9"},
     {"problem: {m: 256, n: 256, k: 100}\ncopy: tma\na: {repack: off}", "plan_tma_pitch 1:30"},
-    {"instruction: mma\na: {repack: on}", "plan_repack 3:13"},
-    {"target: sm_80\nb: {repack: on}", "plan_needs_sm90a 3:13"},
+    {"problem: {m: 256, n: 256, k: 256}\ninstruction: mma\na: {repack: on}", "plan_repack 3:13"},
+    {"problem: {m: 256, n: 256, k: 256}\ntarget: sm_80\nb: {repack: on}", "plan_needs_sm90a 3:13"},
     {"problem: {m: 256, n: 256, k: 0}\na: {repack: on}", "plan_tma_empty 1:30"},
 };
 
