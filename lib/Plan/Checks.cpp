@@ -263,7 +263,7 @@ private:
     if (!m || !n || !k)
       return;
     int64_t ctas = shape.clusterM * shape.clusterN * shape.clusterK;
-    if (ctas > 8)
+    if (ctas > 8 && (spec.cluster.given || shape.clusterK == 1)) // else there are too many slices: said there
       report(Diag::plan_cluster_count, spec.cluster.range, shape.clusterM,
              shape.clusterK > 1 ? formatv("{0}x{1}", shape.clusterN, shape.clusterK).str()
                                 : std::to_string(shape.clusterN),
@@ -337,8 +337,8 @@ private:
     if (int64_t fixed = fixedBytes(draft, shape))
       rest += formatv(", and {0} are for barriers{1} and alignment", fixed,
                       stagedBytes(draft, shape) ? ", the epilogue" : "");
-    problem.note(Diag::plan_note_stage, tilePlace(), shape.m, shape.k, shape.n, nameOf(*spec.a.type),
-                 stageBytes(draft, shape), rest);
+    problem.note(Diag::plan_note_stage, tilePlace().isValid() ? tilePlace() : place, shape.m, shape.k, shape.n,
+                 nameOf(*spec.a.type), stageBytes(draft, shape), rest);
   }
 };
 } // namespace

@@ -169,6 +169,7 @@ void decideShape(Draft &draft) {
     decideSplit(draft);
     return decideShape(draft);
   }
+  s.schedule.decide(shapes.front().schedule, "of the tile that does not work");
   unsigned before = draft.diags.numErrors();
   checkShape(draft, shapes.front(), draft.diags);
   assert(draft.diags.numErrors() > before && "a refused shape without a reason");
