@@ -11,7 +11,7 @@ constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
 constexpr int64_t mostTurned = 48; ///< A side as short as this wastes most of wgmma's 64 rows.
 
 // Bytes a nanosecond, and nanoseconds.
-constexpr double memoryRate = 4300, cacheRate = 5500, portRate = 45, clusterRate = 50, meeting = 300;
+constexpr double memoryRate = 4300, cacheRate = 5500, portRate = 45, clusterRate = 50, meeting = 300, start = 1000;
 constexpr double productsRate = 3500; ///< Of an SM's tensor cores.
 
 bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
@@ -48,7 +48,7 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   double port = 2.0 * waves * steps * way.k * (longTile + shortTile) / portRate;
   double products = double(waves) * steps * way.k * longTile * shortTile / productsRate;
   double sums = way.slices == 1 ? 0 : meeting + 4.0 * longTile * shortTile / clusterRate;
-  return std::max({longBytes / memoryRate, cache / cacheRate, port, products}) + sums;
+  return std::max({longBytes / memoryRate, cache / cacheRate, port, products}) + sums + start * double(waves);
 }
 } // namespace
 
