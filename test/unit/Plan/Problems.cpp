@@ -113,7 +113,7 @@ const Case cases[] = {
     {"instruction: mma\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"instruction: mma\nalpha: dynamic\na: {negate: on}", "plan_negate 4:13"},
     {"tile: {cluster: [2, 1, 1]}\nsplit: {mode: stream_k}", "plan_split 3:15"},
-    {"split: {mode: stream_k, slices: 3}", "plan_split_slices 2:32"},
+    {"split: {mode: stream_k, slices: 3}", "plan_split_slices 2:33"},
     {"d: {ld: 257}\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {c: tma}", "plan_c_staged 3:15"},
