@@ -85,6 +85,7 @@ TEST(PlanRequirements, CpAsyncRunsAnyK) {
 TEST(PlanRequirements, SmallerPromiseSmallerCondition) {
   Spec spec = open();
   spec.a.align = given(4u);
+  spec.a.repack = given(Persistence::off);
   Plan plan = planOf(spec);
   EXPECT_EQ(*plan.spec.copy, CopyKind::cp_async);
   EXPECT_EQ(plan.copyBytesA, 4u);
@@ -92,6 +93,21 @@ TEST(PlanRequirements, SmallerPromiseSmallerCondition) {
   EXPECT_TRUE(holds(plan, launchWith("lda", 302)));
   EXPECT_FALSE(holds(plan, launchWith("lda", 301)));
   EXPECT_FALSE(holds(plan, launchWith("b_ptr", 4096 + 4)));
+}
+
+// A copy is aligned whatever it is made from; TMA's other conditions stay.
+TEST(PlanRequirements, RepackedOperandsMayLieAnywhere) {
+  Spec spec = open();
+  spec.a.align = given(2u);
+  Plan plan = planOf(spec);
+  ASSERT_TRUE(plan.a.repacked);
+  EXPECT_FALSE(plan.b.repacked);
+  EXPECT_TRUE(holds(plan, launchWith("a_ptr", 4098)));
+  EXPECT_TRUE(holds(plan, launchWith("lda", 301)));
+  EXPECT_FALSE(holds(plan, launchWith("b_ptr", 4098)));
+  EXPECT_FALSE(holds(plan, launchWith("ldb", 201)));
+  EXPECT_FALSE(holds(plan, launchWith("k", 0)));
+  EXPECT_FALSE(holds(plan, launchWith("alpha_is_zero", 1)));
 }
 
 TEST(PlanRequirements, UnreadCAsksNothing) {
