@@ -38,10 +38,10 @@ void decideSplit(Draft &draft) {
 
 void checkSplit(Draft &draft) {
   Spec &s = draft.spec();
-  auto refuse = [&](const std::string &why, bool mended = true) {
+  auto refuse = [&](const std::string &why) {
     llvm::SMRange place = s.split.given ? s.split.range : s.splitThrough.given ? s.splitThrough.range : s.cluster.range;
     Problem &problem = draft.diags.report(Diag::plan_split, place, nameOf(*s.split), why);
-    if (s.split.given && mended)
+    if (s.split.given && !draft.inCluster())
       problem.fix(place, "none");
   };
   bool split = *s.split == SplitMode::split_k, inCluster = draft.inCluster();
@@ -57,7 +57,7 @@ void checkSplit(Draft &draft) {
       refuse("through a cluster computes one tile a cluster: `raster.persistent` is on");
   }
   if (inCluster && !split)
-    refuse("has no slices that could meet in a cluster: `split.through: cluster` goes with split_k", false);
+    refuse("has no slices that could meet in a cluster: `split.through: cluster` goes with split_k");
   else if (inCluster && s.cluster.given && (*s.cluster)[2] != *s.splitSlices)
     refuse(formatv("through a cluster has as many slices as `tile.cluster` has CTAs along k: {0}, not {1}",
                    (*s.cluster)[2], *s.splitSlices));
