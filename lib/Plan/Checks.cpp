@@ -263,7 +263,7 @@ private:
     if (!m || !n || !k)
       return;
     int64_t ctas = shape.clusterM * shape.clusterN * shape.clusterK;
-    if (ctas > 8 && (spec.cluster.given || shape.clusterK == 1)) // else there are too many slices: said there
+    if (ctas > 8 && (spec.cluster.given || shape.clusterK <= 8)) // too many slices have their own rule
       report(Diag::plan_cluster_count, spec.cluster.range, shape.clusterM,
              shape.clusterK > 1 ? formatv("{0}x{1}", shape.clusterN, shape.clusterK).str()
                                 : std::to_string(shape.clusterN),

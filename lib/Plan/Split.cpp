@@ -46,7 +46,8 @@ void checkSplit(Draft &draft) {
   };
   bool split = *s.split == SplitMode::split_k, inCluster = draft.inCluster();
   if (*s.split != SplitMode::none) {
-    if (!draft.wgmma() || *s.schedule != Schedule::cooperative)
+    bool known = s.schedule.given || draft.plan.blockM; // where no tile is legal there is no schedule either
+    if (!draft.wgmma() || (known && *s.schedule != Schedule::cooperative))
       refuse(formatv("belongs to cooperative wgmma kernels: this one is {0}, {1}", nameOf(*s.instruction),
                      nameOf(*s.schedule)));
     else if (!inCluster && draft.plan.clusterM * draft.plan.clusterN > 1)
