@@ -8,7 +8,7 @@
 
 namespace gemmc::run {
 namespace {
-constexpr double shortLaunch = 400e-6; ///< Below this, the few microseconds of an event pair count.
+constexpr double shortLaunch = 100e-6; ///< Below this, the few microseconds of an event pair count.
 constexpr double batchSeconds = 1e-3;
 } // namespace
 

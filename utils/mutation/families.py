@@ -77,7 +77,7 @@ raster: {persistent: on}
 split: {mode: stream_k}
 """, 4),
     "single_role": wgmma((136, 72, 456), TN, """d: {type: f32}
-tile: {block: [128, 72, 64]}
+tile: {block: [128, 72, 64], warp: [64, 72, 64]}
 pipeline: {stages: 3, schedule: pipelined}
 """),
     "swizzle_64b": wgmma((72, 120, 232), NN, """d: {type: f16}

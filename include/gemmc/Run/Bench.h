@@ -1,7 +1,7 @@
 /// Measures kernels against the best that cuBLASLt has, fairly: in turns within each round, over rotating buffers that
 /// do not fit into the L2 cache, medians over rounds.
 ///
-/// A contender is a function that enqueues one GEMM on buffer set i. Launches of 400 us and more are timed one by one
+/// A contender is a function that enqueues one GEMM on buffer set i. Launches of 100 us and more are timed one by one
 /// with a pair of events; shorter ones in batches, captured into a graph where the driver can (so that neither side
 /// pays for its host code), else enqueued in a row. Both sides are always timed in the same way.
 #pragma once
