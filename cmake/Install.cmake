@@ -15,4 +15,4 @@ configure_package_config_file(cmake/gemmcConfig.cmake.in ${PROJECT_BINARY_DIR}/g
   INSTALL_DESTINATION ${GEMMC_CMAKE_DIR})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gemmcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gemmcConfig.cmake ${PROJECT_BINARY_DIR}/gemmcConfigVersion.cmake
-  cmake/FindGemmcLLVM.cmake DESTINATION ${GEMMC_CMAKE_DIR})
+  cmake/FindGemmcLLVM.cmake cmake/FindGemmcSqlite.cmake DESTINATION ${GEMMC_CMAKE_DIR})

@@ -1,4 +1,4 @@
-# What a builder may choose, and the one library that the build needs.
+# What a builder may choose, and the two libraries that the build needs.
 option(GEMMC_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(GEMMC_SANITIZE "AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(GEMMC_FUZZ "Build the libFuzzer targets (clang only)" OFF)
@@ -15,6 +15,7 @@ include(${PROJECT_SOURCE_DIR}/cmake/FindGemmcLLVM.cmake)
 gemmc_find_llvm()
 message(STATUS "LLVM ${LLVM_VERSION} in ${LLVM_DIR}")
 llvm_map_components_to_libnames(GEMMC_LLVM Support)
+include(${PROJECT_SOURCE_DIR}/cmake/FindGemmcSqlite.cmake)
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -fno-rtti)
 if(GEMMC_SANITIZE)

@@ -41,6 +41,8 @@ gemmc_room(Runtime DEPENDS PTX)
 gemmc_room(Driver DEPENDS Spec Plan Tile Passes Lower PTX)
 gemmc_room(Run DEPENDS Driver Runtime Emu)
 gemmc_room(Tune DEPENDS Run)
+target_link_libraries(gemmcTune PRIVATE gemmc::Sqlite)
+include(cmake/Tables.cmake)
 
 # What a user of the library links: all rooms.
 add_library(gemmcAll INTERFACE)

@@ -60,6 +60,8 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
   auto everyone = llvm::to_vector(llvm::seq(0u, arena.size()));
   std::vector<std::vector<double>> rounds(arena.size());
   for (unsigned round = 0; round < request.rounds; ++round) {
+    if (request.stopped && request.stopped())
+      return Failure::make(Diag::measuring_stopped);
     auto medians = arena.playRound(everyone, request.perRound);
     if (!medians)
       return medians.failure();

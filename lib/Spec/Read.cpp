@@ -1,5 +1,6 @@
 // From text to `Spec`: the tree of the file, then the overrides, then what is missing or does not fit together.
 #include "Table.h"
+#include "gemmc/Spec/Suite.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -46,6 +47,17 @@ public:
         if (const Section *section = findSection(entry.key.text))
           written[section->path] = entry.key.range;
     readSection("", *root);
+  }
+
+  /// Reads a map of a larger file, without the keys in `others`.
+  void readPart(const YamlNode &node, llvm::ArrayRef<StringRef> others = {}) {
+    readable = true;
+    known = others;
+    for (const YamlEntry &entry : node.entries)
+      if (const Section *section = findSection(entry.key.text))
+        written[section->path] = entry.key.range;
+    readSection("", node);
+    known = {};
   }
 
   void apply(const Override &override) {
@@ -95,6 +107,8 @@ private:
     for (const YamlEntry &entry : node.entries) {
       if (!goOn(entry.key.range))
         return;
+      if (path.empty() && llvm::is_contained(known, entry.key.text))
+        continue;
       readEntry(path, entry.key.text, entry.key.range, entry.value);
     }
   }
@@ -126,6 +140,8 @@ private:
 
   void unknownKey(StringRef section, StringRef key, SMRange range) {
     std::vector<StringRef> known = keysOf(section);
+    if (section.empty())
+      llvm::append_range(known, this->known);
     if (const Row *dotted = findRow(key); dotted && key.contains('.')) {
       diags.report(Diag::spec_dotted_key, range, key, dotted->section(), dotted->key());
       attempted.insert(key);
@@ -210,6 +226,7 @@ private:
   unsigned errorsBefore;
   bool readable = false; ///< The file's tree was read.
   bool full = false;
+  llvm::ArrayRef<StringRef> known;  ///< Keys of the file that are somebody else's.
   llvm::StringSet<> attempted;      ///< Paths that were written in some wrong way: they are not missing.
   llvm::StringMap<SMRange> written; ///< Sections of the file, where their keys stand.
 };
@@ -231,6 +248,90 @@ std::optional<Spec> readSpec(StringRef text, llvm::ArrayRef<Override> overrides,
   for (const Override &override : overrides)
     reader.apply(override);
   return reader.finish(text, baseName);
+}
+
+bool isSuite(StringRef text) { return text.starts_with("problems:") || text.contains("\nproblems:"); }
+
+namespace {
+/// One entry; nullopt after a report.
+std::optional<SuiteProblem> readProblem(const YamlNode &entry, const YamlNode *defaults, unsigned number,
+                                        llvm::ArrayRef<Override> overrides, Diags &diags) {
+  static constexpr StringRef others[] = {"class"};
+  if (entry.kind != YamlNode::Map) {
+    std::vector<StringRef> keys = keysOf("");
+    llvm::append_range(keys, others);
+    diags.report(Diag::spec_expected_map, entry.range, "a problem of a suite", listed(keys), seenKind(entry));
+    return std::nullopt;
+  }
+  SuiteProblem problem;
+  Reader reader(diags);
+  if (defaults)
+    reader.readPart(*defaults);
+  reader.readPart(entry, others);
+  for (const Override &override : overrides)
+    reader.apply(override);
+  StringRef text(entry.range.Start.getPointer(), 0);
+  auto spec = reader.finish(text, llvm::formatv("problem_{0}", number).str());
+  if (!spec)
+    return std::nullopt;
+  problem.spec = std::move(*spec);
+  const YamlNode *group = entry.find("class");
+  if (group && group->kind != YamlNode::Scalar) {
+    diags.report(Diag::spec_expected_value, group->range, "class", "a word", seenKind(*group));
+    return std::nullopt;
+  }
+  if (group)
+    problem.group = group->text;
+  return problem;
+}
+} // namespace
+
+std::optional<std::vector<SuiteProblem>> readSuite(StringRef text, llvm::ArrayRef<Override> overrides, Diags &diags) {
+  auto root = parseYaml(text, diags);
+  if (!root)
+    return std::nullopt;
+  unsigned before = diags.numErrors();
+  static constexpr StringRef keys[] = {"defaults", "problems"};
+  if (root->kind != YamlNode::Map) {
+    diags.report(Diag::spec_expected_map, root->range, "a suite", listed(keys), seenKind(*root));
+    return std::nullopt;
+  }
+  for (const YamlEntry &entry : root->entries)
+    if (!llvm::is_contained(keys, entry.key.text))
+      diags.report(Diag::spec_unknown_key, entry.key.range, shown(entry.key.text), "a suite", listed(keys));
+  const YamlNode *defaults = root->find("defaults"), *list = root->find("problems");
+  if (defaults && defaults->kind != YamlNode::Map) {
+    diags.report(Diag::spec_expected_map, defaults->range, "`defaults`", listed(keysOf("")), seenKind(*defaults));
+    defaults = nullptr;
+  }
+  if (!list || list->kind != YamlNode::List || list->items.empty()) {
+    diags.report(Diag::suite_empty, list ? list->range : root->range);
+    return std::nullopt;
+  }
+  std::vector<SuiteProblem> problems;
+  llvm::StringMap<SMRange> names;
+  for (const YamlNode &item : list->items) {
+    auto problem = readProblem(item, defaults, problems.size() + 1, overrides, diags);
+    if (diags.numErrors() - before >= maxProblems)
+      break;
+    if (!problem)
+      continue;
+    auto [first, added] = names.try_emplace(*problem->spec.name, item.range);
+    if (!added)
+      diags.report(Diag::suite_same_name, item.range, *problem->spec.name).note(Diag::yaml_first_given, first->second);
+    problems.push_back(std::move(*problem));
+  }
+  return diags.numErrors() == before ? std::optional(std::move(problems)) : std::nullopt;
+}
+
+std::optional<std::vector<SuiteProblem>> onlyThose(std::vector<SuiteProblem> problems, StringRef text, Diags &diags) {
+  llvm::erase_if(problems, [&](const SuiteProblem &problem) {
+    return !StringRef(problem.group).contains(text) && !StringRef(*problem.spec.name).contains(text);
+  });
+  if (!problems.empty())
+    return problems;
+  diags.report(Diag::suite_only, {}, text);
+  return std::nullopt;
 }
 
 } // namespace gemmc

@@ -63,6 +63,7 @@ template <typename Get> Row makeRow(StringRef path, Domain domain, StringRef doc
   row.reason = [](const Spec &spec) { return StringRef(Get{}(spec).reason); };
   row.settle = [](Spec &spec, StringRef reason) {
     Get{}(spec).given = false;
+    Get{}(spec).range = {}; // of the choice's words, which need not live as long as the plan
     Get{}(spec).reason = reason.str();
   };
   return row;

@@ -14,8 +14,8 @@ using llvm::StringRef;
 
 namespace gemmc {
 namespace {
-constexpr size_t maxBytes = 1 << 20, maxLine = 16 << 10, maxScalar = 4 << 10;
-constexpr unsigned maxDepth = 16, maxNodes = 10000, maxProblems = 20;
+constexpr size_t maxLine = 16 << 10, maxScalar = 4 << 10;
+constexpr unsigned maxDepth = 16, maxProblems = 20;
 
 SMRange rangeOf(const char *begin, const char *end) {
   return {SMLoc::getFromPointer(begin), SMLoc::getFromPointer(end)};
@@ -27,7 +27,7 @@ bool isLineEnd(char c) { return c == '\n' || c == '\r'; }
 /// Size, line length, control characters and encoding, before anything looks at the structure.
 class TextCheck {
 public:
-  TextCheck(StringRef text, Diags &diags) : text(text), diags(diags) {}
+  TextCheck(StringRef text, size_t maxBytes, Diags &diags) : text(text), maxBytes(maxBytes), diags(diags) {}
 
   bool run() {
     const char *begin = text.begin();
@@ -73,13 +73,15 @@ private:
   }
 
   StringRef text;
+  size_t maxBytes;
   Diags &diags;
 };
 
 /// The parser proper. Every parse function gives false after a report and leaves `cur` behind what it read otherwise.
 class Parser {
 public:
-  Parser(StringRef text, Diags &diags) : diags(diags), cur(text.begin()), end(text.end()), lineStart(cur) {
+  Parser(StringRef text, unsigned maxNodes, Diags &diags)
+      : diags(diags), cur(text.begin()), end(text.end()), lineStart(cur), maxNodes(maxNodes) {
     if (text.starts_with("\xef\xbb\xbf")) // a byte order mark is not part of the text
       cur = lineStart = cur + 3;
   }
@@ -464,7 +466,7 @@ private:
 
   Diags &diags;
   const char *cur, *end, *lineStart;
-  unsigned nodes = 0, problems = 0;
+  unsigned nodes = 0, problems = 0, maxNodes;
   bool started = false; ///< Content or a first `---` was seen.
 };
 } // namespace
@@ -476,10 +478,12 @@ const YamlNode *YamlNode::find(StringRef key) const {
   return nullptr;
 }
 
-std::optional<YamlNode> parseYaml(StringRef text, Diags &diags) {
-  if (!TextCheck(text, diags).run())
+std::optional<YamlNode> parseYaml(StringRef text, Diags &diags) { return parseYaml(text, diags, YamlLimits()); }
+
+std::optional<YamlNode> parseYaml(StringRef text, Diags &diags, const YamlLimits &limits) {
+  if (!TextCheck(text, limits.bytes, diags).run())
     return std::nullopt;
-  return Parser(text, diags).run();
+  return Parser(text, limits.nodes, diags).run();
 }
 
 } // namespace gemmc

@@ -36,9 +36,14 @@ public:
 
 private:
   void say(const std::string &text) const {
+    double fastest = 0;
+    for (unsigned index : racing)
+      if (double median = entrants[index].median(); median > 0 && (fastest == 0 || median < fastest))
+        fastest = median;
     if (request.progress)
-      request.progress(text);
+      request.progress(text, fastest);
   }
+  bool stopped() const { return request.stopped && request.stopped(); }
   void compile(llvm::ArrayRef<std::string> choices);
   MaybeFailure admit();
   MaybeFailure race(const Heat &heat);
@@ -77,6 +82,8 @@ MaybeFailure Tuner::admit() {
     codes.push_back(&entrant.code);
   std::vector<run::Image> images = run::assembleAll(codes);
   for (unsigned i = 0; i < waiting.size(); ++i) {
+    if (stopped())
+      return Failure::make(Diag::measuring_stopped);
     const run::Code &code = waiting[i].code;
     auto module = GpuModule::load(device, images[i].text(), code.info, targetOf(code.ptx));
     MaybeFailure failed = module ? arena->admit(waiting[i].choice, *module) : MaybeFailure(module.failure());
@@ -97,6 +104,8 @@ MaybeFailure Tuner::admit() {
 
 MaybeFailure Tuner::race(const Heat &heat) {
   for (unsigned round = 0; round < heat.rounds; ++round) {
+    if (stopped())
+      return Failure::make(Diag::measuring_stopped);
     say(llvm::formatv("round {0} of {1}: {2} kernels", round + 1, heat.rounds, racing.size()));
     auto medians = arena->playRound(racing, heat.perRound);
     if (!medians)
@@ -143,6 +152,8 @@ MaybeFailure Tuner::final(TuneReport &report) {
   bench.problem = request.problem;
   bench.versusCublas = request.versusCublas;
   bench.rounds = request.rounds;
+  bench.cublasLibrary = request.cublasLibrary;
+  bench.stopped = request.stopped;
   arena.reset(); // its buffers make room
   say(llvm::formatv("final: {0} kernels", rivals.size()));
   auto measured = run::runBench(rivals, bench, device);
@@ -153,6 +164,7 @@ MaybeFailure Tuner::final(TuneReport &report) {
   llvm::append_range(ours, report.final.also);
   llvm::stable_sort(ours, [](const auto &x, const auto &y) { return x.median < y.median; });
   report.final.ours = ours.front();
+  report.winner = report.final.ours.name == "auto" ? "" : report.final.ours.name;
   report.final.also.assign(ours.begin() + 1, ours.end());
   return std::nullopt;
 }

@@ -31,6 +31,9 @@ for name in ("GEMMC_SKIP_LOG", "GEMMC_PTXAS", "CUDA_HOME", "ASAN_OPTIONS", "UBSA
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# No tuning database but those that tests make: what was measured on this machine must not change what is tested.
+config.environment["GEMMC_TUNING"] = ""
+
 config.substitutions += [
     ("%gemmc", gemmc),
     ("%ptxas", os.path.join(root, "utils", "ptxas-check")),

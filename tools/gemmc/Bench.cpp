@@ -1,6 +1,7 @@
-// gemmc bench: a kernel's speed on the GPU, beside the best of cuBLASLt.
-#include "gemmc/Run/Bench.h"
+// gemmc bench: a kernel's speed on the GPU, or that of a suite of kernels, beside the best of cuBLASLt.
 #include "Problem.h"
+#include "Stop.h"
+#include "gemmc/Run/SuiteReport.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -23,6 +24,8 @@ cl::list<std::string> also("also",
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
 cl::opt<double> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
                        cl::init(0.3), cl::sub(bench));
+cl::opt<std::string> only("only", cl::desc("Of a suite: the problems with this text in their name or class"),
+                          cl::value_desc("text"), cl::sub(bench));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(bench));
 
 /// The kernel of the command line and those of `--also`; empty after a reported error.
@@ -38,34 +41,99 @@ std::vector<run::Rival> rivals(Diags &diags) {
   return out;
 }
 
-int run() {
-  Diags diags;
-  std::vector<run::Rival> kernels = rivals(diags);
-  if (kernels.empty())
-    return finish(diags);
-  auto device = openDevice();
-  if (!device)
-    return finishWith(device.failure(), diags);
+run::BenchRequest request() {
   run::BenchRequest request;
   request.problem = problem.get();
   request.problem.defaultSize = 4096;
   request.versusCublas = versus == Versus::cublaslt;
   request.warmUpSeconds = std::clamp(warmUp.getValue(), 0.0, 60.0);
   request.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
-  auto measure = [&](ArrayRef<run::Rival> kernels) {
-    Progress progress("measuring on " + (*device)->name);
-    return run::runBench(kernels, request, *device);
+  request.stopped = stopWanted;
+  return request;
+}
+
+using FallbackOf = function_ref<std::optional<run::Code>(Fallback)>;
+
+/// Measures `kernels`; a single one whose requirements do not hold is replaced by the first fallback whose do.
+Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, FallbackOf fallbackOf,
+                                  const std::shared_ptr<const Device> &device) {
+  Progress progress("measuring on " + device->name);
+  auto report = run::runBench(kernels, request(), device);
+  if (report || report.failure().id != Diag::launch_requirement || kernels.size() > 1)
+    return report;
+  std::string why = report.failure().str();
+  for (Fallback kind : fallbacks)
+    if (!report && report.failure().id == Diag::launch_requirement)
+      if (auto fallback = fallbackOf(kind))
+        report = run::runBench(run::Rival{"gemmc", std::move(*fallback)}, request(), device);
+  if (report)
+    report->remark += (report->remark.empty() ? "" : "; ") + ("the fallback kernel was measured: " + why);
+  return report;
+}
+
+/// One problem of a suite.
+run::SuiteEntry entryOf(const SuiteProblem &problem, const std::shared_ptr<const Device> &device, MaybeFailure &fatal) {
+  run::SuiteEntry entry{*problem.spec.name, problem.group, {}, ""};
+  Diags diags;
+  auto fallback = [&](Fallback kind) -> std::optional<run::Code> {
+    auto compiled = compileFallback(problem.spec, kind, diags);
+    return compiled ? std::optional(run::Code{std::move(compiled->ptx), std::move(compiled->launch)}) : std::nullopt;
   };
-  auto report = measure(kernels);
-  if (!report && report.failure().id == Diag::launch_requirement && kernels.size() == 1) {
-    std::string why = report.failure().str();
-    for (Fallback kind : fallbacks)
-      if (!report && report.failure().id == Diag::launch_requirement)
-        if (auto fallback = kernel.compileFallback(kind, diags))
-          report = measure(run::Rival{"gemmc", std::move(*fallback)});
-    if (report)
-      report->remark += (report->remark.empty() ? "" : "; ") + ("the fallback kernel was measured: " + why);
+  auto code = kernel.compileChosen(problem.spec, diags);
+  if (!code) {
+    entry.failure = diags.all().front().message;
+    return entry;
   }
+  auto report = measure({run::Rival{"gemmc", std::move(*code)}}, fallback, device);
+  if (report) {
+    entry.report = std::move(*report);
+    return entry;
+  }
+  entry.failure = report.failure().str();
+  if (report.failure().contextDead || report.failure().id == Diag::measuring_stopped)
+    fatal = report.failure();
+  return entry;
+}
+
+int runSuite(std::vector<SuiteProblem> problems, Diags &diags) {
+  auto device = openDevice();
+  if (!device)
+    return finishWith(device.failure(), diags);
+  kernel.runsOn((*device)->name);
+  stopOnSignals();
+  run::SuiteReport report;
+  MaybeFailure fatal;
+  if (!asJson)
+    run::SuiteReport::printHead(outs());
+  for (const SuiteProblem &problem : problems) {
+    run::SuiteEntry entry = entryOf(problem, *device, fatal);
+    if (fatal)
+      break;
+    if (!asJson) {
+      run::SuiteReport::printLine(outs(), entry);
+      outs().flush();
+    }
+    report.entries.push_back(std::move(entry));
+  }
+  if (asJson)
+    report.printJson(outs());
+  else
+    report.printMeans(outs());
+  bool failed = any_of(report.entries, [](const run::SuiteEntry &entry) { return !entry.failure.empty(); });
+  return fatal ? finishWith(*fatal, diags) : finish(diags, failed ? No : Ok);
+}
+
+int runOne(Diags &diags) {
+  auto device = openDevice();
+  if (device)
+    kernel.runsOn((*device)->name);
+  std::vector<run::Rival> kernels = rivals(diags);
+  if (kernels.empty())
+    return finish(diags);
+  if (!device)
+    return finishWith(device.failure(), diags);
+  auto report =
+      measure(std::move(kernels), [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, *device);
   if (!report)
     return finishWith(report.failure(), diags);
   if (asJson)
@@ -73,6 +141,22 @@ int run() {
   else
     report->printTable(outs());
   return finish(diags);
+}
+
+int run() {
+  Diags diags;
+  if (!kernel.path().ends_with(".ptx")) {
+    auto text = readFile(kernel.path(), diags);
+    if (!text)
+      return finish(diags);
+    if (isSuite(*text)) {
+      auto problems = readSuite(*text, overridesOf(kernel.specs().words(), diags), diags);
+      if (problems && !only.empty())
+        problems = onlyThose(std::move(*problems), only, diags);
+      return problems && !diags.hasErrors() ? runSuite(std::move(*problems), diags) : finish(diags);
+    }
+  }
+  return runOne(diags);
 }
 Command command(bench, run);
 } // namespace

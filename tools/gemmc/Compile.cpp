@@ -1,5 +1,6 @@
 // gemmc compile: a spec to PTX, or to what lies before and behind it.
 #include "Problem.h"
+#include "Tuning.h"
 #include "gemmc/Driver/Compiler.h"
 #include "gemmc/PTX/Builder.h"
 #include "gemmc/Runtime/Ptxas.h"
@@ -16,6 +17,7 @@ enum class Emit { plan, tile, ptx, cubin, launch };
 
 cl::SubCommand compile("compile", "Compile a spec to PTX");
 SpecInput input(compile);
+TuningInput tuning(compile);
 cl::opt<Emit> emit("emit", cl::desc("What to write:"), cl::init(Emit::ptx), cl::sub(compile),
                    cl::values(clEnumValN(Emit::plan, "plan", "the complete spec, with reasons"),
                               clEnumValN(Emit::tile, "tile", "tile IR after the last pass"),
@@ -99,7 +101,7 @@ int run() {
   if (!spec || (!templates.empty() && !ptx::setTemplateDirectory(templates, diags)))
     return finish(diags);
   timer.step("read");
-  std::optional<Plan> plan = planOf(*spec, fallback, diags);
+  std::optional<Plan> plan = planOf(*spec, fallback, tuning, diags);
   if (!plan)
     return finish(diags);
   timer.step("plan");

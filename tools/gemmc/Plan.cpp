@@ -1,6 +1,7 @@
 // gemmc plan: the complete spec, every decision with its reason.
 #include "gemmc/Plan/Plan.h"
 #include "SpecInput.h"
+#include "Tuning.h"
 
 using namespace llvm;
 
@@ -8,6 +9,7 @@ namespace gemmc::tool {
 namespace {
 cl::SubCommand plan("plan", "Print the complete spec with a reason behind every decision");
 SpecInput input(plan);
+TuningInput tuning(plan);
 cl::opt<std::string> output("o", cl::desc("Write to a file"), cl::value_desc("file"), cl::sub(plan));
 cl::opt<bool> asJson("json", cl::desc("Print JSON: fields, the kernel's view, requirements"), cl::sub(plan));
 cl::opt<bool> bare("no-reasons", cl::desc("Leave the comments out"), cl::sub(plan));
@@ -24,7 +26,7 @@ int run() {
   std::optional<Spec> spec = input.read(diags);
   if (!spec)
     return finish(diags);
-  std::optional<Plan> plan = planOf(*spec, fallback, diags);
+  std::optional<Plan> plan = planOf(*spec, fallback, tuning, diags);
   if (plan)
     writeFile(output, asJson ? printPlanJson(*plan) : printSpec(plan->spec, !bare), diags);
   return finish(diags);

@@ -45,7 +45,7 @@ run::ProblemOptions ProblemInput::get() const {
   return options;
 }
 
-KernelInput::KernelInput(cl::SubCommand &sub) : input(sub) {}
+KernelInput::KernelInput(cl::SubCommand &sub) : input(sub), tuning(sub) {}
 
 /// The lines of a file as the header of a module has them.
 static std::vector<std::string> headerFrom(StringRef text) {
@@ -75,7 +75,15 @@ std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile
     return run::Code{text->str(), std::move(*info)};
   }
   spec = input.read(diags);
-  auto compiled = spec ? compileSpec(*spec, diags, options()) : std::nullopt;
+  return spec ? compileChosen(*spec, diags) : std::nullopt;
+}
+
+std::optional<run::Code> KernelInput::compileChosen(const Spec &spec, Diags &diags) const {
+  tune::ChooseOptions choice = tuning.get();
+  if (choice.device.empty())
+    choice.device = deviceName;
+  auto plan = tune::choosePlan(spec, choice, diags);
+  auto compiled = plan ? compilePlan(*plan, diags, options()) : std::nullopt;
   return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
 }
 
@@ -92,8 +100,7 @@ std::optional<run::Code> KernelInput::compileFallback(Fallback kind, Diags &diag
 
 std::optional<run::Code> KernelInput::compileVariant(StringRef words, Diags &diags) const {
   auto variant = input.readVariant(words, diags);
-  auto compiled = variant ? compileSpec(*variant, diags) : std::nullopt;
-  return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
+  return variant ? compileChosen(*variant, diags) : std::nullopt;
 }
 
 int finishWith(const Failure &failure, Diags &diags) {
@@ -115,6 +122,7 @@ int finishWith(const Failure &failure, Diags &diags) {
   case Diag::ptxas_failed:
   case Diag::ptxas_crashed:
   case Diag::ptxas_limit:
+  case Diag::measuring_stopped:
     return No;
   default:
     return BadInput;

@@ -2,6 +2,7 @@
 /// the runtime says.
 #pragma once
 #include "SpecInput.h"
+#include "Tuning.h"
 #include "gemmc/Driver/Compiler.h"
 #include "gemmc/Emu/Timeline.h"
 #include "gemmc/Run/Executor.h"
@@ -35,10 +36,17 @@ public:
   std::optional<run::Code> compileVariant(llvm::StringRef words, Diags &diags) const;
 
   llvm::StringRef path() const { return input.path(); }
+  const SpecInput &specs() const { return input; }
+  /// The device that the kernel will run on: its measurements count, where --device-name says nothing else.
+  void runsOn(std::string device) { deviceName = std::move(device); }
+  /// The kernel of a spec by the plan that was measured for it, or else the model's.
+  std::optional<run::Code> compileChosen(const Spec &spec, Diags &diags) const;
 
 private:
   CompileOptions options() const;
   SpecInput input;
+  TuningInput tuning;
+  std::string deviceName;
   std::optional<Spec> spec;
 };
 

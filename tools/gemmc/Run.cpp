@@ -53,17 +53,24 @@ cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 emu::Timeline timeline;
 
+using MaybeDevice = std::optional<Outcome<std::shared_ptr<const Device>>>;
+
+/// The GPU, where the emulator is not asked for. Before the kernel is compiled: what was measured on it counts.
+MaybeDevice openIfWanted() {
+  if (where == Where::emulator || check || !timelineFile.empty())
+    return std::nullopt;
+  return openDevice();
+}
+
 /// The executor of choice; a remark when `auto` had to take the emulator.
-Outcome<std::unique_ptr<run::Executor>> choose(const run::Code &code, std::string &remark) {
+Outcome<std::unique_ptr<run::Executor>> choose(const MaybeDevice &device, const run::Code &code, std::string &remark) {
   emu::CheckOptions options;
   options.enabled = check;
-  emu::Timeline *drawn = timelineFile.empty() ? nullptr : &timeline;
-  if (where == Where::emulator || check || drawn)
-    return run::makeEmulator(threads, options, sms, chip, drawn);
-  auto device = openDevice();
-  MaybeFailure why = device ? (*device)->supports(targetOf(code.ptx)) : MaybeFailure(device.failure());
+  if (!device)
+    return run::makeEmulator(threads, options, sms, chip, timelineFile.empty() ? nullptr : &timeline);
+  MaybeFailure why = *device ? (**device)->supports(targetOf(code.ptx)) : MaybeFailure(device->failure());
   if (!why)
-    return run::makeGpu(*device);
+    return run::makeGpu(**device);
   if (where == Where::gpu)
     return *why;
   remark = why->str();
@@ -96,6 +103,9 @@ int runIt() {
   if (failed)
     return finish(diags);
   run::Stopwatch watch;
+  MaybeDevice device = openIfWanted();
+  if (device && *device)
+    kernel.runsOn((**device)->name);
   auto code = kernel.compile(diags);
   if (!code)
     return finish(diags);
@@ -107,7 +117,7 @@ int runIt() {
   }
   double compileSeconds = watch.lap();
   std::string remark;
-  auto executor = choose(*code, remark);
+  auto executor = choose(device, *code, remark);
   double deviceSeconds = watch.lap();
   if (!executor)
     return finishWith(executor.failure(), diags);
@@ -122,7 +132,8 @@ int runIt() {
     request.ctas = ctas;
   auto report = [&] {
     Progress progress("running on " + (*executor)->where());
-    return run::runRepeatedly(*code, [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, request, repeat, **executor);
+    return run::runRepeatedly(
+        *code, [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, request, repeat, **executor);
   }();
   if (!report)
     return finishWith(report.failure(), diags);

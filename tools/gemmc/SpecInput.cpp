@@ -1,14 +1,15 @@
 #include "SpecInput.h"
 #include "gemmc/Plan/Fallback.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
 
 namespace gemmc::tool {
 
-std::optional<Plan> planOf(const Spec &spec, FallbackChoice choice, Diags &diags) {
+std::optional<Plan> planOf(const Spec &spec, FallbackChoice choice, const TuningInput &tuning, Diags &diags) {
   if (choice == FallbackChoice::none)
-    return makePlan(spec, diags);
+    return tune::choosePlan(spec, tuning.get(), diags);
   auto repacked = choice == FallbackChoice::repack ? makeRepackPlan(spec) : std::nullopt;
   return repacked ? repacked : makeFallbackPlan(spec, diags);
 }
@@ -32,17 +33,34 @@ std::optional<Spec> SpecInput::readVariant(StringRef words, Diags &diags) const 
 }
 
 std::optional<Spec> SpecInput::read(StringRef path, ArrayRef<std::string> more, Diags &diags) const {
-  std::vector<Override> overrides;
-  for (ArrayRef<std::string> list : {ArrayRef<std::string>(sets), more})
-    for (const std::string &set : list)
-      if (auto override = parseOverride(set, diags))
-        overrides.push_back(std::move(*override));
+  std::vector<Override> overrides = overridesOf(sets, diags);
+  append_range(overrides, overridesOf(more, diags));
   auto text = readFile(path, diags);
   if (!text)
     return std::nullopt;
   StringRef base = path == "-" ? "gemm" : sys::path::stem(path);
   auto spec = readSpec(*text, overrides, diags, base);
   return diags.hasErrors() ? std::nullopt : std::move(spec);
+}
+
+std::vector<Override> overridesOf(ArrayRef<std::string> words, Diags &diags) {
+  std::vector<Override> overrides;
+  for (const std::string &word : words)
+    if (auto override = parseOverride(word, diags))
+      overrides.push_back(std::move(*override));
+  return overrides;
+}
+
+std::optional<std::vector<SuiteProblem>> readProblems(StringRef path, ArrayRef<Override> overrides, Diags &diags) {
+  auto text = readFile(path, diags);
+  if (!text)
+    return std::nullopt;
+  if (isSuite(*text))
+    return readSuite(*text, overrides, diags);
+  auto spec = readSpec(*text, overrides, diags, path == "-" ? "gemm" : sys::path::stem(path));
+  if (!spec || diags.hasErrors())
+    return std::nullopt;
+  return std::vector<SuiteProblem>{{std::move(*spec), ""}};
 }
 
 } // namespace gemmc::tool

@@ -1,51 +1,198 @@
-// gemmc tune: the fastest plan of a spec, by measurement.
-#include "gemmc/Tune/Tune.h"
+// gemmc tune: the fastest plans of specs and suites, by measurement, into the tuning database.
 #include "Problem.h"
+#include "Stop.h"
+#include "gemmc/Plan/Key.h"
+#include "gemmc/Tune/Entries.h"
+#include "gemmc/Tune/Session.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
+#include <chrono>
 
 using namespace llvm;
 
 namespace gemmc::tool {
 namespace {
-cl::SubCommand tuneCommand("tune", "Measure the planner's best alternatives on the GPU and say which one is fastest");
-SpecInput input(tuneCommand);
+cl::SubCommand tuneCommand("tune", "Measure the planner's best alternatives on the GPU and keep which one is fastest");
+cl::list<std::string> files(cl::Positional, cl::desc("<spec.yaml or suite.yaml>..."), cl::sub(tuneCommand));
+cl::list<std::string> sets("set", cl::desc("Give one field of all specs a value, in place of the files'"),
+                           cl::value_desc("path=value"), cl::sub(tuneCommand));
 ProblemInput problem(tuneCommand, run::InputKind::normal);
+cl::opt<std::string> databaseFile("database",
+                                  cl::desc("The tuning database (default: $GEMMC_TUNING or ~/.cache/gemmc/tuning.db)"),
+                                  cl::value_desc("file"), cl::sub(tuneCommand));
+cl::opt<bool> list("list", cl::desc("Print what the database has"), cl::sub(tuneCommand));
+cl::opt<std::string> exportFile("export", cl::desc("Write what the database has as YAML (- = standard output)"),
+                                cl::value_desc("file"), cl::sub(tuneCommand));
+cl::opt<std::string> importFile("import", cl::desc("Take the entries of a YAML file into the database"),
+                                cl::value_desc("file"), cl::sub(tuneCommand));
+cl::opt<bool> again("again", cl::desc("Measure what is in the database, too"), cl::sub(tuneCommand));
+cl::opt<std::string> only("only", cl::desc("Of suites: the problems with this text in their name or class"),
+                          cl::value_desc("text"), cl::sub(tuneCommand));
 cl::opt<unsigned> top("top", cl::desc("Tiles that take part, the planner's favourites (default: 32; 0 = all)"),
                       cl::init(32), cl::sub(tuneCommand));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of the final (default: 11)"), cl::init(11), cl::sub(tuneCommand));
 cl::opt<bool> noCublas("no-cublaslt", cl::desc("No final against cuBLASLt"), cl::sub(tuneCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(tuneCommand));
 
-void showProgress(const std::string &text) {
-  if (sys::Process::StandardErrIsDisplayed())
-    errs() << "\r\033[K" << text;
+/// The file of the options; an empty text: none is wanted.
+Outcome<std::string> databasePath() {
+  return databaseFile.empty() ? tune::defaultDatabase() : Outcome<std::string>(databaseFile.getValue());
+}
+
+int exportAll(tune::Database &database, Diags &diags) {
+  auto rows = database.all();
+  if (!rows)
+    return finishWith(rows.failure(), diags);
+  writeFile(exportFile, tune::printEntries(*rows), diags);
+  return finish(diags);
+}
+
+int printAll(tune::Database &database, Diags &diags) {
+  if (auto damaged = database.check())
+    return finishWith(*damaged, diags);
+  auto rows = database.all();
+  if (!rows)
+    return finishWith(rows.failure(), diags);
+  for (const tune::Tuned &row : *rows) {
+    outs() << row.problem << "\n  " << row.str() << ", " << row.sizes << ", " << row.rounds << " rounds";
+    if (row.kernels != tune::kernelVersion)
+      outs() << "; of kernels " << row.kernels << ": not used";
+    outs() << "\n  " << row.choice << "\n";
+  }
+  return finish(diags);
+}
+
+int importAll(tune::Database &database, Diags &diags) {
+  auto text = readFile(importFile, diags);
+  auto entries = text ? tune::readEntries(*text, diags) : std::nullopt;
+  if (!entries)
+    return finish(diags);
+  if (auto failed = database.store(*entries))
+    return finishWith(*failed, diags);
+  outs() << entries->size() << " entries taken\n";
+  return finish(diags);
+}
+
+/// Specs that plan, by the names of their files or in suites.
+std::vector<tune::Job> readJobs(Diags &diags) {
+  std::vector<tune::Job> jobs;
+  std::vector<Override> overrides = overridesOf(sets, diags);
+  for (const std::string &file : files) {
+    auto problems = readProblems(file, overrides, diags);
+    if (problems && !only.empty())
+      problems = onlyThose(std::move(*problems), only, diags);
+    for (SuiteProblem &each : problems.value_or(std::vector<SuiteProblem>()))
+      if (makePlan(each.spec, diags))
+        jobs.push_back({*each.spec.name, std::move(each.spec)});
+  }
+  return jobs;
+}
+
+/// One line on a terminal, redrawn; elsewhere nothing between the results.
+class Ticker {
+public:
+  explicit Ticker(size_t count) : count(count) {}
+  void step(const std::string &what, double best) {
+    if (!sys::Process::StandardErrIsDisplayed())
+      return;
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    errs() << "\r\033[K" << "[" << done + 1 << " of " << count << "] " << what;
+    if (best > 0)
+      errs() << format(", best %.1f us", best * 1e6);
+    errs() << format(", %.0f s", seconds);
+  }
+  void finished() {
+    ++done;
+    clear();
+  }
+  void clear() {
+    if (sys::Process::StandardErrIsDisplayed())
+      errs() << "\r\033[K";
+  }
+
+private:
+  size_t count, done = 0;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+tune::SessionRequest requestOf(Ticker &ticker) {
+  tune::SessionRequest request;
+  request.again = again;
+  request.tune.problem = problem.get();
+  request.tune.problem.defaultSize = 4096;
+  request.tune.top = top;
+  request.tune.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
+  request.tune.versusCublas = !noCublas;
+  request.tune.stopped = stopWanted;
+  request.tune.progress = [&ticker](const std::string &what, double best) { ticker.step(what, best); };
+  return request;
+}
+
+int tuneJobs(ArrayRef<tune::Job> jobs, tune::Database *database, Diags &diags) {
+  auto device = openDevice();
+  if (!device)
+    return finishWith(device.failure(), diags);
+  stopOnSignals();
+  Ticker ticker(jobs.size());
+  bool alone = jobs.size() == 1;
+  std::string comma;
+  if (asJson && !alone)
+    outs() << "[";
+  auto failures = tune::tuneAll(jobs, requestOf(ticker), *device, database, [&](const tune::JobResult &result) {
+    ticker.finished();
+    if (asJson && result.report) {
+      outs() << comma;
+      result.report->printJson(outs());
+      comma = ",";
+    } else if (!asJson && alone && result.report) {
+      result.report->printTable(outs());
+    } else if (!asJson) {
+      outs() << result.str() << "\n";
+    }
+    outs().flush();
+  });
+  ticker.clear();
+  if (asJson && !alone)
+    outs() << "]\n";
+  if (!failures)
+    return finishWith(failures.failure(), diags);
+  return finish(diags, *failures ? No : Ok);
 }
 
 int run() {
   Diags diags;
-  auto spec = input.read(diags);
-  if (!spec || !makePlan(*spec, diags))
+  bool manage = list || !exportFile.empty() || !importFile.empty();
+  if (files.empty() && !manage) {
+    diags.report(Diag::tuning_nothing, {});
     return finish(diags);
-  auto device = openDevice();
-  if (!device)
-    return finishWith(device.failure(), diags);
-  tune::TuneRequest request;
-  request.problem = problem.get();
-  request.problem.defaultSize = 4096;
-  request.top = top;
-  request.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
-  request.versusCublas = !noCublas;
-  request.progress = showProgress;
-  auto report = tune::tune(*spec, request, *device);
-  showProgress("");
-  if (!report)
-    return finishWith(report.failure(), diags);
-  if (asJson)
-    report->printJson(outs());
-  else
-    report->printTable(outs());
-  return finish(diags);
+  }
+  std::vector<tune::Job> jobs = readJobs(diags);
+  if (diags.hasErrors())
+    return finish(diags);
+  auto path = databasePath();
+  if (!path)
+    return finishWith(path.failure(), diags);
+  if (path->empty() && manage)
+    return finishWith(Failure::make(Diag::tuning_no_place), diags);
+  std::optional<tune::Database> database;
+  if (!path->empty()) {
+    bool reads = jobs.empty() && importFile.empty();
+    auto opened = tune::Database::open(*path, reads ? tune::Database::Mode::read : tune::Database::Mode::write);
+    if (!opened)
+      return finishWith(opened.failure(), diags);
+    database.emplace(std::move(*opened));
+  }
+  if (!importFile.empty())
+    if (int code = importAll(*database, diags))
+      return code;
+  int code = jobs.empty() ? Ok : tuneJobs(jobs, database ? &*database : nullptr, diags);
+  if (code == Ok && list)
+    code = printAll(*database, diags);
+  if (code == Ok && !exportFile.empty())
+    code = exportAll(*database, diags);
+  return code;
 }
 Command command(tuneCommand, run);
 } // namespace

@@ -8,6 +8,7 @@
 #include "gemmc/Run/Executor.h"
 #include "gemmc/Runtime/CublasLt.h"
 #include "gemmc/Runtime/GpuModule.h"
+#include <functional>
 
 namespace gemmc::run {
 
@@ -18,7 +19,8 @@ struct BenchRequest {
   unsigned perRound = 5;  ///< Timings of each contender in a round.
   unsigned finalists = 4; ///< cuBLASLt algorithms that take part in the rounds, after each was timed briefly.
   double warmUpSeconds = 0.3;
-  std::string cublasLibrary; ///< Empty = the usual names.
+  std::string cublasLibrary;     ///< Empty = the usual names.
+  std::function<bool()> stopped; ///< Asked between rounds; true ends the benchmark with measuring_stopped.
 };
 
 /// One of our kernels in a benchmark. All rivals of one benchmark multiply the same problem.

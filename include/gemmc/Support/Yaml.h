@@ -28,8 +28,15 @@ struct YamlEntry {
   YamlNode key, value;
 };
 
+/// How much is read. Lists that gemmc writes itself (lib/Tune/Entries.cpp) may be longer than specs.
+struct YamlLimits {
+  size_t bytes = 1 << 20;
+  unsigned nodes = 10000;
+};
+
 /// Parses `text`, which must be a source held by `diags`. Nullopt after a reported error.
 std::optional<YamlNode> parseYaml(llvm::StringRef text, Diags &diags);
+std::optional<YamlNode> parseYaml(llvm::StringRef text, Diags &diags, const YamlLimits &limits);
 
 /// The member of `known` that `word` is probably a misspelling of, or an empty string.
 llvm::StringRef nearest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> known);

@@ -14,7 +14,10 @@ struct TuneRequest {
   bool versusCublas = true; ///< In the final.
   unsigned rounds = 11;     ///< Of the final.
   double warmUpSeconds = 0.02;
-  std::function<void(const std::string &)> progress; ///< Told what is going on; empty = nobody listens.
+  std::string cublasLibrary;     ///< Empty = the usual names.
+  std::function<bool()> stopped; ///< Asked between rounds; true ends the tuning with measuring_stopped.
+  /// Told what is going on and the best median so far (seconds, 0 = none yet); empty = nobody listens.
+  std::function<void(const std::string &step, double best)> progress;
 };
 
 /// One choice: fields as `path=value` words, as `--set` takes them.
@@ -33,6 +36,7 @@ struct TuneReport {
   unsigned refused = 0;           ///< That the device did not run.
   run::BenchReport final;         ///< `ours` is the winner, then the planner's own choice and other finalists.
   std::optional<double> ratio() const { return final.ratio(); }
+  std::string winner; ///< Of the final: its choice, empty for the planner's own.
   void printTable(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os) const;
 };

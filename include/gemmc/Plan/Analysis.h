@@ -1,0 +1,54 @@
+/// Why a plan is as fast as it is: what the machine needs at least, how the work is cut, what the planner's model says.
+/// All times are estimates in seconds.
+#pragma once
+#include "gemmc/Plan/Plan.h"
+
+namespace gemmc {
+
+/// What a typical card of a target does.
+struct MachineRates {
+  const char *card;
+  double bytes; ///< Of a second, from and to device memory.
+  double flops; ///< Of a second, dense, of the inputs' type.
+  double clock; ///< Under no power limit.
+  /// Part of `flops` that large products reach at the power limit; 1 where nobody has measured it.
+  double powered = 1;
+};
+
+MachineRates ratesOf(Target target, Elem input);
+
+struct Analysis {
+  MachineRates machine;
+  int64_t m = 0, n = 0, k = 0; ///< The user's.
+  bool assumed = false;        ///< A dynamic size was taken as 4096.
+
+  double flops = 0, bytes = 0; ///< Of the product; each matrix moved once.
+  double intensity() const { return bytes > 0 ? flops / bytes : 0; }
+  double memoryFloor = 0, tensorFloor = 0, poweredFloor = 0;
+  double floor() const { return std::max(memoryFloor, tensorFloor); }
+
+  int64_t tiles = 0, slices = 1;           ///< CTAs that share the k of a tile.
+  int64_t waves = 0, slots = 0;            ///< A wave has a slice of a tile in each slot: SMs x CTAs of an SM.
+  double lastWave = 0;                     ///< Part of its slots that the last wave fills.
+  double tileUse = 0;                      ///< Part of the tiles' elements that D has.
+  int64_t stageBytes = 0, sharedBytes = 0; ///< Shared memory: of a stage, of a CTA.
+  double tileL2Bytes = 0, l2Bytes = 0;     ///< A, B (and C, D) through the L2: for a tile, in all.
+  double tileWritten = 0, tileRead = 0;    ///< Shared memory: what the copies of a tile write, what multiplying reads.
+  /// From device memory when no wave finds anything of the one before; `bytes` when all is found.
+  double hbmBytes = 0;
+
+  // Clocks of an SM, by the planner's model.
+  double clocks = 0, tileMain = 0, tileAround = 0; ///< `tileAround`: start and epilogue.
+  bool hidden = false;    ///< Ping-pong: starts and ends lie under the other warpgroup's main loop.
+  double mainPart = 0;    ///< Of `clocks`: main loops of full slots.
+  double idlePart = 0;    ///< Of `clocks`: slots of the last wave that have no tile.
+  double aroundPart = 0;  ///< Of `clocks`: starts and ends that nothing hides.
+  double seconds = 0;     ///< By clock; where power sets the pace, by that.
+  const char *bound = ""; ///< `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`
+
+  std::vector<Alternative> next; ///< The best that were not taken, their estimates beside this plan's.
+};
+/// `next`: how many alternatives.
+Analysis analyse(const Plan &plan, unsigned next = 5);
+
+} // namespace gemmc

@@ -1,0 +1,171 @@
+// What a plan costs, in numbers a person can check: bytes and operations, tiles and waves, the model's clocks.
+#include "gemmc/Plan/Analysis.h"
+#include "Draft.h"
+#include <cmath>
+
+namespace gemmc {
+using namespace plan;
+
+namespace {
+constexpr int64_t assumedSize = 4096; // of a dynamic size, as in the model
+
+Shape shapeOf(const Plan &plan) {
+  Shape shape;
+  shape.schedule = *plan.spec.schedule;
+  shape.m = plan.blockM, shape.n = plan.blockN, shape.k = plan.blockK;
+  shape.warpM = plan.warpM, shape.warpN = plan.warpN, shape.warpK = (*plan.spec.warp)[2];
+  shape.clusterM = plan.clusterM, shape.clusterN = plan.clusterN, shape.clusterK = (*plan.spec.cluster)[2];
+  shape.stages = *plan.spec.stages;
+  return shape;
+}
+
+/// Bytes of `elements` of a type, which may share bytes.
+double bytesOfElements(double elements, Elem type) { return elements * bitsOf(type) / 8; }
+
+void addProblem(const Draft &draft, Analysis &out) {
+  const Spec &s = draft.spec();
+  auto extent = [&](const Field<Size> &size) {
+    out.assumed |= size.value.dynamic();
+    return size.value.fixed.value_or(assumedSize);
+  };
+  out.m = extent(s.m), out.n = extent(s.n), out.k = extent(s.k);
+  double m = double(out.m), n = double(out.n), k = double(out.k);
+  out.flops = 2 * m * n * k;
+  out.bytes = bytesOfElements(m * k, *s.a.type) + bytesOfElements(k * n, *s.b.type) + bytesOfElements(m * n, *s.d.type);
+  if (s.beta.value != Scale{0.0})
+    out.bytes += bytesOfElements(m * n, *s.c.type);
+  out.memoryFloor = out.bytes / out.machine.bytes;
+  out.tensorFloor = out.flops / out.machine.flops;
+  out.poweredFloor = out.tensorFloor / out.machine.powered;
+}
+
+void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, Analysis &out) {
+  const Spec &s = draft.spec();
+  out.tiles = estimate.tiles;
+  out.slices = *s.split == SplitMode::split_k ? *s.splitSlices : 1;
+  out.slots = int64_t(draft.limits.sms) * estimate.ctasPerSM;
+  double tiles = double(out.tiles), slots = double(out.slots), work = tiles * double(out.slices);
+  double waves = std::max(1.0, std::ceil(work / slots));
+  out.waves = int64_t(std::min(waves, 9e15));
+  out.lastWave = std::clamp((work - (waves - 1) * slots) / slots, 0.0, 1.0);
+  double area = tiles * double(shape.m) * double(shape.n);
+  out.tileUse = area > 0 ? double(out.m) * double(out.n) / area : 0;
+  out.stageBytes = plan::stageBytes(draft, shape);
+  out.sharedBytes = plan::sharedBytes(draft, shape);
+
+  double depth = std::ceil(double(out.k) / double(shape.k)) * double(shape.k), element = draft.inputBits() / 8.0;
+  double rows = double(shape.m) / double(shape.clusterN), columns = double(shape.n) / double(shape.clusterM);
+  double result = double(shape.m) * double(shape.n) * bytesOf(*s.d.type);
+  if (s.beta.value != Scale{0.0})
+    result += double(shape.m) * double(shape.n) * bytesOf(*s.c.type);
+  out.tileL2Bytes = (rows + columns) * depth * element + result;
+  out.l2Bytes = out.tileL2Bytes * tiles;
+  out.tileWritten = double(shape.m + shape.n) * depth * element;
+  double rowsRead = draft.wgmma() ? 64 : double(shape.warpM); // as in the model
+  double pieces = double(shape.m) / rowsRead * (double(shape.n) / double(shape.warpN));
+  out.tileRead = pieces * (rowsRead + double(shape.warpN)) * depth * element;
+
+  // A wave covers `group` tiles along one side of the raster and as many as are left along the other.
+  double most = std::min(slots, std::max(1.0, tiles)), group = std::min(double(*s.rasterGroup), most);
+  double along = std::ceil(most / group);
+  bool byRows = draft.plan.rasterOrder == RasterOrder::along_m;
+  double tilesM = std::ceil(double(draft.extentM().value_or(assumedSize)) / double(shape.m));
+  double tilesN = std::ceil(double(draft.extentN().value_or(assumedSize)) / double(shape.n));
+  double waveRows = std::min(tilesM, byRows ? group : along) * double(shape.m);
+  double waveColumns = std::min(tilesN, byRows ? along : group) * double(shape.n);
+  out.hbmBytes = std::max(out.bytes, waves * (waveRows + waveColumns) * depth * element + tiles * result);
+  out.hbmBytes = std::max(out.bytes, std::min(out.hbmBytes, out.l2Bytes));
+}
+
+void addClocks(const Shape &shape, const Estimate &estimate, Analysis &out) {
+  out.tileMain = estimate.main / double(out.slices);
+  // The ranking's clocks know no slices: their sums meet at the end of each tile, for which nothing is counted here.
+  out.clocks = out.slices == 1 ? estimate.clocks : double(out.waves) * (out.tileMain + estimate.epilogue);
+  out.tileAround = estimate.epilogue;
+  out.hidden = shape.schedule == Schedule::pingpong;
+  double together = std::min<double>(double(estimate.ctasPerSM),
+                                     std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));
+  double main = std::min(out.clocks, double(out.waves) * out.tileMain * std::max(1.0, together));
+  double idle = out.waves > 0 ? main / double(out.waves) * (1 - out.lastWave) : 0;
+  out.mainPart = main - idle;
+  out.idlePart = idle;
+  out.aroundPart = out.clocks - main;
+}
+
+/// The time, and what it is made of most.
+void conclude(Analysis &out) {
+  double byClock = out.clocks / out.machine.clock;
+  out.seconds = std::max({byClock, out.memoryFloor, out.machine.powered < 1 ? out.poweredFloor : 0.0});
+  if (out.seconds == out.memoryFloor || out.memoryFloor > 0.8 * out.seconds)
+    out.bound = "memory";
+  else if (out.seconds == out.poweredFloor && out.machine.powered < 1)
+    out.bound = "power";
+  else if (out.aroundPart > out.mainPart)
+    out.bound = "starts and ends";
+  else if (out.idlePart > 0.2 * out.clocks)
+    out.bound = "the last wave";
+  else
+    out.bound = "tensor cores";
+}
+
+/// The choice of `plan` as the ranking spells it; it is left out of the alternatives.
+bool isThis(const Plan &plan, const Alternative &other) {
+  Diags scratch;
+  Spec spec = plan.spec;
+  auto paths = applyChoice(spec, other.choice, scratch);
+  return paths && *spec.block == *plan.spec.block && *spec.warp == *plan.spec.warp &&
+         *spec.schedule == *plan.spec.schedule;
+}
+} // namespace
+
+MachineRates ratesOf(Target target, Elem input) {
+  // Data sheets: bytes a second, dense operations on 16-bit inputs, on f64, boost clock. The H200: 4.3 TB/s is what
+  // copies reach, 1.755 GHz its clock without a limit, 0.74 what large f16 and bf16 products keep of the peak at 700 W
+  // (docs/results.md).
+  struct Row {
+    const char *card;
+    double bytes, half, wide, clock, powered;
+  };
+  Row row{};
+  switch (target) {
+  case Target::sm_80:
+    row = {"NVIDIA A100", 1.94e12, 312e12, 19.5e12, 1.41e9, 1};
+    break;
+  case Target::sm_86:
+    row = {"NVIDIA RTX A6000", 0.768e12, 154.8e12, 0.6e12, 1.8e9, 1};
+    break;
+  case Target::sm_89:
+    row = {"NVIDIA L40S", 0.864e12, 362e12, 1.4e12, 2.52e9, 1};
+    break;
+  case Target::sm_90a:
+    row = {"NVIDIA H200", 4.3e12, 989e12, 67e12, 1.755e9, 0.74};
+    break;
+  }
+  bool half = bitsOf(input) == 16;
+  return {row.card, row.bytes, input == Elem::f64 ? row.wide : row.half * 16 / bitsOf(input), row.clock,
+          half ? row.powered : 1};
+}
+
+Analysis analyse(const Plan &plan, unsigned next) {
+  Diags scratch;
+  Draft draft{plan, scratch, limitsOf(*plan.spec.target), nullptr};
+  if (!draft.wgmma())
+    decideMatrix(draft);
+  Analysis out;
+  out.machine = ratesOf(*plan.spec.target, *plan.spec.a.type);
+  Shape shape = shapeOf(plan);
+  Estimate estimate = plan::estimate(draft, shape);
+  addProblem(draft, out);
+  addTiles(draft, shape, estimate, out);
+  addClocks(shape, estimate, out);
+  conclude(out);
+  if (!next)
+    return out;
+  Spec open = plan.spec;
+  out.next = alternatives(open, next + 1, scratch);
+  llvm::erase_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
+  out.next.resize(std::min<size_t>(next, out.next.size()));
+  return out;
+}
+
+} // namespace gemmc

@@ -1,0 +1,102 @@
+#include "gemmc/Run/SuiteReport.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+namespace gemmc::run {
+namespace {
+constexpr unsigned nameWidth = 34, groupWidth = 9;
+
+std::string column(std::optional<double> value) {
+  return value ? llvm::formatv("{0,8:f3}", *value).str() : std::string(7, ' ') + "-";
+}
+} // namespace
+
+std::vector<GroupMean> SuiteReport::means() const {
+  std::vector<GroupMean> out;
+  for (const SuiteEntry &entry : entries) {
+    auto ratio = entry.failure.empty() ? entry.report.ratio() : std::nullopt;
+    if (!ratio)
+      continue;
+    auto found = llvm::find_if(out, [&](const GroupMean &mean) { return mean.group == entry.group; });
+    GroupMean &mean = found == out.end() ? out.emplace_back(GroupMean{entry.group, 0, 0, 0, *ratio}) : *found;
+    ++mean.problems;
+    mean.ratio += std::log(*ratio); // sums of logarithms until all are there
+    mean.ratioToFirst += std::log(entry.report.ratioToFirst().value_or(*ratio));
+    mean.worst = std::min(mean.worst, *ratio);
+  }
+  for (GroupMean &mean : out) {
+    mean.ratio = std::exp(mean.ratio / mean.problems);
+    mean.ratioToFirst = std::exp(mean.ratioToFirst / mean.problems);
+  }
+  return out;
+}
+
+void SuiteReport::printHead(llvm::raw_ostream &os) {
+  os << llvm::left_justify("problem", nameWidth) << llvm::left_justify("class", groupWidth)
+     << "       us  TFLOP/s  cuBLASLt us   ratio  to first\n";
+}
+
+void SuiteReport::printLine(llvm::raw_ostream &os, const SuiteEntry &entry) {
+  os << llvm::left_justify(entry.name, nameWidth) << llvm::left_justify(entry.group, groupWidth);
+  if (!entry.failure.empty()) {
+    os << entry.failure << "\n";
+    return;
+  }
+  const BenchReport &report = entry.report;
+  os << llvm::format("%9.2f%9.1f", report.ours.median * 1e6, report.ours.flops / 1e12);
+  if (report.cublas.empty())
+    os << "            -";
+  else
+    os << llvm::format("%13.2f", report.cublas.front().median * 1e6);
+  os << column(report.ratio()) << "  " << column(report.ratioToFirst());
+  if (!report.remark.empty())
+    os << "  " << report.remark;
+  os << "\n";
+}
+
+void SuiteReport::printMeans(llvm::raw_ostream &os) const {
+  for (const GroupMean &mean : means())
+    os << llvm::formatv("{0}: geometric mean {1:f3} of {2} problem{3}, worst {4:f3}, to the first choice {5:f3}\n",
+                        mean.group.empty() ? "no class" : mean.group, mean.ratio, mean.problems,
+                        mean.problems == 1 ? "" : "s", mean.worst, mean.ratioToFirst);
+}
+
+void SuiteReport::printJson(llvm::raw_ostream &os) const {
+  llvm::json::OStream json(os, 2);
+  json.object([&] {
+    json.attributeArray("problems", [&] {
+      for (const SuiteEntry &entry : entries)
+        json.object([&] {
+          json.attribute("name", entry.name);
+          json.attribute("class", entry.group);
+          if (!entry.failure.empty()) {
+            json.attribute("failure", entry.failure);
+            return;
+          }
+          std::string text;
+          llvm::raw_string_ostream stream(text);
+          entry.report.printJson(stream);
+          json.attributeBegin("report");
+          json.rawValue(llvm::StringRef(text).rtrim());
+          json.attributeEnd();
+        });
+    });
+    json.attributeArray("classes", [&] {
+      for (const GroupMean &mean : means())
+        json.object([&] {
+          json.attribute("class", mean.group);
+          json.attribute("problems", int64_t(mean.problems));
+          json.attribute("ratio", mean.ratio);
+          json.attribute("ratio_to_first", mean.ratioToFirst);
+          json.attribute("worst", mean.worst);
+        });
+    });
+  });
+  os << "\n";
+}
+
+} // namespace gemmc::run

@@ -1,0 +1,211 @@
+// The order of `auto`: database of this device, table that gemmc ships, model. What does not fit is a remark.
+#include "gemmc/Tune/Choose.h"
+#include "gemmc/Plan/Key.h"
+#include "gemmc/Tune/Entries.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+using llvm::formatv;
+using llvm::StringRef;
+
+namespace gemmc::tune {
+namespace {
+/// A compilation waits no longer for a process that writes: it goes on without.
+constexpr int readPatience = 200;
+
+/// A choice that was found for a problem.
+struct Found {
+  Tuned tuned;
+  Origin origin;
+};
+
+class Search {
+public:
+  Search(const Spec &spec, const ChooseOptions &options, Diags &diags)
+      : spec(spec), options(options), diags(diags),
+        device(deviceFor(options, spec.target.given ? *spec.target : Target::sm_90a)) {}
+
+  std::optional<Chosen> go() {
+    if (options.off || device.empty() || !hasOpenFields())
+      return byModel(options.off || device.empty() ? Origin::model : Origin::given);
+    auto key = problemKey(spec);
+    if (!key)
+      return byModel(Origin::model); // which reports what is wrong
+    std::vector<std::string> keys{key->text()};
+    if (!key->given.empty())
+      keys.push_back(key->problem); // measured without what is given: good where nothing contradicts
+    openDatabase();
+    for (const std::string &text : keys)
+      for (const Found &found : candidatesFor(text))
+        if (auto plan = planWith(found, text == keys.front()))
+          return Chosen{std::move(*plan), found.origin, device, found.tuned};
+    return byModel(Origin::model);
+  }
+
+private:
+  bool hasOpenFields() const {
+    return llvm::any_of(fieldTexts(spec),
+                        [](const FieldText &field) { return !field.given && !isProblemField(field.path); });
+  }
+
+  std::optional<Chosen> byModel(Origin origin) {
+    auto plan = makePlan(spec, diags);
+    return plan ? std::optional(Chosen{std::move(*plan), origin, device, std::move(unused)}) : std::nullopt;
+  }
+
+  void ignore(const Failure &failure) { diags.report(Diag::tuning_ignored, {}, failure.str()); }
+
+  /// A file that does not exist is not looked for any further: opening costs time.
+  void openDatabase() {
+    std::string path = options.database;
+    if (path.empty()) {
+      auto usual = defaultDatabase();
+      if (!usual || usual->empty())
+        return; // nowhere: nothing was ever stored there
+      path = *usual;
+    }
+    if (!llvm::sys::fs::exists(path)) {
+      if (!options.database.empty())
+        ignore(Failure::make(Diag::tuning_access, "open", path, "no such file"));
+      return;
+    }
+    auto opened = Database::open(path, Database::Mode::read, readPatience);
+    if (opened)
+      database.emplace(std::move(*opened));
+    else
+      ignore(opened.failure());
+  }
+
+  std::vector<Found> candidatesFor(const std::string &text) {
+    std::vector<Found> found;
+    if (database) {
+      auto row = database->find(device, text);
+      if (!row) {
+        ignore(row.failure());
+        database.reset();
+      } else if (*row) {
+        found.push_back({std::move(**row), Origin::database});
+      }
+    }
+    if (auto row = findBuiltIn(device, text))
+      found.push_back({std::move(*row), Origin::table});
+    return found;
+  }
+
+  std::optional<Plan> refuse(const Found &found, StringRef why) {
+    diags.report(Diag::tuning_refused, {}, found.tuned.choice, why);
+    return std::nullopt;
+  }
+
+  /// `exact`: measured with all that the spec gives.
+  std::optional<Plan> planWith(const Found &found, bool exact) {
+    const Tuned &tuned = found.tuned;
+    unused = tuned;
+    if (tuned.kernels != kernelVersion) {
+      if (found.origin == Origin::database) // a table is of its gemmc; the test of the tables says so
+        diags.report(Diag::tuning_stale, {}, tuned.kernels, kernelVersion);
+      return std::nullopt;
+    }
+    if (auto why = whyNoChoice(tuned.choice))
+      return refuse(found, *why);
+    Diags scratch;
+    Spec with = spec;
+    auto paths = applyChoice(with, tuned.choice, scratch);
+    if (!exact && contradicts(tuned.choice))
+      return std::nullopt;
+    auto plan = paths ? makePlan(with, scratch) : std::nullopt;
+    if (!plan)
+      return refuse(found, scratch.all().front().message);
+    explain(*plan, *paths, tuned, found.origin);
+    return plan;
+  }
+
+  /// Whether a word of `choice` has another value than the spec gives.
+  bool contradicts(StringRef choice) const {
+    Diags scratch;
+    Spec other;
+    applyChoice(other, choice, scratch);
+    std::vector<FieldText> theirs = fieldTexts(other), ours = fieldTexts(spec);
+    for (const auto &[their, our] : llvm::zip(theirs, ours))
+      if (their.given && our.given && their.value != our.value)
+        return true;
+    return false;
+  }
+
+  void explain(Plan &plan, std::vector<std::string> paths, const Tuned &tuned, Origin origin) {
+    std::string reason = tuned.str();
+    if (plan.spec.m.value.dynamic() || plan.spec.n.value.dynamic() || plan.spec.k.value.dynamic())
+      reason += " at " + tuned.sizes;
+    if (origin == Origin::table)
+      reason += " (gemmc's own table)";
+    std::string first = llvm::is_contained(paths, "tile.block") ? "tile.block" : paths.empty() ? "" : paths.front();
+    std::erase(paths, first);
+    if (!first.empty())
+      settleChoice(plan.spec, first, reason);
+    settleChoice(plan.spec, paths, "of that measurement, see " + first);
+  }
+
+  const Spec &spec;
+  const ChooseOptions &options;
+  Diags &diags;
+  std::string device;
+  std::optional<Database> database;
+  std::optional<Tuned> unused;
+};
+} // namespace
+
+StringRef nameOf(Origin origin) {
+  switch (origin) {
+  case Origin::given:
+    return "given";
+  case Origin::database:
+    return "database";
+  case Origin::table:
+    return "table";
+  case Origin::model:
+    return "model";
+  }
+  llvm_unreachable("unknown origin");
+}
+
+std::string deviceFor(const ChooseOptions &options, Target target) {
+  if (!options.device.empty())
+    return options.device;
+  return target == Target::sm_90a ? "NVIDIA H200" : "";
+}
+
+std::optional<Chosen> choose(const Spec &spec, const ChooseOptions &options, Diags &diags) {
+  return Search(spec, options, diags).go();
+}
+
+std::optional<Plan> choosePlan(const Spec &spec, const ChooseOptions &options, Diags &diags) {
+  auto chosen = choose(spec, options, diags);
+  return chosen ? std::optional(std::move(chosen->plan)) : std::nullopt;
+}
+
+std::string wholeChoice(const Spec &spec, StringRef choice) {
+  // What the planner's model and the tuner vary; other fields follow from these and the problem.
+  static constexpr StringRef deciding[] = {"instruction",       "copy",          "a.repack",     "b.repack",
+                                           "tile.block",        "tile.warp",     "tile.cluster", "pipeline.stages",
+                                           "pipeline.schedule", "raster.order",  "raster.group", "split.mode",
+                                           "split.slices",      "split.through", "swap_operands"};
+  Diags scratch;
+  Spec with = spec;
+  auto paths = applyChoice(with, choice, scratch);
+  auto plan = paths ? makePlan(with, scratch) : std::nullopt;
+  if (!plan)
+    return choice.str();
+  std::vector<FieldText> given = fieldTexts(spec);
+  std::string words;
+  for (auto [index, field] : llvm::enumerate(fieldTexts(plan->spec))) {
+    if (given[index].given || (!llvm::is_contained(deciding, field.path) && !llvm::is_contained(*paths, field.path)))
+      continue;
+    words += (words.empty() ? "" : " ") + field.path.str() + "=";
+    for (char c : field.value)
+      if (c != ' ')
+        words += c;
+  }
+  return words;
+}
+
+} // namespace gemmc::tune

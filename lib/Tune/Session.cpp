@@ -1,0 +1,99 @@
+#include "gemmc/Tune/Session.h"
+#include "gemmc/Plan/Key.h"
+#include "gemmc/Tune/Choose.h"
+#include <chrono>
+#include <ctime>
+
+using llvm::formatv;
+
+namespace gemmc::tune {
+namespace {
+using Clock = std::chrono::steady_clock;
+
+/// The sizes that a job multiplies: its own, the options' or the default.
+std::string sizesOf(const Spec &spec, const run::ProblemOptions &options) {
+  auto one = [&](const Field<Size> &size, const std::optional<int64_t> &given) {
+    return size.value.fixed.value_or(given.value_or(options.defaultSize));
+  };
+  return formatv("{0}x{1}x{2}", one(spec.m, options.m), one(spec.n, options.n), one(spec.k, options.k));
+}
+
+Tuned tunedOf(const Job &job, const std::string &key, const TuneReport &report, const TuneRequest &request) {
+  Tuned tuned;
+  tuned.device = report.device;
+  tuned.problem = key;
+  tuned.choice = wholeChoice(job.spec, report.winner);
+  tuned.sizes = formatv("{0}x{1}x{2}", report.args.m, report.args.n, report.args.k);
+  tuned.seconds = report.final.ours.median;
+  tuned.cublasSeconds = report.final.cublas.empty() ? 0 : report.final.cublas.front().median;
+  tuned.rounds = request.rounds;
+  tuned.date = today();
+  return tuned;
+}
+} // namespace
+
+std::string today() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
+}
+
+std::string JobResult::str() const {
+  std::string text = formatv("[{0} of {1}] {2}: ", number, count, job->name);
+  if (state == failed)
+    return text + why;
+  text += formatv("{0:f1} us", tuned.seconds * 1e6);
+  if (auto ratio = tuned.ratio())
+    text += formatv(", {0:f3} of cuBLASLt's best", *ratio);
+  text += ", " + tuned.choice;
+  return text + (state == kept ? formatv(" (kept, of {0})", tuned.date).str() : formatv(" ({0:f0} s)", elapsed).str());
+}
+
+Outcome<unsigned> tuneAll(llvm::ArrayRef<Job> jobs, const SessionRequest &request, std::shared_ptr<const Device> device,
+                          Database *database, const Listener &listener) {
+  unsigned failures = 0;
+  for (unsigned i = 0; i < jobs.size(); ++i) {
+    const Job &job = jobs[i];
+    JobResult result;
+    result.job = &job, result.number = i + 1, result.count = unsigned(jobs.size());
+    auto start = Clock::now();
+    auto key = problemKey(job.spec);
+    assert(key && "the caller has planned the spec");
+    if (database && !request.again) {
+      auto known = database->find(device->name, key->text());
+      if (!known)
+        return known.failure();
+      if (*known && (*known)->kernels == kernelVersion && (*known)->sizes == sizesOf(job.spec, request.tune.problem)) {
+        result.state = JobResult::kept;
+        result.tuned = **known;
+        listener(result);
+        continue;
+      }
+    }
+    if (request.tune.stopped && request.tune.stopped())
+      return Failure::make(Diag::measuring_stopped);
+    auto report = request.tuner ? request.tuner(job.spec, request.tune, device) : tune(job.spec, request.tune, device);
+    result.elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    if (!report) {
+      if (report.failure().contextDead || report.failure().id == Diag::measuring_stopped || jobs.size() == 1)
+        return report.failure();
+      result.state = JobResult::failed;
+      result.why = report.failure().str();
+      ++failures;
+      listener(result);
+      continue;
+    }
+    result.tuned = tunedOf(job, key->text(), *report, request.tune);
+    result.report = std::move(*report);
+    if (database)
+      if (auto failed = database->store(result.tuned))
+        return *failed;
+    listener(result);
+  }
+  return failures;
+}
+
+} // namespace gemmc::tune

@@ -1,0 +1,85 @@
+#include "gemmc/Spec/Suite.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace gemmc;
+using llvm::StringRef;
+
+namespace {
+struct Reading {
+  Diags diags;
+  std::optional<std::vector<SuiteProblem>> suite;
+  explicit Reading(StringRef text, std::vector<Override> overrides = {}) {
+    suite = readSuite(diags.addSource("s", text), overrides, diags);
+    EXPECT_EQ(suite.has_value(), !diags.hasErrors());
+  }
+  std::vector<std::string> problems() const {
+    std::vector<std::string> list;
+    for (const Problem &problem : diags.all())
+      list.push_back((nameOf(problem.id) + " " + diags.place(problem.range.Start)).str());
+    return list;
+  }
+};
+using Texts = std::vector<std::string>;
+constexpr const char *two = "defaults: {a: {type: f16, layout: col}, target: sm_90a}\n"
+                            "problems:\n"
+                            "  - {name: one, class: small, problem: {m: 1, n: 2, k: 3}}\n"
+                            "  - class: large\n"
+                            "    problem: {m: 4, n: 5, k: 6}\n"
+                            "    a: {layout: row}\n";
+} // namespace
+
+TEST(Suite, EntriesAreSpecsOverDefaults) {
+  Reading reading(two);
+  ASSERT_TRUE(reading.suite) << reading.problems().front();
+  ASSERT_EQ(reading.suite->size(), 2u);
+  const SuiteProblem &one = (*reading.suite)[0], &other = (*reading.suite)[1];
+  EXPECT_EQ(*one.spec.name, "one");
+  EXPECT_EQ(one.group, "small");
+  EXPECT_EQ(one.spec.n.value.fixed, 2);
+  EXPECT_EQ(*one.spec.a.layout, Order::col);
+  EXPECT_EQ(*other.spec.name, "problem_2");
+  EXPECT_EQ(*other.spec.a.layout, Order::row);
+  EXPECT_EQ(*other.spec.a.type, Elem::f16);
+  Reading with(two, {{"a.type", "bf16"}});
+  EXPECT_EQ(*(*with.suite)[1].spec.a.type, Elem::bf16);
+}
+
+TEST(Suite, IsKnownByItsKey) {
+  EXPECT_TRUE(isSuite(two));
+  EXPECT_TRUE(isSuite("problems: []"));
+  EXPECT_FALSE(isSuite("problem: {m: 1, n: 1, k: 1} # problems: no\n"));
+}
+
+TEST(Suite, ProblemsAreNamedAtTheirPlace) {
+  EXPECT_EQ(Reading("- 1\n").problems(), Texts{"spec_expected_map s:1:1"});
+  EXPECT_EQ(Reading("problems: []\n").problems(), Texts{"suite_empty s:1:11"});
+  EXPECT_EQ(Reading("defaults: {}\n").problems(), Texts{"suite_empty s:1:1"});
+  EXPECT_EQ(Reading("problems: [4]\n").problems(), Texts{"spec_expected_map s:1:12"});
+  EXPECT_EQ(Reading("defaults: 4\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
+            Texts{"spec_expected_map s:1:11"});
+  EXPECT_EQ(Reading("extra: 1\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
+            Texts{"spec_unknown_key s:1:1"});
+  EXPECT_EQ(Reading("problems:\n  - {problem: {m: 1, n: 1}}\n").problems(), Texts{"spec_missing_field s:2:6"});
+  EXPECT_EQ(Reading("problems:\n  - {name: x}\n").problems(), Texts{"spec_missing_section s:2:5"});
+  EXPECT_EQ(Reading("problems:\n  - {clas: x, problem: {m: 1, n: 1, k: 1}}\n").problems(),
+            Texts{"spec_unknown_key_near s:2:6"});
+  EXPECT_EQ(Reading("problems:\n  - {class: [x], problem: {m: 1, n: 1, k: 1}}\n").problems(),
+            Texts{"spec_expected_value s:2:13"});
+  EXPECT_EQ(Reading("problems:\n  - {name: x, problem: {m: 1, n: 1, k: 1}}\n"
+                    "  - {name: x, problem: {m: 2, n: 1, k: 1}}\n")
+                .problems(),
+            Texts{"suite_same_name s:3:5"});
+  EXPECT_EQ(Reading("problems:\n  - {problem: {m: 1, n: 1, k: -1}}\n").problems(), Texts{"spec_range s:2:31"});
+}
+
+TEST(Suite, Only) {
+  Reading reading(two);
+  auto large = onlyThose(*reading.suite, "larg", reading.diags);
+  ASSERT_TRUE(large);
+  EXPECT_EQ(large->size(), 1u);
+  EXPECT_EQ(onlyThose(*reading.suite, "one", reading.diags)->size(), 1u);
+  EXPECT_FALSE(onlyThose(*reading.suite, "none", reading.diags));
+  EXPECT_EQ(reading.problems(), Texts{"suite_only "});
+}

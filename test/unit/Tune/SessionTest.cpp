@@ -1,0 +1,157 @@
+// `gemmc tune` over the fake driver: the fastest kernel is found and stored whole, what is known is skipped, a stop
+// keeps what is finished.
+#include "gemmc/Tune/Session.h"
+#include "Fake.h"
+#include "Temporary.h"
+#include "gemmc/Plan/Key.h"
+
+using namespace gemmc;
+using namespace gemmc::tune;
+
+namespace {
+class SessionTest : public FakeTest {
+protected:
+  void SetUp() override {
+    FakeTest::SetUp();
+    setenv("GEMMC_PTXAS", "", 1); // the fake driver takes PTX
+    fake->name = "NVIDIA H200";
+    request.tune.top = 3;
+    request.tune.rounds = 3;
+    request.tune.warmUpSeconds = 0;
+    request.tune.cublasLibrary = fakeLibrary;
+    auto opened = Database::open(folder.file("tuning.db"), Database::Mode::write);
+    ASSERT_TRUE(bool(opened));
+    database.emplace(std::move(*opened));
+  }
+  void TearDown() override {
+    unsetenv("GEMMC_PTXAS");
+    FakeTest::TearDown();
+  }
+  Job job(const std::string &name, const std::string &problem) {
+    auto spec = readSpec(diags.addSource(name, "problem: " + problem + "\n"), {}, diags, name);
+    EXPECT_TRUE(spec);
+    return {name, std::move(*spec)};
+  }
+  Outcome<unsigned> run(llvm::ArrayRef<Job> jobs) {
+    auto opened = device();
+    return tuneAll(jobs, request, opened, &*database, [&](const JobResult &result) {
+      states.push_back(result.state);
+      lines.push_back(result.str());
+    });
+  }
+  /// Reports that all was measured to take `microseconds`, without a device.
+  void pretend(double microseconds) {
+    request.tuner = [=, this](const Spec &spec, const TuneRequest &, auto device) -> Outcome<TuneReport> {
+      if (*spec.name == "broken")
+        return Failure::make(Diag::launch_requirement, "n % 8 == 0");
+      TuneReport report;
+      report.device = device->name;
+      report.args.m = *spec.m.value.fixed, report.args.n = *spec.n.value.fixed, report.args.k = *spec.k.value.fixed;
+      report.final.ours.median = microseconds * 1e-6;
+      ++measured;
+      return report;
+    };
+  }
+
+  Temporary folder;
+  std::optional<Database> database;
+  SessionRequest request;
+  Diags diags;
+  std::vector<JobResult::State> states;
+  std::vector<std::string> lines;
+  unsigned measured = 0;
+};
+using States = std::vector<JobResult::State>;
+} // namespace
+
+TEST_F(SessionTest, TheFastestKernelIsFoundAndStoredWhole) {
+  // The fake clock: a kernel takes as long as its number of threads says, so the one with the fewest wins.
+  std::vector<unsigned> threads;
+  fake->onLaunch = [&](const FakeLaunch &launch, void **) {
+    fake->launchMicroseconds = 50 + launch.config.blockX / 8.0;
+    threads.push_back(launch.config.blockX);
+  };
+  fake->algorithmMicroseconds = {130, 120};
+  Job one = job("one", "{m: 512, n: 512, k: 512}");
+  auto failures = run(one);
+  ASSERT_TRUE(bool(failures)) << failures.failure().str();
+  EXPECT_EQ(*failures, 0u);
+  auto row = database->find("NVIDIA H200", problemKey(one.spec)->text());
+  ASSERT_TRUE(row && *row);
+  EXPECT_NE((*row)->choice.find("tile.block="), std::string::npos) << (*row)->choice;
+  unsigned fewest = *std::min_element(threads.begin(), threads.end());
+  EXPECT_NEAR((*row)->seconds, (50 + fewest / 8.0) * 1e-6, 1e-9);
+  EXPECT_NEAR((*row)->cublasSeconds, 120e-6, 1e-9);
+  EXPECT_EQ((*row)->sizes, "512x512x512");
+  EXPECT_EQ((*row)->date, today());
+  EXPECT_EQ(states, States{JobResult::measured});
+  EXPECT_NE(lines[0].find("[1 of 1] one: "), std::string::npos) << lines[0];
+  // The stored words make the kernel that was measured.
+  Spec with = one.spec;
+  ASSERT_TRUE(applyChoice(with, (*row)->choice, diags));
+  auto plan = makePlan(with, diags);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->threads, fewest);
+}
+
+TEST_F(SessionTest, WhatIsKnownIsSkipped) {
+  pretend(10);
+  std::vector<Job> jobs{job("one", "{m: 64, n: 64, k: 64}"), job("two", "{m: 128, n: 64, k: 64}")};
+  ASSERT_TRUE(bool(run(jobs)));
+  jobs.push_back(job("three", "{m: 256, n: 64, k: 64}"));
+  ASSERT_TRUE(bool(run(jobs)));
+  EXPECT_EQ(states,
+            (States{JobResult::measured, JobResult::measured, JobResult::kept, JobResult::kept, JobResult::measured}));
+  EXPECT_EQ(measured, 3u);
+  EXPECT_NE(lines[2].find("(kept, of " + today() + ")"), std::string::npos) << lines[2];
+  request.again = true;
+  ASSERT_TRUE(bool(run(jobs)));
+  EXPECT_EQ(measured, 6u);
+}
+
+TEST_F(SessionTest, OldKernelsAndOtherSizesAreMeasuredAgain) {
+  pretend(10);
+  Job fixed = job("one", "{m: 64, n: 64, k: 64}");
+  ASSERT_TRUE(bool(run(fixed)));
+  auto row = database->find("NVIDIA H200", problemKey(fixed.spec)->text());
+  Tuned old = **row;
+  old.kernels = kernelVersion - 1;
+  EXPECT_FALSE(database->store(old));
+  ASSERT_TRUE(bool(run(fixed)));
+  EXPECT_EQ(measured, 2u);
+}
+
+TEST_F(SessionTest, AProblemThatFailsDoesNotEndTheOthers) {
+  pretend(10);
+  std::vector<Job> jobs{job("broken", "{m: 64, n: 64, k: 64}"), job("two", "{m: 128, n: 64, k: 64}")};
+  auto failures = run(jobs);
+  ASSERT_TRUE(bool(failures));
+  EXPECT_EQ(*failures, 1u);
+  EXPECT_EQ(states, (States{JobResult::failed, JobResult::measured}));
+  EXPECT_NE(lines[0].find("[1 of 2] broken: this kernel is right only where"), std::string::npos) << lines[0];
+}
+
+TEST_F(SessionTest, AStopKeepsWhatIsFinished) {
+  pretend(10);
+  unsigned asked = 0;
+  request.tune.stopped = [&] { return ++asked > 1; };
+  std::vector<Job> jobs{job("one", "{m: 64, n: 64, k: 64}"), job("two", "{m: 128, n: 64, k: 64}")};
+  auto failures = run(jobs);
+  ASSERT_FALSE(failures);
+  EXPECT_EQ(failures.failure().id, Diag::measuring_stopped);
+  EXPECT_EQ(database->all()->size(), 1u);
+}
+
+TEST_F(SessionTest, AStopEndsBetweenRounds) {
+  unsigned asked = 0;
+  for (unsigned last : {2u, 6u, 12u, 16u}) {
+    asked = 0;
+    request.tune.stopped = [&] { return ++asked > last; };
+    Job one = job("one", "{m: 128, n: 128, k: 64}");
+    auto failures = run(one);
+    ASSERT_FALSE(failures) << last;
+    EXPECT_EQ(failures.failure().id, Diag::measuring_stopped);
+    EXPECT_EQ(asked, last + 1);
+  }
+  EXPECT_TRUE(database->all()->empty());
+}
