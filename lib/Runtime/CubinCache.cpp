@@ -30,13 +30,8 @@ struct Entry {
 } // namespace
 
 std::optional<CubinCache> CubinCache::ofUser() {
-  if (const char *given = std::getenv("GEMMC_CACHE"))
-    return *given ? std::optional<CubinCache>(given) : std::nullopt;
-  SmallString<128> path;
-  if (!sys::path::cache_directory(path))
-    return std::nullopt;
-  sys::path::append(path, "gemmc", "cubin");
-  return CubinCache(path.str().str());
+  const char *folder = std::getenv("GEMMC_CACHE");
+  return folder && *folder ? std::optional<CubinCache>(folder) : std::nullopt;
 }
 
 std::string CubinCache::keyOf(StringRef ptx, int driverVersion, StringRef device) {

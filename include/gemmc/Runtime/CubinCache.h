@@ -14,10 +14,10 @@ public:
   static constexpr uint64_t defaultLimit = uint64_t(256) << 20;
   /// `folder` is made when something is stored. `limit`: bytes of all entries, the oldest go first.
   explicit CubinCache(std::string folder, uint64_t limit = defaultLimit) : folder(std::move(folder)), limit(limit) {}
-  /// $GEMMC_CACHE (empty: no cache), else `gemmc/cubin` in $XDG_CACHE_HOME or ~/.cache; nullopt when there is none.
+  /// The folder $GEMMC_CACHE; nullopt when that is not set or empty.
   static std::optional<CubinCache> ofUser();
 
-  /// The key of a module: its PTX without comment lines, the driver that assembles it and the device's name.
+  /// The key of a module: its PTX without comment lines, the driver that loads it and the device's name.
   static std::string keyOf(llvm::StringRef ptx, int driverVersion, llvm::StringRef device);
 
   std::optional<std::vector<char>> find(llvm::StringRef key) const;

@@ -12,7 +12,6 @@ using DeviceId = int;
 using DevicePtr = uint64_t;
 using Context = struct ContextTag *;
 using Module = struct ModuleTag *;
-using Link = struct LinkTag *;
 using Function = struct FunctionTag *;
 using Stream = struct StreamTag *; ///< Null = the default stream.
 using Event = struct EventTag *;
@@ -44,7 +43,6 @@ enum DeviceAttribute : int {
 };
 enum FunctionAttribute : int { localSizeBytes = 3, numRegs = 4, maxDynamicShared = 8, nonPortableCluster = 14 };
 enum JitOption : int { infoLog = 3, infoLogBytes = 4, errorLog = 5, errorLogBytes = 6 };
-enum JitInput : int { inputPtx = 1 };
 enum StreamFlags : unsigned { nonBlocking = 1 };
 enum CaptureMode : int { captureThreadLocal = 1 };
 

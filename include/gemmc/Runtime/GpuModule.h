@@ -8,7 +8,7 @@ namespace gemmc {
 /// Const after loading: launch from as many threads as you like.
 class GpuModule {
 public:
-  /// `image` is PTX text, whose cubin is kept on disk (see CubinCache), or a cubin; `target` its architecture (see
+  /// `image` is PTX text (its cubin is kept in $GEMMC_CACHE, see CubinCache) or a cubin; `target` its architecture (see
   /// targetOf).
   static Outcome<std::shared_ptr<const GpuModule>> load(std::shared_ptr<const Device> device, llvm::StringRef image,
                                                         ptx::LaunchInfo info, llvm::StringRef target);

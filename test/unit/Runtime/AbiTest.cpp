@@ -48,7 +48,6 @@ TEST(Abi, AgreesWithCudaHeader) {
   static_assert(int(cuda::numRegs) == int(CU_FUNC_ATTRIBUTE_NUM_REGS));
   static_assert(int(cuda::localSizeBytes) == int(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
   static_assert(int(cuda::errorLog) == int(CU_JIT_ERROR_LOG_BUFFER));
-  static_assert(int(cuda::inputPtx) == int(CU_JIT_INPUT_PTX));
   static_assert(int(cuda::errorLogBytes) == int(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES));
   static_assert(int(cuda::infoLog) == int(CU_JIT_INFO_LOG_BUFFER));
   static_assert(int(cuda::mapU8) == int(CU_TENSOR_MAP_DATA_TYPE_UINT8));
@@ -88,9 +87,6 @@ SAME(deviceAttribute, cuDeviceGetAttribute);
 SAME(primaryRetain, cuDevicePrimaryCtxRetain);
 SAME(primaryRelease, cuDevicePrimaryCtxRelease);
 SAME(moduleLoad, cuModuleLoadDataEx);
-SAME(linkCreate, cuLinkCreate);
-SAME(linkAdd, cuLinkAddData);
-SAME(linkComplete, cuLinkComplete);
 SAME(moduleFunction, cuModuleGetFunction);
 SAME(functionSet, cuFuncSetAttribute);
 SAME(launch, cuLaunchKernelEx);
