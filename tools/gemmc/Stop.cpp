@@ -1,5 +1,6 @@
 #include "Stop.h"
 #include <csignal>
+#include <initializer_list>
 
 namespace gemmc::tool {
 namespace {
