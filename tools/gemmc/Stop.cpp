@@ -11,8 +11,8 @@ void stopOnSignals() {
   struct sigaction action{};
   action.sa_handler = [](int) { wanted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND); // the next one ends the process as usual
-  for (int signal : {SIGINT, SIGTERM})
-    sigaction(signal, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 bool stopWanted() { return wanted != 0; }
