@@ -42,7 +42,7 @@ struct FakeCuda {
   std::function<void(const FakeLaunch &, void **params)> onLaunch;
   std::function<void(const void *image)> onLoad; ///< Of a module.
   double launchMicroseconds = 100;
-  int activeClusters = 66; ///< That the device can hold.
+  int activeClusters = 66;                                 ///< That the device can hold.
   std::vector<double> algorithmMicroseconds{130, 90, 110}; ///< cuBLASLt algorithms, in the heuristic's order.
   // What happened.
   std::vector<std::string> calls;

@@ -1,10 +1,10 @@
 // `gemmc tune` over the fake driver: the fastest kernel is found and stored whole, what is known is skipped, a stop
 // keeps what is finished.
-#include "gemmc/Plan/Plan.h"
 #include "gemmc/Tune/Session.h"
 #include "Fake.h"
 #include "Temporary.h"
 #include "gemmc/Plan/Key.h"
+#include "gemmc/Plan/Plan.h"
 
 using namespace gemmc;
 using namespace gemmc::tune;
