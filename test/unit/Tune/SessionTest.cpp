@@ -4,6 +4,7 @@
 #include "Fake.h"
 #include "Temporary.h"
 #include "gemmc/Plan/Key.h"
+#include "gemmc/Plan/Plan.h"
 
 using namespace gemmc;
 using namespace gemmc::tune;
