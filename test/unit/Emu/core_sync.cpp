@@ -318,6 +318,8 @@ membar.gl;
 fence.acq_rel.gpu;
 fence.proxy.alias;
 fence.proxy.tensormap::generic.release.gpu;
+fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
+fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;
 fence.proxy.tensormap::generic.acquire.gpu [%out], 128;
 griddepcontrol.launch_dependents;
 griddepcontrol.wait;
