@@ -56,8 +56,6 @@ template <typename U> void logic(ReduceOp op, std::byte *dst, const std::byte *s
   }
 }
 
-float flushed(float value) { return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value; }
-
 /// The smaller (larger) one; a NaN gives way to a number, and -0 is below +0.
 template <bool larger> double extreme(double a, double b) {
   if (std::isnan(a) || std::isnan(b))
@@ -90,8 +88,16 @@ void half(const Format &format, ReduceOp op, std::byte *dst, const std::byte *sr
 
 void addF32(std::byte *dst, const std::byte *src, uint32_t bytes) {
   each<float>(dst, src, bytes, [](float a, float b) {
-    float sum = flushed(flushed(a) + flushed(b));
+    float sum = a + b; // subnormals are kept, whatever the manual says of atomics (H200)
     return std::isnan(sum) ? std::bit_cast<float>(0x7fffffffu) : sum;
+  });
+}
+
+/// A NaN is handed on as it is, that of the place before that of the operand (H200).
+void addF64(std::byte *dst, const std::byte *src, uint32_t bytes) {
+  each<uint64_t>(dst, src, bytes, [](uint64_t a, uint64_t b) {
+    double x = std::bit_cast<double>(a), y = std::bit_cast<double>(b);
+    return std::isnan(x) ? a : std::isnan(y) ? b : std::bit_cast<uint64_t>(x + y);
   });
 }
 
@@ -144,7 +150,7 @@ void reduceBytes(ReduceOp op, ptx::Type type, std::byte *dst, const std::byte *s
     addF32(dst, src, bytes);
     return;
   case ptx::Type::f64:
-    each<double>(dst, src, bytes, [](double a, double b) { return a + b; });
+    addF64(dst, src, bytes);
     return;
   default:
     return;

@@ -167,6 +167,14 @@ template <typename Format> uint64_t packedAtomic(AtomicOp op, uint64_t old, uint
 }
 } // namespace
 
+/// A NaN is handed on as it is, that of the place before that of the operand (H200, gemmc-microtests).
+static uint64_t addF64(uint64_t old, uint64_t operand) {
+  auto isNaN = [](uint64_t bits) { return std::isnan(std::bit_cast<double>(bits)); };
+  if (isNaN(old) || isNaN(operand))
+    return isNaN(old) ? old : operand;
+  return floatAtomic<F64>(Add, old, operand);
+}
+
 std::optional<uint64_t> atomicResult(Type type, unsigned op, uint64_t old, uint64_t operand) {
   auto which = static_cast<AtomicOp>(op);
   switch (type) {
@@ -181,6 +189,8 @@ std::optional<uint64_t> atomicResult(Type type, unsigned op, uint64_t old, uint6
   case Type::f32:
     return which == Exch ? operand : floatAtomic<F32>(which, old, operand);
   case Type::f64:
+    if (which == Add)
+      return addF64(old, operand);
     return which == Exch ? operand : floatAtomic<F64>(which, old, operand);
   case Type::u32:
   case Type::b32:

@@ -261,8 +261,9 @@ TEST(SemTma, Reductions) {
   EXPECT_EQ(reduced<uint32_t>(ReduceOp::dec, u32, 5, 7), 4u);
   EXPECT_EQ(reduced<uint64_t>(ReduceOp::bitXor, b64, 6, 3), 5u);
   EXPECT_EQ(reduced<float>(ReduceOp::add, f32, 1.5f, 2.0f), 3.5f);
-  EXPECT_EQ(reduced<float>(ReduceOp::add, f32, 0x1p-127f, 0x1p-127f), 0.0f); // flushed, although the sum is normal
-  EXPECT_TRUE(std::signbit(reduced<float>(ReduceOp::add, f32, -0x1p-130f, -0.0f)));
+  EXPECT_EQ(reduced<float>(ReduceOp::add, f32, 0x1p-127f, 0x1p-127f), 0x1p-126f); // kept (H200)
+  EXPECT_EQ(reduced<uint32_t>(ReduceOp::add, f32, 0x007fffff, 0x00800000), 0x00ffffffu);
+  EXPECT_EQ(reduced<uint64_t>(ReduceOp::add, f64, 0x7ff71ce7efa3b1ae, 0xbe742f0000000000), 0x7ff71ce7efa3b1aeu);
   EXPECT_EQ(reduced<uint16_t>(ReduceOp::add, f16, 0x0001, 0x0001), 0x0002); // not flushed
   EXPECT_EQ(reduced<uint16_t>(ReduceOp::add, f16, 0x7bff, 0x7bff), 0x7c00);
   EXPECT_EQ(reduced<uint16_t>(ReduceOp::add, bf16, 0x3f80, 0x3b80), 0x3f80); // 1 + 2^-8: a tie, to even
