@@ -125,14 +125,15 @@ void decideCache(Draft &draft) {
 void decideDependence(Draft &draft) {
   Spec &s = draft.spec();
   bool repacks = *s.a.repack == Persistence::on || *s.b.repack == Persistence::on;
-  bool several = repacks || *s.split != SplitMode::none;
   if (*s.target != Target::sm_90a)
     s.dependent.decide(Persistence::off,
                        formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
-  else if (several)
+  else if (repacks)
     s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
   else
-    s.dependent.decide(Persistence::off, "one kernel, and what runs before it is not known");
+    s.dependent.decide(Persistence::off, *s.split != SplitMode::none && !draft.inCluster()
+                                             ? "the kernels of a split were not measured to gain by it"
+                                             : "one kernel, and what runs before it is not known");
   if (*s.dependent == Persistence::on && *s.target != Target::sm_90a)
     draft.diags.report(Diag::plan_needs_sm90a, s.dependent.range, "launch.dependent: on", nameOf(*s.target))
         .fix(s.dependent.range, "off");
