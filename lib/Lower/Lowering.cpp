@@ -93,21 +93,24 @@ Lowered Lowering::run() {
   return std::move(result);
 }
 
+void addParam(ptx::Function &function, ptx::KernelInfo &info, ptx::ParamInfo param) {
+  ptx::Variable variable;
+  variable.space = ptx::Space::param;
+  variable.type = param.type;
+  variable.name = param.name;
+  if (param.kind == ptx::ParamInfo::TensorMap) {
+    variable.align = 64;
+    variable.extent = {128};
+  }
+  function.params.push_back(variable);
+  info.params.push_back(std::move(param));
+}
+
 /// Tensor maps first (they are aligned to 64 bytes), then pointers, sizes, scales.
 void Lowering::declareParams() {
   using ptx::ParamInfo;
   auto add = [&](ParamInfo::Kind kind, Type type, llvm::StringRef name, llvm::StringRef source, Expr value = 0) {
-    bool map = kind == ParamInfo::TensorMap;
-    ptx::Variable param;
-    param.space = ptx::Space::param;
-    param.type = type;
-    param.name = name.str();
-    if (map) {
-      param.align = 64;
-      param.extent = {128};
-    }
-    function.params.push_back(param);
-    result.kernel.params.push_back({kind, name.str(), type, source.str(), value});
+    addParam(function, result.kernel, {kind, name.str(), type, source.str(), value});
   };
   auto isTensor = [](const Op &op) { return op.kind == OpKind::Tensor; };
   const Op *mapped = tmaStore();

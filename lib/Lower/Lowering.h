@@ -85,6 +85,9 @@ inline void waitForKernelInFront(ptx::Builder &b) {
   b("griddepcontrol.launch_dependents");
 }
 
+/// Declares a parameter in the kernel and in what a launch knows of it. A tensor map is 128 bytes aligned to 64.
+void addParam(ptx::Function &function, ptx::KernelInfo &info, ptx::ParamInfo param);
+
 ptx::TmaSwizzle tmaSwizzle(SharedLayout layout);
 
 class Lowering {

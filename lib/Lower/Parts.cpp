@@ -201,16 +201,8 @@ void Lowering::clearCounters() {
   info.name = clear.name;
   info.block = {threads, 1, 1};
   info.grid[0] = ceilDiv(counters, threads);
-  auto param = [&](ptx::ParamInfo given) {
-    ptx::Variable variable;
-    variable.space = ptx::Space::param;
-    variable.type = given.type;
-    variable.name = given.name;
-    clear.params.push_back(variable);
-    info.params.push_back(std::move(given));
-  };
-  param({ptx::ParamInfo::Pointer, "workspace_ptr", Type::u64, "workspace", 0});
-  param({ptx::ParamInfo::Int, "counters", Type::u32, "", counters});
+  addParam(clear, info, {ptx::ParamInfo::Pointer, "workspace_ptr", Type::u64, "workspace", 0});
+  addParam(clear, info, {ptx::ParamInfo::Int, "counters", Type::u32, "", counters});
 
   ptx::Builder c(clear);
   Val thread = c.reg(Type::b32, "tid"), block = c.reg(Type::b32, "cta"), index = c.reg(Type::b32, "index");

@@ -43,7 +43,6 @@ private:
   Expr chunksOf(const Source &source) const { return ceilDiv(source.length, chunkBytes()); }
   Expr ctasOf(const Source &source) const { return ceilDiv(source.lines, warps) * chunksOf(source); }
 
-  void param(ptx::ParamInfo given);
   Val pointer(llvm::StringRef buffer);
   Val value(const Expr &expr, Type type, const std::string &name);
   /// `of` the operand that this CTA copies.
@@ -70,18 +69,9 @@ private:
   Val isFirstLane, nextLane, twoWords, oneWord, bits;
 };
 
-void RepackKernel::param(ptx::ParamInfo given) {
-  ptx::Variable variable;
-  variable.space = ptx::Space::param;
-  variable.type = given.type;
-  variable.name = given.name;
-  function.params.push_back(variable);
-  info.params.push_back(std::move(given));
-}
-
 Val RepackKernel::pointer(llvm::StringRef buffer) {
   std::string name = (buffer + "_ptr").str();
-  param({ptx::ParamInfo::Pointer, name, Type::u64, buffer.str(), 0});
+  addParam(function, info, {ptx::ParamInfo::Pointer, name, Type::u64, buffer.str(), 0});
   Val raw = b.reg(Type::b64, name), address = b.reg(Type::b64, (buffer + "_base").str());
   b("ld.param.u64", raw, at(b.symbol(name)));
   b("cvta.to.global.u64", address, raw);
@@ -93,7 +83,7 @@ Val RepackKernel::value(const Expr &expr, Type type, const std::string &name) {
   if (expr.isConst())
     return expr.constant();
   bool wide = type == Type::b64;
-  param({ptx::ParamInfo::Int, name, wide ? Type::u64 : Type::u32, "", expr});
+  addParam(function, info, {ptx::ParamInfo::Int, name, wide ? Type::u64 : Type::u32, "", expr});
   Val reg = b.reg(type, name);
   b(wide ? "ld.param.u64" : "ld.param.u32", reg, at(b.symbol(name)));
   return reg;

@@ -350,8 +350,10 @@ void Checker::address(const OperandForm &form, const Operand &operand) {
   } else if (operand.name.front() != '<') {
     symbol(operand);
   }
+  OperandForm coordinateForm;
+  coordinateForm.name = "c";
   for (const Operand &coordinate : operand.elems)
-    scalar({.name = "c"}, coordinate, Type::s32);
+    scalar(coordinateForm, coordinate, Type::s32);
 }
 
 void Checker::length(unsigned index, unsigned count) {

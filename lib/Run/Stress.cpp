@@ -57,6 +57,11 @@ class Stress {
 public:
   Stress(std::shared_ptr<const Device> device, const GpuModule &module, const LaunchArgs &args)
       : device(std::move(device)), module(module), args(args) {}
+  ~Stress() {
+    Device::Scope scope(*device);
+    if (comparer)
+      device->api().moduleUnload(comparer);
+  }
   Outcome<uint64_t> go(uint64_t count);
 
 private:
@@ -149,7 +154,6 @@ Outcome<uint64_t> Stress::go(uint64_t count) {
     return *failed;
   if (auto failed = stream->synchronize("reading the comparisons"))
     return *failed;
-  device->api().moduleUnload(comparer);
   return static_cast<uint64_t>(std::count_if(found.begin(), found.end(), [](uint32_t flag) { return flag != 0; }));
 }
 } // namespace
