@@ -25,6 +25,7 @@ llvm::ArrayRef<Pass> passes() {
       {"reduce-slices", reduceSlices, storesOnce, hasStore},
       {"stage-store", stageStore, storesOnce, hasStore},
       {"exchange-parts", exchangeParts, "the accumulator that an `exchange` names", hasExchange},
+      {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };
