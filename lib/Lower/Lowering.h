@@ -252,9 +252,20 @@ private:
     int64_t column, columns, bytes;
   };
   static std::vector<LinePiece> linePieces(int64_t columns, int64_t elemBytes);
-  std::vector<ptx::TensorMapInfo> storeMaps(const Op &store) const;
-  /// The store that TMA does; nullptr without one.
-  const Op *tmaStore() const;
+  /// The maps of a tensor that TMA moves in such pieces, D or C; empty for the others.
+  std::vector<ptx::TensorMapInfo> pieceMaps(const Op &tensor) const;
+  static std::string pieceMap(llvm::StringRef buffer, int64_t bytes);
+
+  // BringC.cpp: C by TMA, into the buffers that D leaves through.
+  void bringByTma(const Op &op);
+  struct BufferOfC {
+    Val brought, left; ///< b32: its mbarriers.
+    Val parity;        ///< Of the phase that `op` waits for.
+    Val place;         ///< b32.
+  };
+  /// Where chunk `number` of the `chunks` of warpgroup `ring`'s tile goes; `op`: what brings C there or stores from
+  /// there.
+  BufferOfC bufferOfC(const Op &op, llvm::StringRef shared, const Val &ring, int64_t number, int64_t chunks);
 
   const tile::Kernel &kernel;
   Lowered result;

@@ -81,6 +81,24 @@ bool hasStore(const Kernel &kernel) {
          acc->kind == OpKind::Accumulator && acc->has("warp");
 }
 
+bool fitsBringC(const Kernel &kernel) {
+  if (kernel.root.word("load_c") != "tma")
+    return true; // the pass does nothing
+  bool producer = false, consumer = false;
+  for (const Op &role : kernel.body()) {
+    if (role.kind != OpKind::Role)
+      continue;
+    const Op *elect = findIn(role.body, OpKind::Elect), *tiles = findIn(role.body, OpKind::Tiles);
+    producer |= elect && findIn(elect->body, OpKind::Tiles);
+    if (!tiles || tiles->body.empty() || tiles->body.back().kind != OpKind::Store)
+      continue;
+    const Op &store = tiles->body.back();
+    consumer |= store.has("c") && store.has("through") && store.word("via") == "tma" && !store.has("cursor");
+  }
+  return producer && consumer && declares(kernel, "acc", OpKind::Accumulator) && kernel.root.has("store_buffers") &&
+         !kernel.declaration("brought") && !kernel.declaration("left");
+}
+
 bool hasExchange(const Kernel &kernel) {
   bool known = true;
   walk(kernel.body(), [&](const Op &op) {

@@ -24,6 +24,10 @@ llvm::ArrayRef<Pass> passes() {
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
       {"reduce-slices", reduceSlices, storesOnce, hasStore},
       {"stage-store", stageStore, storesOnce, hasStore},
+      {"bring-c", bringC,
+       "a role whose `elect` has `tiles`, and one whose `tiles` end with a `store` of `c` that goes `through` shared "
+       "memory",
+       fitsBringC},
       {"exchange-parts", exchangeParts, "the accumulator that an `exchange` names", hasExchange},
       {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},

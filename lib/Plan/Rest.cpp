@@ -1,4 +1,4 @@
-// What is decided when the tile is known: raster, persistence, store; and the plan's view of the operands.
+// What is decided when the tile is known: raster, persistence; and the plan's view of the operands.
 #include "Draft.h"
 #include <cmath>
 
@@ -44,58 +44,6 @@ void decidePersistence(Draft &draft) {
     s.persistent.decide(Persistence::off, "a CTA for each tile: several CTAs of an SM overlap by themselves");
   if (s.persistent.given && *s.schedule == Schedule::pingpong && *s.persistent == Persistence::off)
     draft.diags.report(Diag::plan_persistent, s.persistent.range).fix(s.persistent.range, "on");
-}
-
-void checkStore(Draft &draft) {
-  Spec &s = draft.spec();
-  if (draft.wmma() && *s.store == StoreKind::direct)
-    draft.diags.report(Diag::plan_store_direct, s.store.range).fix(s.store.range, "staged");
-  if (*s.store == StoreKind::direct || (*s.store == StoreKind::staged && !draft.wgmma()))
-    return;
-  auto refuse = [&](const std::string &why, const char *instead = "direct") {
-    draft.diags.report(Diag::plan_store_staged, s.store.range, nameOf(*s.store), why).fix(s.store.range, instead);
-  };
-  if (!draft.wgmma())
-    refuse(formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction)), "staged");
-  else if (*s.store == StoreKind::tma && (*s.d.layout == Order::row) == draft.plan.swapped)
-    refuse("writes rows: d is column order in the kernel's view", "staged");
-  else if (*s.store == StoreKind::tma && promisedAlign(s.d) < 16)
-    refuse(formatv("writes rows that start at multiples of 16 bytes: those of d start at multiples of {0} (align {1}, "
-                   "ld {2})",
-                   promisedAlign(s.d), *s.d.align,
-                   s.d.ld.value.dynamic() ? "dynamic" : std::to_string(*s.d.ld.value.fixed)),
-           "staged");
-  else if (*s.store == StoreKind::tma && endsRowsInside16Bytes(draft))
-    refuse(formatv("writes whole 16 bytes: rows of d end after {0} elements of {1} bytes",
-                   *(draft.plan.swapped ? *s.m : *s.n).fixed, bytesOf(*s.d.type)),
-           "staged");
-  else if (*s.store == StoreKind::tma && s.beta.value != Scale{0.0})
-    refuse("adds no C: beta is not 0", "staged");
-}
-
-/// C as fragments of the accumulators' type, in the tile that D leaves through.
-void decideLoadC(Draft &draft) {
-  Spec &s = draft.spec();
-  bool read = s.beta.value != Scale{0.0};
-  s.loadC.decide(StoreKind::direct, read ? "with the lines of D, in one go" : "C is not read");
-  if (*s.loadC == StoreKind::direct)
-    return;
-  std::string why;
-  if (*s.loadC == StoreKind::tma)
-    why = "brings operands only";
-  else if (!draft.wmma())
-    why = formatv("loads fragments of wmma: the instruction is {0}", nameOf(*s.instruction));
-  else if (!read)
-    why = "reads C: beta is 0";
-  else if (*s.accumulator == Elem::f16)
-    why = "adds in the type of the sums: f16 would round twice";
-  else if (*s.c.type != *s.accumulator)
-    why = formatv("loads accumulators: c is {0}, the sums are {1}", nameOf(*s.c.type), nameOf(*s.accumulator));
-  else if (*s.c.layout != *s.d.layout)
-    why = formatv("takes C through the tile of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
-                  nameOf(*s.d.layout));
-  if (!why.empty())
-    draft.diags.report(Diag::plan_c_staged, s.loadC.range, why).fix(s.loadC.range, "direct");
 }
 
 void decideNegation(Draft &draft) {
@@ -191,11 +139,10 @@ PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copy
 void decideRest(Draft &draft) {
   decideRaster(draft);
   decidePersistence(draft);
-  checkStore(draft);
+  checkEpilogue(draft);
   decideNegation(draft);
   checkSplit(draft);
   decideCache(draft);
-  decideLoadC(draft);
   decideDependence(draft);
   decidePrefetch(draft);
   Plan &plan = draft.plan;

@@ -75,8 +75,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("load_a", "ldmatrix");
   if (plan.warpK < plan.blockK)
     root.set("slices", plan.blockK / plan.warpK);
-  if (*spec.loadC == StoreKind::staged)
-    root.set("load_c", "staged");
+  if (*spec.loadC != StoreKind::direct)
+    root.set("load_c", nameOf(*spec.loadC));
   if (*spec.swizzle == Swizzle::padded)
     root.set("padding", *spec.padding);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);

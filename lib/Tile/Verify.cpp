@@ -48,6 +48,9 @@ constexpr UseRule useRules[] = {
     {OpKind::Stage, "from", OpKind::Accumulator},
     {OpKind::Bring, "", OpKind::Shared},
     {OpKind::Bring, "from", OpKind::Tensor},
+    {OpKind::Bring, "to", OpKind::Accumulator},
+    {OpKind::Bring, "after", OpKind::Barrier},
+    {OpKind::Bring, "signal", OpKind::Barrier},
     {OpKind::Combine, "", OpKind::Accumulator},
     {OpKind::Combine, "c", OpKind::Shared},
     {OpKind::Receive, "", OpKind::Accumulator},
@@ -56,6 +59,8 @@ constexpr UseRule useRules[] = {
     {OpKind::Store, "from", OpKind::Accumulator, OpKind::Shared}, // where `stage` left them
     {OpKind::Store, "c", OpKind::Tensor},
     {OpKind::Store, "through", OpKind::Shared},
+    {OpKind::Store, "after", OpKind::Barrier},
+    {OpKind::Store, "signal", OpKind::Barrier},
 };
 
 /// Words an attribute may hold, by operation spelling and key.
@@ -77,7 +82,7 @@ const std::vector<WordRule> &wordRules() {
       {"kernel", "raster", {"along_m", "along_n"}},
       {"kernel", "persistent", {"on", "off"}},
       {"kernel", "store", {"direct", "staged", "tma"}},
-      {"kernel", "load_c", {"direct", "staged"}},
+      {"kernel", "load_c", {"direct", "staged", "tma"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
       {"tensor", "type", {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32"}},
       {"tensor", "order", {"row", "col"}},
@@ -104,6 +109,7 @@ const std::vector<WordRule> &wordRules() {
       {"barrier", "free", {"yes", "no"}},
       {"for", "unroll", {"full"}},
       {"store", "via", {"direct", "staged", "tma"}},
+      {"bring", "via", {"tma"}},
   };
   return rules;
 }

@@ -45,6 +45,10 @@ void reduceSlices(Kernel &kernel);
 /// from which all threads write whole lines. After reduceSlices, whose sums it takes.
 void stageStore(Kernel &kernel);
 
+/// Lets TMA bring C while the main loop runs (`load_c=tma`): a second warp of the producer copies it into the buffers of
+/// the store, chunk by chunk, and the store waits for each. After stageStore, whose buffers they share.
+void bringC(Kernel &kernel);
+
 /// Gives the CTAs of a cluster that share a tile's k steps the shared memory and the barrier through which their sums
 /// meet (`exchange`). After stageStore: like its buffers, theirs are no stages of operands.
 void exchangeParts(Kernel &kernel);
