@@ -89,7 +89,7 @@ void Lowering::tiles(const Op &op) {
   Val tilesM = value(countM), tilesN = value(countN);
   Val id = b.reg(Type::b32, "tile");
   b("mov.u32", id, b.special(cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
-  if (!persistent) {
+  if (!persistent || op.has("first")) {
     placeTile(id, tilesM, tilesN);
     return ops(op.body);
   }

@@ -76,8 +76,12 @@ Lowered Lowering::run() {
   identify();
   declareViews();
   initBarriers();
-  if (isDependent())
+  if (isDependent()) {
+    for (const Op &op : kernel.body())
+      if (op.kind == OpKind::Ahead)
+        ops(op.body);
     waitForKernelInFront(b);
+  }
   ops(kernel.body());
   finish();
   if (result.workspace != Expr(0))
@@ -313,8 +317,9 @@ void Lowering::op(const Op &op) {
   case OpKind::Shared:
   case OpKind::Barrier:
   case OpKind::Accumulator:
-  case OpKind::Fragment:
-    return; // declareViews
+  case OpKind::Fragment: // declareViews
+  case OpKind::Ahead:    // run
+    return;
   case OpKind::Role:
     return role(op);
   case OpKind::Tiles:
@@ -325,6 +330,8 @@ void Lowering::op(const Op &op) {
     return elect(op);
   case OpKind::Copy:
     return copy(op);
+  case OpKind::Prefetch:
+    return prefetch(op);
   case OpKind::Commit:
     b("cp.async.commit_group");
     return;

@@ -143,6 +143,10 @@ private:
   void copy(const Op &op);
   struct ThreadCopy; ///< A copy by all threads of the CTA: ld or cp.async.
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
+  void prefetch(const Op &op);
+  Val shareOf(const Op &op, int64_t each); ///< With multicast, the CTA's rank in its group times `each`.
+  struct Boxes; ///< What one CTA copies of a tile by TMA.
+  Boxes boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared);
 
   // Sync.cpp
   void initBarriers();

@@ -29,6 +29,7 @@ llvm::ArrayRef<Pass> passes() {
        "memory",
        fitsBringC},
       {"exchange-parts", exchangeParts, "the accumulator that an `exchange` names", hasExchange},
+      {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };

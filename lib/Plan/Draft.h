@@ -129,6 +129,8 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.
 bool decideFamily(Draft &draft);
+/// What it takes the slices of a tile of so many sums to meet in a cluster.
+double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product that leaves it open.

@@ -87,6 +87,23 @@ void decideDependence(Draft &draft) {
         .fix(s.dependent.range, "off");
 }
 
+/// Operands of the first tile, brought to the L2 while the kernel in front ends.
+void decidePrefetch(Draft &draft) {
+  Spec &s = draft.spec();
+  std::string why;
+  if (*s.dependent != Persistence::on)
+    why = "`launch.dependent: off` waits for no kernel in front";
+  else if (*s.schedule == Schedule::pipelined || *s.copy != CopyKind::tma)
+    why = "only a producer that copies by TMA does it (`pipeline.schedule: cooperative` or `pingpong`)";
+  else if (*s.split != SplitMode::none && !draft.inCluster())
+    why = "the CTAs of a split that meet in the workspace choose their tiles later";
+  else if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
+    why = "the kernel in front writes what this one reads";
+  s.prefetch.decide(0, why.empty() ? "nothing but launches is hidden" : why);
+  if (!why.empty() && *s.prefetch > 0)
+    draft.diags.report(Diag::plan_no_prefetch, s.prefetch.range, why).fix(s.prefetch.range, "0");
+}
+
 Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
   return size.value.dynamic() ? Expr::var(variable) : Expr(*size.value.fixed);
 }
@@ -127,6 +144,7 @@ void decideRest(Draft &draft) {
   checkSplit(draft);
   decideCache(draft);
   decideDependence(draft);
+  decidePrefetch(draft);
   Plan &plan = draft.plan;
   const Spec &s = plan.spec;
   plan.m = plan.swapped ? exprOf(s.n, "n") : exprOf(s.m, "m");

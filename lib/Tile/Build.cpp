@@ -87,6 +87,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("cluster_k", plan.clusterK).set("exchange", plan.exchangeOver ? "over" : "apart");
   if (*spec.dependent == Persistence::on)
     root.set("dependent", "on");
+  if (*spec.prefetch > 0)
+    root.set("prefetch", *spec.prefetch);
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
   root.set("resident", int64_t(plan.residentCtas));
   if (plan.storeBuffers)

@@ -27,7 +27,7 @@ constexpr RowText kernelText = {
     "load_b?:word buffers?:expr order?:word bits?:word raster:word "
     "group:expr persistent:word store:word store_buffers?:expr split_slices?:expr cluster_k?:expr exchange?:word "
     "consumers:expr producer_regs?:expr "
-    "consumer_regs?:expr resident?:expr slices?:expr padding?:expr load_c?:word dependent?:word shared?:expr",
+    "consumer_regs?:expr resident?:expr slices?:expr padding?:expr load_c?:word dependent?:word prefetch?:expr shared?:expr",
     Body};
 
 AttrForm parseAttr(llvm::StringRef text) {

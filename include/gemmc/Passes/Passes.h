@@ -53,6 +53,10 @@ void bringC(Kernel &kernel);
 /// meet (`exchange`). After stageStore: like its buffers, theirs are no stages of operands.
 void exchangeParts(Kernel &kernel);
 
+/// Brings the operands of a CTA's first tile to the L2, `prefetch` steps of them, before it waits for the kernel in front
+/// of it (roles and TMA). After placeBarriers, which says how a cluster shares a copy.
+void prefetchAhead(Kernel &kernel);
+
 /// Lets the first iteration of a wgmma loop write the accumulator instead of adding to it: it is taken out of the loop
 /// where the number of iterations is known, else (`runs=once`) it tells itself by `kt`. After placeBarriers, whose
 /// conditions `0 < kt` it resolves.
