@@ -16,8 +16,8 @@ constexpr int zeroFactor = -1000;
 /// far from both ends of f32's range.
 constexpr int moderate = 50;
 
-/// Where tf32 with K = 4 aligns at least. The card tells -131 to -133 from their neighbours (docs/emulator.md).
-constexpr int smallestQuad = -132;
+/// Where tf32 with K = 4 aligns at least. What the card gave leaves -132 and -133; -133 would fit all types (docs/emulator.md).
+constexpr int smallestQuad = -133;
 
 constexpr uint32_t nanF32 = 0x7fffffff, nanF16 = 0x7fff;
 

@@ -280,7 +280,7 @@ TEST(SemTensorCore, SubnormalResultsAsOnTheCard) {
             0x0010cf2cu);
 }
 
-// Of tf32 with K = 4, what lies 25 bits below 2^-132 is cut away, however small the largest term is.
+// Of tf32 with K = 4, what lies more than 25 bits below 2^-133 is cut away, however small the largest term is.
 TEST(SemTensorCore, SmallestAlignmentAsOnTheCard) {
   const Config quad{Chip::hopper, false, Type::tf32, Type::f32, 4};
   EXPECT_EQ(dotOfBits(quad, {0x80800000, 0x007fe000, 0x80000000, 0x807fe000},
