@@ -338,15 +338,16 @@ end:
 }
 
 // What pairs of clusters hand over is ordered by the address, whichever host thread is faster: an acquire takes the
-// releases whose values it has seen. 512 rounds on four host threads, since the mistake needs the right moment.
+// releases whose values it has seen. Many rounds on two host threads, which meet after each: the mistake needs the
+// right moment.
 static void handOver(const std::string &code) {
-  constexpr unsigned rounds = 512, ctas = 8;
+  constexpr unsigned rounds = 200, ctas = 4;
   Trial r;
   r.params.grid = {ctas, 1, 1};
-  r.options.threads = 4;
+  r.options.threads = 2;
   r.options.check.enabled = true;
-  uint64_t out = r.buffer(std::vector<uint32_t>(rounds * ctas * 2, 0));
-  r.param(out); // by round: a word of data for each CTA, a word of signals for each pair
+  uint64_t out = r.buffer(std::vector<uint32_t>(rounds * 16, 0));
+  r.param(out); // by round: a word of data for each CTA, of signals for each pair, to meet
   r.body(".reg .b64 %data, %other, %flag;\n.reg .b32 %round, %cta, %x, %pair;\n.reg .pred %p, %odd;\n",
          R"(
 setp.ne.u32 %p, %t, 0;
@@ -364,11 +365,16 @@ mov.u32 %round, 0;
 LOOP:
 )" + code + R"(
 NEXT:
+red.relaxed.gpu.global.add.u32 [%flag+16], 1;
+MEET:
+ld.relaxed.gpu.global.b32 %x, [%flag+16];
+setp.lt.u32 %p, %x, 2;
+@%p bra MEET;
 add.u64 %data, %data, 64;
 add.u64 %other, %other, 64;
 add.u64 %flag, %flag, 64;
 add.u32 %round, %round, 1;
-setp.lt.u32 %p, %round, 512;
+setp.lt.u32 %p, %round, 200;
 @%p bra LOOP;
 END:
 )");
