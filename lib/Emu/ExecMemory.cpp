@@ -191,7 +191,7 @@ std::optional<uint64_t> atomicResult(Type type, unsigned op, uint64_t old, uint6
     return which == Exch ? operand : floatAtomic<F32>(which, old, operand);
   case Type::f64:
     if (which == Add && (isNaN<F64>(operand) || isNaN<F64>(old))) // a loop around add.f64 (H200)
-      return passNaN<F64>(isNaN<F64>(operand) ? operand : old);
+      return passNaN<F64>(isNaN<F64>(old) ? old : operand);
     return which == Exch ? operand : floatAtomic<F64>(which, old, operand);
   case Type::u32:
   case Type::b32:
