@@ -90,6 +90,21 @@ bool hasExchange(const Kernel &kernel) {
   return known;
 }
 
+bool fitsRing(const Kernel &kernel) {
+  if (!kernel.root.has("scheduler"))
+    return true; // the pass does nothing
+  unsigned givers = 0, takers = 0;
+  for (const Op &op : kernel.body()) {
+    if (op.kind != OpKind::Role)
+      continue;
+    const Op *elect = findIn(op.body, OpKind::Elect), *tiles = findIn(elect ? elect->body : op.body, OpKind::Tiles);
+    if (!tiles || tiles->has("parts"))
+      return false;
+    ++(elect ? givers : takers);
+  }
+  return givers == 1 && takers == 1 && declares(kernel, "acc", OpKind::Accumulator) && !kernel.declaration("sT");
+}
+
 bool hasFlatLoops(const Kernel &kernel) {
   bool flat = true;
   walk(kernel.body(), [&](const Op &op) {

@@ -17,8 +17,11 @@ bool fitsBarriers(const Kernel &kernel);
 bool fitsFragments(const Kernel &kernel);
 /// An accumulator with its warp tile, and a `tiles` whose last operation is the store. Or nothing to do.
 bool hasStore(const Kernel &kernel);
-/// No loop in a loop.
+/// Each `exchange` names an accumulator, and has no slots yet.
 bool hasExchange(const Kernel &kernel);
+/// A role that elects a lane for its `tiles`, and one whose warps all have them. Or nothing to do.
+bool fitsRing(const Kernel &kernel);
+/// No loop in a loop.
 bool hasFlatLoops(const Kernel &kernel);
 
 } // namespace gemmc::tile

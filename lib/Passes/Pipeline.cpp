@@ -25,6 +25,8 @@ llvm::ArrayRef<Pass> passes() {
       {"reduce-slices", reduceSlices, storesOnce, hasStore},
       {"stage-store", stageStore, storesOnce, hasStore},
       {"exchange-parts", exchangeParts, "the accumulator that an `exchange` names", hasExchange},
+      {"queue-tiles", queueTiles,
+       "a role with one `elect` that holds `tiles` and a role with `tiles`, of a kernel without `sT`", fitsRing},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };

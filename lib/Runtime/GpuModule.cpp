@@ -192,7 +192,9 @@ MaybeFailure GpuModule::launch(cuda::Stream stream, const LaunchArgs &args) cons
     return Failure::make(Diag::launch_requirement, requirement->str());
   Device::Scope scope(*devicePtr);
   for (unsigned index = 0; index < launchInfo.kernels.size(); ++index)
-    if (auto failed = launchKernel(index, stream, args))
+    if (launchInfo.kernels[index].readies && args.workspaceReady)
+      continue;
+    else if (auto failed = launchKernel(index, stream, args))
       return failed;
   return std::nullopt;
 }

@@ -49,6 +49,11 @@ void stageStore(Kernel &kernel);
 /// meet (`exchange`). After stageStore: like its buffers, theirs are no stages of operands.
 void exchangeParts(Kernel &kernel);
 
+/// Lets the producer take tiles from a counter of the grid and hand their numbers to the consumers through a ring of
+/// shared memory with barriers of its own (scheduler `dynamic`). After specializeWarps, which makes the roles, and
+/// behind all that sums up the bytes of shared buffers or follows cursors: neither is meant.
+void queueTiles(Kernel &kernel);
+
 /// Lets the first iteration of a wgmma loop write the accumulator instead of adding to it: it is taken out of the loop
 /// where the number of iterations is known, else (`runs=once`) it tells itself by `kt`. After placeBarriers, whose
 /// conditions `0 < kt` it resolves.

@@ -59,7 +59,8 @@ private:
   Arena(std::shared_ptr<const Device> device, DeviceStream stream)
       : device(std::move(device)), stream(std::move(stream)) {}
   Contender contenderOf(unsigned algorithmIndex);
-  MaybeFailure needWorkspace(uint64_t bytes);
+  /// `own`: of one contender alone, who leaves in it what the next launch needs.
+  Outcome<uint64_t> workspaceOf(uint64_t bytes, bool own);
   MaybeFailure chooseBatch();
   CublasProblem cublasProblem() const;
 
@@ -72,6 +73,7 @@ private:
   bool useGraphs = false;
   std::minstd_rand shuffler;
   std::vector<DeviceMemory> workspaces; ///< The last one is the largest; earlier contenders keep theirs.
+  std::vector<DeviceMemory> ownWorkspaces;
   DeviceMemory cublasWorkspace;
   std::shared_ptr<const CublasLt> cublas;
   std::unique_ptr<CublasMatmul> matmul;
