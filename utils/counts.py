@@ -20,8 +20,8 @@ CONFLICTS = {"LDS", "LDSM", "STS", "STSM"}
 GLOBAL = {"LDG", "LD", "STG", "ST", "LDGSTS", "ATOMG", "ATOM", "RED", "REDG"}
 
 
-def compiled(spec, arguments, gemmc, ptxas, folder):
-    """(path of the PTX, path of the cubin, PTX text, arguments that are left for a run); raises ValueError."""
+def compiled(spec, arguments, gemmc, ptxas, folder, chip):
+    """(path of the PTX, path of the cubin for `chip`, PTX text, arguments that are left for a run); raises ValueError."""
     sets, rest = [], []
     words = iter(arguments)
     for word in words:
@@ -34,7 +34,8 @@ def compiled(spec, arguments, gemmc, ptxas, folder):
     run(gemmc, "compile", spec, *sets, "-o", ptx)
     text = ptx.read_text()
     marked.write_text(located(text))
-    run(ptxas, "-lineinfo", "-arch=" + re.search(r"^\.target\s+(\w+)", text, re.M)[1], "-o", cubin, marked)
+    target = re.search(r"^\.target\s+(\w+)", text, re.M)[1]
+    run(ptxas, "-lineinfo", "-arch=" + (target if target.endswith("a") else chip), "-o", cubin, marked)
     return ptx, cubin, text, rest
 
 
@@ -83,9 +84,14 @@ def counted(rows, lines):
 
 
 def predicted(report, ptx):
-    """The same of the emulator's JSON."""
+    """The same of the emulator's JSON, for the kernel that ncu is asked for."""
     totals, text = {}, ptx.splitlines()
+    entries = [number for number, line in enumerate(text, 1) if ".entry" in line] + [len(text) + 1]
+    first = next(number for number in entries if f".entry {entry_of(ptx)}(" in text[number - 1])
+    last = next(number for number in entries if number > first)
     for one in report["instructions"]:
+        if not first < one["line"] < last:
+            continue
         copies = "cp.async" in text[one["line"] - 1]
         totals[one["line"]] = [0 if copies else one["bank_conflicts"], one["sectors"]]
     return {line: both for line, both in totals.items() if any(both)}
@@ -106,12 +112,20 @@ def entry_of(ptx):
     return next(name for name in re.findall(r"\.entry (\w+)", ptx) if not name.endswith("_clear"))
 
 
-def compare(spec, arguments, gemmc, ptxas, ncu, folder, chip="sm_90", sms=132):
-    """(PTX text, counts of ncu, of the emulator, ncu's page) of one kernel; raises ValueError where something fails."""
-    path, cubin, text, rest = compiled(spec, arguments, gemmc, ptxas, folder)
-    common = [gemmc, "run", path, "--input", "integer", *rest, "--json"]
-    emulator = predicted(json.loads(run(*common, "--device", "emulator", "--sms", sms, "--chip", chip, seconds=300)), text)
-    source = run(ncu, "--clock-control", "none", "--csv", "--page", "source", "--metrics",
-                 ",".join((WAVEFRONTS, IDEAL, SECTORS)), "--kernel-name", "regex:^(?!.*_clear$)", "--launch-count", "1",
-                 *common, "--device", "gpu", "--cubin", cubin)
-    return text, counted(page(source), lines_of(cubin.read_bytes(), entry_of(text))), emulator, source
+class Comparison:
+    """One kernel: what the emulator counts, and then what ncu does. Raises ValueError where something fails."""
+
+    def __init__(self, spec, arguments, gemmc, ptxas, folder, chip="sm_90", sms=132):
+        path, self.cubin, self.ptx, rest = compiled(spec, arguments, gemmc, ptxas, folder, chip)
+        self.command = [gemmc, "run", path, "--input", "integer", *rest, "--json"]
+        report = run(*self.command, "--device", "emulator", "--sms", sms, "--chip", chip, seconds=300)
+        self.emulator = predicted(json.loads(report), self.ptx)
+
+    def count(self, ncu):
+        self.page = run(ncu, "--clock-control", "none", "--csv", "--page", "source", "--metrics",
+                        ",".join((WAVEFRONTS, IDEAL, SECTORS)), "--kernel-name", "regex:^(?!.*_clear$)", "--launch-count",
+                        "1", *self.command, "--device", "gpu", "--cubin", self.cubin)
+        self.card = counted(page(self.page), lines_of(self.cubin.read_bytes(), entry_of(self.ptx)))
+
+    def differences(self):
+        return list(differences(self.ptx, self.card, self.emulator))

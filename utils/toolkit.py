@@ -38,6 +38,16 @@ def find_gpu():
     return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
 
 
+def gpu_ids():
+    """What CUDA_VISIBLE_DEVICES calls the GPUs that it shows, or all of the machine."""
+    if shown := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        return [name.strip() for name in shown.split(",")]
+    driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(0)
+    driver.cuInit(0)
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    return [str(index) for index in range(count.value)]
+
+
 def gpu_facts():
     """(multiprocessors, `sm_90`) of the first GPU; there must be one."""
     driver = ctypes.CDLL("libcuda.so.1")

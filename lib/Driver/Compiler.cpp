@@ -57,7 +57,8 @@ ptx::SpecInfo specInfo(const Spec &spec, const ptx::KernelInfo &kernel, const st
                                                                   {"tile.warp", spec.warp.range},
                                                                   {"pipeline.stages", spec.stages.range},
                                                                   {"raster.scheduler", spec.scheduler.range},
-                                                                  {"epilogue.store", spec.store.range}};
+                                                                  {"epilogue.store", spec.store.range},
+                                                                  {"epilogue.c", spec.loadC.range}};
   ptx::SpecInfo info;
   if (file.empty() || llvm::StringRef(file).find_first_of("\"\\\n") != llvm::StringRef::npos)
     return info;

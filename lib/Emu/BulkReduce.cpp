@@ -1,4 +1,5 @@
 // cp.reduce.async.bulk: the element operations (PTX ISA 9.7.9.25.4.2).
+#include "Formats.h"
 #include "gemmc/Emu/Numerics.h"
 #include "gemmc/Emu/TensorMap.h"
 #include <cmath>
@@ -93,14 +94,6 @@ void addF32(std::byte *dst, const std::byte *src, uint32_t bytes) {
   });
 }
 
-/// A NaN is handed on as it is, that of the place before that of the operand (H200).
-void addF64(std::byte *dst, const std::byte *src, uint32_t bytes) {
-  each<uint64_t>(dst, src, bytes, [](uint64_t a, uint64_t b) {
-    double x = std::bit_cast<double>(a), y = std::bit_cast<double>(b);
-    return std::isnan(x) ? a : std::isnan(y) ? b : std::bit_cast<uint64_t>(x + y);
-  });
-}
-
 } // namespace
 
 bool isReduce(ReduceOp op, ptx::Type type) {
@@ -150,7 +143,7 @@ void reduceBytes(ReduceOp op, ptx::Type type, std::byte *dst, const std::byte *s
     addF32(dst, src, bytes);
     return;
   case ptx::Type::f64:
-    addF64(dst, src, bytes);
+    each<uint64_t>(dst, src, bytes, addF64InMemory);
     return;
   default:
     return;

@@ -167,14 +167,6 @@ template <typename Format> uint64_t packedAtomic(AtomicOp op, uint64_t old, uint
 }
 } // namespace
 
-/// A NaN is handed on as it is, that of the place before that of the operand (H200, gemmc-microtests).
-static uint64_t addF64(uint64_t old, uint64_t operand) {
-  auto isNaN = [](uint64_t bits) { return std::isnan(std::bit_cast<double>(bits)); };
-  if (isNaN(old) || isNaN(operand))
-    return isNaN(old) ? old : operand;
-  return floatAtomic<F64>(Add, old, operand);
-}
-
 std::optional<uint64_t> atomicResult(Type type, unsigned op, uint64_t old, uint64_t operand) {
   auto which = static_cast<AtomicOp>(op);
   switch (type) {
@@ -189,8 +181,8 @@ std::optional<uint64_t> atomicResult(Type type, unsigned op, uint64_t old, uint6
   case Type::f32:
     return which == Exch ? operand : floatAtomic<F32>(which, old, operand);
   case Type::f64:
-    if (which == Add)
-      return addF64(old, operand);
+    if (which == Add && (isNaN<F64>(operand) || isNaN<F64>(old))) // a loop around add.f64 (H200)
+      return passNaN<F64>(isNaN<F64>(operand) ? operand : old);
     return which == Exch ? operand : floatAtomic<F64>(which, old, operand);
   case Type::u32:
   case Type::b32:
@@ -223,7 +215,7 @@ std::optional<unsigned> atomicOpOf(llvm::StringRef name) {
 namespace {
 /// Additions of f32 in global memory flush subnormals, those in shared memory do not (9.7.13.5).
 float flushed(float value) { return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value; }
-uint64_t addFlushed(uint64_t old, uint64_t operand) {
+uint64_t addF32InMemory(uint64_t old, uint64_t operand) {
   float sum = flushed(flushed(std::bit_cast<float>(uint32_t(old))) + flushed(std::bit_cast<float>(uint32_t(operand))));
   return std::isnan(sum) ? F32::canonicalNaN : std::bit_cast<uint32_t>(sum);
 }
@@ -260,12 +252,19 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
     addresses[l] = warp.address(address, l);
     checkAtomic(warp, code, l, addresses[l], code.bytes * count);
     uint32_t offset = 0;
-    bool flushes = code.type == Type::f32 && code.imm[0] == Add && !warp.cluster.ctaOf(at, offset);
+    bool inMemory = code.imm[0] == Add && !warp.cluster.ctaOf(at, offset);
+    auto result = [&](uint64_t old, uint64_t value) {
+      if (inMemory && code.type == Type::f32)
+        return addF32InMemory(old, value);
+      if (inMemory && code.type == Type::f64)
+        return addF64InMemory(old, value);
+      return *atomicResult(code.type, code.imm[0], old, value);
+    };
     std::lock_guard lock(warp.cluster.launch.lockOf(at));
     for (unsigned i = 0; i < count; ++i) {
       uint64_t old = 0, value = warp.value(elementOf(warp, operand, i), l);
       std::memcpy(&old, at + i * code.bytes, code.bytes);
-      uint64_t now = flushes ? addFlushed(old, value) : *atomicResult(code.type, code.imm[0], old, value);
+      uint64_t now = result(old, value);
       std::memcpy(at + i * code.bytes, &now, code.bytes);
       if (code.imm[1])
         warp.set(elementOf(warp, code.args[0], i), l, old);

@@ -103,6 +103,13 @@ template <typename Format> typename Format::Bits passNaN(typename Format::Bits b
     return bits | uint64_t(1) << 51;
   return Format::canonicalNaN;
 }
+/// An addition of f64 where the L2 does it, atomic or bulk: a NaN is handed on as it is, that of the operand before
+/// that of the place (H200, gemmc-microtests).
+inline uint64_t addF64InMemory(uint64_t old, uint64_t operand) {
+  if (isNaN<F64>(operand) || isNaN<F64>(old))
+    return isNaN<F64>(operand) ? operand : old;
+  return F64::put(F64::get(old) + F64::get(operand), Rounding::nearest);
+}
 /// `.ftz` flushes what is below the smallest normal number after rounding to full precision, as if there were no
 /// subnormal numbers: such a result shows as the smallest normal one here, `value` (rounded to odd) tells.
 inline bool flushesF32(double value) { return std::fabs(static_cast<float>(value * 0x1p64)) < 0x1p-62f; }

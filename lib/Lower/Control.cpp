@@ -58,7 +58,7 @@ void Lowering::tiles(const Op &op) {
   Val tilesM = value(countM), tilesN = value(countN);
   Val id = b.reg(Type::b32, "tile");
   b("mov.u32", id, b.special(cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
-  if (!persistent) {
+  if (!persistent || op.has("first")) {
     placeTile(id, tilesM, tilesN);
     return ops(op.body);
   }
@@ -123,7 +123,9 @@ void Lowering::elect(const Op &op) {
   b.when(other)("bra", end);
   b("elect.sync", ptx::pair(b.sink(), elected), -1);
   b.unless(elected)("bra", end);
+  lanesElected = true;
   ops(op.body);
+  lanesElected = false;
   b.place(end);
 }
 

@@ -7,15 +7,13 @@ namespace {
 constexpr llvm::StringLiteral sharedName = "smem";
 
 /// Which launch variables the kernel reads: those of its sizes and pitches.
-std::set<std::string> variablesOf(const tile::Kernel &kernel, const Op *mapped) {
+std::set<std::string> variablesOf(const tile::Kernel &kernel, llvm::function_ref<bool(const Op &)> byTma) {
   std::set<std::string> names;
   auto collect = [&](const Expr &expr) { expr.forEachVar([&](llvm::StringRef name) { names.insert(name.str()); }); };
   for (llvm::StringRef key : {"m", "n", "k"})
     collect(kernel.root.expr(key));
-  bool tma = kernel.word("copy") == "tma";
   for (const Op &op : kernel.body())
-    if (op.kind == OpKind::Tensor && !(tma && (op.subject.name == "A" || op.subject.name == "B")) &&
-        !(mapped && op.subject.name == mapped->subject.name))
+    if (op.kind == OpKind::Tensor && !byTma(op))
       collect(op.expr("ld"));
   return names;
 }
@@ -78,8 +76,12 @@ Lowered Lowering::run() {
   identify();
   declareViews();
   initBarriers();
-  if (isDependent())
+  if (isDependent()) {
+    for (const Op &op : kernel.body())
+      if (op.kind == OpKind::Ahead)
+        ops(op.body);
     waitForKernelInFront(b);
+  }
   ops(kernel.body());
   finish();
   if (counterCount() != Expr(0))
@@ -113,25 +115,23 @@ void Lowering::declareParams() {
     addParam(function, result.kernel, {kind, name.str(), type, source.str(), value});
   };
   auto isTensor = [](const Op &op) { return op.kind == OpKind::Tensor; };
-  const Op *mapped = tmaStore();
-  auto byTma = [&](const Op &op) {
-    return (isTma && (op.subject.name == "A" || op.subject.name == "B")) ||
-           (mapped && op.subject.name == mapped->subject.name);
-  };
+  auto isOperand = [&](const Op &op) { return isTma && (op.subject.name == "A" || op.subject.name == "B"); };
+  auto byTma = [&](const Op &op) { return isOperand(op) || !pieceMaps(op).empty(); };
   for (const Op &op : kernel.body())
-    if (isTensor(op) && byTma(op) && !(mapped && op.subject.name == mapped->subject.name))
+    if (isTensor(op) && isOperand(op))
       add(ParamInfo::TensorMap, Type::b8, op.word("buffer").str() + "_map", op.word("buffer").str() + "_map");
-  if (mapped)
-    for (ptx::TensorMapInfo &map : storeMaps(*mapped)) {
-      add(ParamInfo::TensorMap, Type::b8, map.name, map.name);
-      result.kernel.maps.push_back(std::move(map));
-    }
+  for (const Op &op : kernel.body())
+    if (isTensor(op))
+      for (ptx::TensorMapInfo &map : pieceMaps(op)) {
+        add(ParamInfo::TensorMap, Type::b8, map.name, map.name);
+        result.kernel.maps.push_back(std::move(map));
+      }
   for (const Op &op : kernel.body())
     if (isTensor(op) && !byTma(op))
       add(ParamInfo::Pointer, Type::u64, op.word("buffer").str() + "_ptr", op.word("buffer"));
   if (counterCount() != Expr(0))
     add(ParamInfo::Pointer, Type::u64, "workspace_ptr", "workspace");
-  for (const std::string &name : variablesOf(kernel, mapped))
+  for (const std::string &name : variablesOf(kernel, byTma))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
   tile::walk(kernel.body(), [&](const Op &op) {
     if (op.kind != OpKind::Store && op.kind != OpKind::Combine)
@@ -207,15 +207,6 @@ Val Lowering::mapAddress(llvm::StringRef name) {
   return address;
 }
 
-const Op *Lowering::tmaStore() const {
-  const Op *found = nullptr;
-  tile::walk(kernel.body(), [&](const Op &op) {
-    if (op.kind == OpKind::Store && op.word("via") == "tma")
-      found = &op;
-  });
-  return found;
-}
-
 void Lowering::declareViews() {
   for (const Op &op : kernel.body()) {
     llvm::StringRef name = op.subject.name;
@@ -233,8 +224,8 @@ void Lowering::declareViews() {
         view.base = found->second;
         const Expr &ld = op.expr("ld");
         view.ld = ld.isConst() ? Val(ld.constant()) : variables[ld.name()];
-      } else if (const Op *mapped = tmaStore(); mapped && name == mapped->subject.name) {
-        for (const ptx::TensorMapInfo &map : storeMaps(*mapped))
+      } else if (auto maps = pieceMaps(op); !maps.empty()) {
+        for (const ptx::TensorMapInfo &map : maps)
           variables[map.name] = mapAddress(map.name);
       } else {
         view.map = mapAddress(view.buffer + "_map");
@@ -253,8 +244,11 @@ void Lowering::declareViews() {
                  : stages > 1   ? "pipeline.stages"
                                 : "tile.block");
     } else if (op.kind == OpKind::Barrier) {
-      bool ofTiles = name == "given" || name == "taken";
-      nameRegion(op, barrierBytes, op.number("stages"), ofTiles ? "raster.scheduler" : "pipeline.stages");
+      bool ofC = name == "brought" || name == "left", ofTiles = name == "given" || name == "taken";
+      nameRegion(op, barrierBytes, op.number("stages"),
+                 ofC       ? "epilogue.c"
+                 : ofTiles ? "raster.scheduler"
+                           : "pipeline.stages");
     } else if (op.kind == OpKind::Accumulator) {
       accumulators.try_emplace(name, accumulatorView(op));
     } else if (op.kind == OpKind::Fragment) {
@@ -325,8 +319,9 @@ void Lowering::op(const Op &op) {
   case OpKind::Shared:
   case OpKind::Barrier:
   case OpKind::Accumulator:
-  case OpKind::Fragment:
-    return; // declareViews
+  case OpKind::Fragment: // declareViews
+  case OpKind::Ahead:    // run
+    return;
   case OpKind::Role:
     return role(op);
   case OpKind::Tiles:
@@ -337,6 +332,8 @@ void Lowering::op(const Op &op) {
     return elect(op);
   case OpKind::Copy:
     return copy(op);
+  case OpKind::Prefetch:
+    return prefetch(op);
   case OpKind::Commit:
     b("cp.async.commit_group");
     return;
@@ -374,7 +371,7 @@ void Lowering::op(const Op &op) {
   case OpKind::Receive:
     return receive(op);
   case OpKind::Bring:
-    return bring(op);
+    return op.has("via") ? bringByTma(op) : bring(op);
   case OpKind::Combine:
     return combine(op);
   case OpKind::Stage:

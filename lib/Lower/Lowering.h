@@ -155,6 +155,10 @@ private:
   void copy(const Op &op);
   struct ThreadCopy; ///< A copy by all threads of the CTA: ld or cp.async.
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
+  void prefetch(const Op &op);
+  Val shareOf(const Op &op, int64_t each); ///< With multicast, the CTA's rank in its group times `each`.
+  struct Boxes; ///< What one CTA copies of a tile by TMA.
+  Boxes boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared);
 
   // Sync.cpp
   void initBarriers();
@@ -261,9 +265,20 @@ private:
     int64_t column, columns, bytes;
   };
   static std::vector<LinePiece> linePieces(int64_t columns, int64_t elemBytes);
-  std::vector<ptx::TensorMapInfo> storeMaps(const Op &store) const;
-  /// The store that TMA does; nullptr without one.
-  const Op *tmaStore() const;
+  /// The maps of a tensor that TMA moves in such pieces, D or C; empty for the others.
+  std::vector<ptx::TensorMapInfo> pieceMaps(const Op &tensor) const;
+  static std::string pieceMap(llvm::StringRef buffer, int64_t bytes);
+
+  // BringC.cpp: C by TMA, into the buffers that D leaves through.
+  void bringByTma(const Op &op);
+  struct BufferOfC {
+    Val brought, left; ///< b32: its mbarriers.
+    Val parity;        ///< Of the phase that `op` waits for.
+    Val place;         ///< b32.
+  };
+  /// Where chunk `number` of the `chunks` of warpgroup `ring`'s tile goes; `op`: what brings C there or stores from
+  /// there.
+  BufferOfC bufferOfC(const Op &op, llvm::StringRef shared, const Val &ring, int64_t number, int64_t chunks);
 
   const tile::Kernel &kernel;
   Lowered result;
@@ -285,6 +300,7 @@ private:
   Val ownColumn = 0;                   ///< Of the warpgroup's tile: where the columns begin that this CTA stores.
   bool clusterWaits = false;           ///< The cluster barrier of the start has been arrived at and not waited for.
   int64_t roleWarp = 0, roleWarps = 0; ///< Of the role being lowered.
+  bool lanesElected = false;           ///< Inside `elect`: one lane is there.
   struct {
     Val tile, slot, first,
         count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.

@@ -63,21 +63,26 @@ void Lowering::giveTiles(const Op &op, const TileRing &ring) {
   }
 }
 
-/// One lane of a warp reads the number for all; it also says that it has.
+/// One lane of a warp reads the number for all; it also says that it has. An elected lane is alone.
 void Lowering::takeTiles(const Op &op, const TileRing &ring) {
   Op step(OpKind::Advance, ring.cursor());
   if (op.has("alternate"))
     step.set("by", op.number("alternate"));
   Val next = b.label("tile_loop"), end = b.label("tiles_done");
-  Val done = b.reg(Type::pred, "done"), reader = b.reg(Type::pred, "reader"), read = b.reg(Type::b32, "tile_read");
-  b("setp.eq.u32", reader, lane, 0);
-  b("mov.u32", read, 0);
+  Val done = b.reg(Type::pred, "done"), reader, read = ring.id;
+  if (!lanesElected) {
+    reader = b.reg(Type::pred, "reader"), read = b.reg(Type::b32, "tile_read");
+    b("setp.eq.u32", reader, lane, 0);
+    b("mov.u32", read, 0);
+  }
+  auto byReader = [&]() -> ptx::Builder & { return reader.isReg() ? b.when(reader) : b; };
   b.place(next);
   wait(Op(OpKind::Wait, ring.full));
   Val place = ring.place(*this), free = barrierAddress(ring.free, ring.free.name);
-  b.when(reader)("ld.shared.u32", read, at(place));
-  b.when(reader)("mbarrier.arrive.shared::cta.b64", b.sink(), at(free));
-  b("shfl.sync.idx.b32", ring.id, read, 0, 31, -1);
+  byReader()("ld.shared.u32", read, at(place));
+  byReader()("mbarrier.arrive.shared::cta.b64", b.sink(), at(free));
+  if (!lanesElected)
+    b("shfl.sync.idx.b32", ring.id, read, 0, 31, -1);
   advance(step);
   b("setp.ge.u32", done, ring.id, ring.total);
   b.when(done)("bra", end);

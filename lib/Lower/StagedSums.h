@@ -13,7 +13,7 @@ struct Lowering::StagedSums {
   const AccumulatorView &acc;
   bool finished; ///< D itself is staged, not the sums.
   Elem type;     ///< What is staged.
-  std::optional<float> alpha;
+  std::optional<float> alpha, beta;
 
   Val scaled(Val x) {
     if (!finished || (alpha && *alpha == 1))
@@ -34,12 +34,39 @@ struct Lowering::StagedSums {
     b("cvt.f32.f16", wide[1], halves[1]);
     return {scaled(wide[0]), scaled(wide[1])};
   }
-  /// Two neighbours in one register of the staged 16-bit type.
-  Val packed(int64_t i, int64_t j, int64_t h) {
+  /// beta * C comes in.
+  std::pair<Val, Val> plus(const std::pair<Val, Val> &sums, const std::pair<Val, Val> &c) {
+    Val factor = beta ? Val(ptx::Operand::makeF32(*beta)) : l.beta;
+    std::vector<Val> both = b.regs(Type::f32, "x", 2);
+    b("fma.rn.f32", both[0], c.first, factor, sums.first);
+    b("fma.rn.f32", both[1], c.second, factor, sums.second);
+    return {both[0], both[1]};
+  }
+  /// Two neighbours of the staged 16-bit type as f32.
+  std::pair<Val, Val> widened(const Val &pair) {
+    std::vector<Val> wide = b.regs(Type::f32, "c", 2);
+    if (type == Elem::f16) {
+      std::vector<Val> halves = b.regs(Type::b16, "half", 2);
+      b("mov.b32", Val(halves), pair);
+      b("cvt.f32.f16", wide[0], halves[0]);
+      b("cvt.f32.f16", wide[1], halves[1]);
+      return {wide[0], wide[1]};
+    }
+    Val low = b.reg(Type::b32, "low"), high = b.reg(Type::b32, "high"); // bf16 is the upper half of an f32
+    b("shl.b32", low, pair, 16);
+    b("and.b32", high, pair, int64_t(0xffff0000));
+    b("mov.b32", wide[0], low);
+    b("mov.b32", wide[1], high);
+    return {wide[0], wide[1]};
+  }
+  /// Two neighbours in one register of the staged 16-bit type; `c`: those of C that come in, or None.
+  Val packed(int64_t i, int64_t j, int64_t h, const Val &c = {}) {
     bool asTheyAre = acc.type == Elem::f16 && type == Elem::f16 && (!finished || (alpha && *alpha == 1));
-    if (asTheyAre)
+    if (asTheyAre && !c.isReg())
       return acc.regs[i][2 * j + h];
     auto [x, y] = sums(i, j, h);
+    if (c.isReg())
+      std::tie(x, y) = plus({x, y}, widened(c));
     Val pair = b.reg(Type::b32, "d");
     b(type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", pair, y, x);
     return pair;

@@ -17,9 +17,10 @@ void Lowering::initBarriers() {
       for (const auto &tensor : tensors)
         if (tensor.second.map.isReg())
           b("prefetch.tensormap", at(tensor.second.map));
-      if (const Op *store = tmaStore())
-        for (const ptx::TensorMapInfo &map : storeMaps(*store))
-          b("prefetch.tensormap", at(variables[map.name]));
+      for (const Op &tensor : kernel.body())
+        if (tensor.kind == OpKind::Tensor)
+          for (const ptx::TensorMapInfo &map : pieceMaps(tensor))
+            b("prefetch.tensormap", at(variables[map.name]));
     }
     any = true;
     for (int64_t stage = 0; stage < op.number("stages"); ++stage)

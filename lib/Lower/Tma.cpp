@@ -19,18 +19,32 @@ constexpr int64_t maxBoxRows = 256;
 } // namespace
 
 /// A stage is a row of boxes, one a span; a box of more than 256 rows is split. With multicast each CTA of the group
-/// loads its share of the rows and all of them receive it, at the same place.
-void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared) {
+/// takes its share of the rows.
+struct Lowering::Boxes {
+  const SharedTile &tile;
+  int64_t rows, boxRows;
+  Val inner, outer; ///< The first element, along the contiguous dimension and the other one.
+
+  /// `visit` gets the coordinates of each box and its place in the stage.
+  void each(Lowering &in, llvm::function_ref<void(const Val &x, const Val &y, int64_t offset)> visit) const {
+    for (int64_t span = 0; span < tile.spans; ++span)
+      for (int64_t row = 0; row < rows; row += boxRows) {
+        Val x = in.inRegister(in.add(inner, span * tile.spanElems(), "x"), "x");
+        Val y = in.inRegister(in.add(outer, row, "y"), "y");
+        visit(x, y, span * tile.spanStride() + row * tile.pitch);
+      }
+  }
+};
+
+Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared) {
   const SharedTile &tile = shared.tile;
-  bool multicast = op.has("multicast"), alongM = op.word("multicast") == "m";
-  int64_t share = multicast ? (alongM ? clusterM : clusterN) : 1;
-  int64_t rows = tile.rows / share;
-  int64_t boxRows = rows;
+  bool alongM = op.word("multicast") == "m";
+  int64_t rows = tile.rows / (op.has("multicast") ? (alongM ? clusterM : clusterN) : 1), boxRows = rows;
   while (boxRows > maxBoxRows)
     boxRows /= 2;
 
+  bool rowOrder = tensor.order == Order::row;
   if (llvm::none_of(result.kernel.maps, [&](const auto &map) { return map.buffer == tensor.buffer; })) {
-    bool rowOrder = tensor.order == Order::row;
     ptx::TensorMapInfo map;
     map.name = tensor.buffer + "_map";
     map.buffer = tensor.buffer;
@@ -41,10 +55,20 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
     map.swizzle = tmaSwizzle(tile.layout);
     result.kernel.maps.push_back(map);
   }
-
   const auto &start = op.ref("from").index;
-  bool rowOrder = tensor.order == Order::row;
   Val inner = value(start[rowOrder ? 1 : 0]), outer = value(start[rowOrder ? 0 : 1]);
+  return {tile, rows, boxRows, inner, outer};
+}
+
+/// The rows' share of this CTA; its stage has them where they lie in the whole tile.
+Val Lowering::shareOf(const Op &op, int64_t each) {
+  return op.has("multicast") ? mul(op.word("multicast") == "m" ? rankM : rankN, each, "share") : Val(0);
+}
+
+/// All CTAs of the group receive each other's shares, at the same place.
+void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared) {
+  Boxes boxes = boxesOf(op, tensor, shared);
+  bool multicast = op.has("multicast"), alongM = op.word("multicast") == "m";
   Val dst = stageAddress(shared, op.subject, "to_" + op.subject.name);
   Val bar = barrierAddress(op.ref("signal"), "full");
   Val policy;
@@ -54,9 +78,8 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
   }
   Val mask;
   if (multicast) {
-    const Val &index = alongM ? rankM : rankN;
-    outer = add(outer, mul(index, rows, "share"), "outer");
-    dst = add(dst, mul(index, rows * tile.pitch, "share"), "to_" + op.subject.name);
+    boxes.outer = add(boxes.outer, shareOf(op, boxes.rows), "outer");
+    dst = add(dst, shareOf(op, boxes.rows * shared.tile.pitch), "to_" + op.subject.name);
     mask = b.reg(Type::b16, "group");
     Val wideMask, peers = clusterK > 1 ? mul(rankK, clusterM * clusterN, "peers") : Val(0);
     if (alongM) {
@@ -71,23 +94,30 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
     b("cvt.u16.u32", mask, wideMask);
   }
 
-  for (int64_t span = 0; span < tile.spans; ++span)
-    for (int64_t row = 0; row < rows; row += boxRows) {
-      Val x = inRegister(add(inner, span * tile.spanElems(), "x"), "x"), y = inRegister(add(outer, row, "y"), "y");
-      Val to = add(dst, span * tile.spanStride() + row * tile.pitch, "box");
-      std::vector<std::pair<llvm::StringRef, Val>> holes = {
-          {"dst", to}, {"map", tensor.map}, {"x", x}, {"y", y}, {"bar", bar}};
-      std::string idiom = "sm90/tma_load";
-      if (multicast) {
-        idiom += "_multicast";
-        holes.push_back({"mask", mask});
-      }
-      if (policy.isReg()) {
-        idiom += "_hint";
-        holes.push_back({"policy", policy});
-      }
-      b.expand(idiom, holes);
+  boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) {
+    Val to = add(dst, offset, "box");
+    std::vector<std::pair<llvm::StringRef, Val>> holes = {
+        {"dst", to}, {"map", tensor.map}, {"x", x}, {"y", y}, {"bar", bar}};
+    std::string idiom = "sm90/tma_load";
+    if (multicast) {
+      idiom += "_multicast";
+      holes.push_back({"mask", mask});
     }
+    if (policy.isReg()) {
+      idiom += "_hint";
+      holes.push_back({"policy", policy});
+    }
+    b.expand(idiom, holes);
+  });
+}
+
+void Lowering::prefetch(const Op &op) {
+  const TensorView &tensor = tensors.find(op.ref("from").name)->second;
+  Boxes boxes = boxesOf(op, tensor, buffers.find(op.subject.name)->second);
+  boxes.outer = add(boxes.outer, shareOf(op, boxes.rows), "outer");
+  boxes.each(*this, [&](const Val &x, const Val &y, int64_t) {
+    b.expand("sm90/tma_prefetch", {{"map", tensor.map}, {"x", x}, {"y", y}});
+  });
 }
 
 } // namespace gemmc

@@ -19,8 +19,11 @@ SharedLayout layoutOf(int64_t bytes) {
     return SharedLayout::none;
   }
 }
-std::string mapName(llvm::StringRef buffer, int64_t bytes) { return (buffer + "_map" + llvm::Twine(bytes)).str(); }
 } // namespace
+
+std::string Lowering::pieceMap(llvm::StringRef buffer, int64_t bytes) {
+  return (buffer + "_map" + llvm::Twine(bytes)).str();
+}
 
 /// Lines are cut into whole swizzled spans: 128 bytes while there are as many, then 64, 32, 16.
 std::vector<Lowering::LinePiece> Lowering::linePieces(int64_t columns, int64_t elemBytes) {
@@ -32,22 +35,39 @@ std::vector<Lowering::LinePiece> Lowering::linePieces(int64_t columns, int64_t e
   return pieces;
 }
 
-/// A tensor map of D for each width of a piece, 16 rows high.
-std::vector<ptx::TensorMapInfo> Lowering::storeMaps(const Op &store) const {
-  const Op &d = *kernel.declaration(store.subject.name), &acc = *kernel.declaration(store.ref("from").name);
-  Elem type = *parseElem(d.word("type"));
+/// One for each width of a piece. D leaves in the 16 rows of a warp, C comes in the 64 of its warpgroup.
+std::vector<ptx::TensorMapInfo> Lowering::pieceMaps(const Op &tensor) const {
+  llvm::StringRef name = tensor.subject.name;
+  const Op *acc = nullptr;
+  int64_t rows = 0;
+  bool mayBeAbsent = false;
+  tile::walk(kernel.body(), [&](const Op &op) {
+    if (op.kind == OpKind::Store && op.word("via") == "tma" && op.subject.name == name)
+      acc = kernel.declaration(op.ref("from").name), rows = lines;
+    if (op.kind == OpKind::Bring && op.word("via") == "tma" && op.ref("from").name == name) {
+      acc = kernel.declaration(op.ref("to").name), rows = 4 * lines;
+      mayBeAbsent = op.word("beta") == "dynamic";
+    }
+  });
   std::vector<ptx::TensorMapInfo> maps;
-  for (const LinePiece &piece : linePieces(storedColumns(acc), bytesOf(type))) {
-    std::string name = mapName(d.word("buffer"), piece.bytes);
-    if (!maps.empty() && maps.back().name == name)
+  if (!acc)
+    return maps;
+  Elem type = *parseElem(tensor.word("type"));
+  // Where C is not there, its ld may be anything, but a map has strides of whole rows.
+  Expr ld = tensor.expr("ld");
+  if (mayBeAbsent && !ld.isConst())
+    ld = maxOf(ld, tensor.expr("cols"));
+  for (const LinePiece &piece : linePieces(storedColumns(*acc), bytesOf(type))) {
+    std::string mapName = pieceMap(tensor.word("buffer"), piece.bytes);
+    if (!maps.empty() && maps.back().name == mapName)
       continue;
     ptx::TensorMapInfo map;
-    map.name = name;
-    map.buffer = d.word("buffer").str();
+    map.name = mapName;
+    map.buffer = tensor.word("buffer");
     map.type = type;
-    map.dims = {d.expr("cols"), d.expr("rows")};
-    map.strides = {d.expr("ld") * int64_t(bytesOf(type))};
-    map.box = {uint32_t(piece.columns), uint32_t(lines)};
+    map.dims = {tensor.expr("cols"), tensor.expr("rows")};
+    map.strides = {ld * int64_t(bytesOf(type))};
+    map.box = {uint32_t(piece.columns), uint32_t(rows)};
     map.swizzle = tmaSwizzle(layoutOf(piece.bytes));
     maps.push_back(map);
   }
@@ -61,12 +81,15 @@ struct Lowering::WarpStore : StagedSums {
   Val row0, col0; ///< Of the warp's first element, in D.
   Val slots;      ///< b32: the warp's buffers.
   int64_t buffers;
+  bool bringsC = false; ///< TMA brings C into the buffers of the warpgroup `group`...
+  Val group, readsC;    ///< ...unless beta, given at launch, is 0.
 
   /// One piece of 16 lines: which sums, and where it is staged.
   struct Chunk {
     int64_t block;
     LinePiece piece;
     Val slot;
+    BufferOfC c;
   };
 
   int64_t elemBytes() const { return bytesOf(type); }
@@ -88,6 +111,45 @@ struct Lowering::WarpStore : StagedSums {
     return a.isImm() ? l.binary("xor.b32", c, a, name) : l.binary("xor.b32", a, c, name);
   }
 
+  // C from shared memory to registers ---------------------------------------------------------------------------------
+
+  /// Calls `load` for registers of a chunk of C once it has come; they are zero when beta is.
+  void takeC(const Chunk &chunk, int64_t count, Type registers,
+             llvm::function_ref<void(const std::vector<Val> &regs)> load) {
+    if (!bringsC)
+      return;
+    std::vector<Val> regs = b.regs(registers, "c", count);
+    Val none;
+    if (readsC.isReg()) {
+      none = b.label("no_c");
+      for (const Val &reg : regs)
+        b(registers == Type::f32 ? "mov.f32" : "mov.b32", reg,
+          registers == Type::f32 ? Val(ptx::Operand::makeF32(0)) : Val(0));
+      b.unless(readsC)("bra", none);
+    }
+    b.expand("sm90/mbar_wait", {{"bar", chunk.c.brought}, {"parity", chunk.c.parity}});
+    load(regs);
+    if (readsC.isReg())
+      b.place(none);
+  }
+
+  /// The fragments of C as stmatrix will leave those of D, whose places other lanes take: all have C first.
+  std::vector<Val> takeHalves(const Chunk &chunk, const Val &start, int64_t groups) {
+    std::vector<Val> c;
+    takeC(chunk, 2 * groups, Type::b32, [&](const std::vector<Val> &regs) {
+      c = regs;
+      for (int64_t j = 0; j < groups; j += 2) {
+        bool four = j + 2 <= groups;
+        b(four ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16" : "ldmatrix.sync.aligned.m8n8.x2.shared.b16",
+          Val(std::vector<Val>(regs.begin() + 2 * j, regs.begin() + 2 * j + (four ? 4 : 2))),
+          at(xored(start, 16 * j, "place")));
+      }
+    });
+    if (!c.empty())
+      warpSync();
+    return c;
+  }
+
   // Registers to shared memory ---------------------------------------------------------------------------------------
 
   /// stmatrix.x4: lane l points at row l % 16 of column group l / 16. Eight rows of one group lie in different banks,
@@ -99,10 +161,11 @@ struct Lowering::WarpStore : StagedSums {
     Val start = l.add(l.mul(row, tile.pitch, "lane_line"), l.mul(group, 16, "lane_chunk"), "lane_place");
     start = l.add(start, chunk.slot, "lane_place");
     int64_t first = chunk.piece.column / 8, groups = chunk.piece.columns / 8;
+    std::vector<Val> c = takeHalves(chunk, start, groups);
     for (int64_t j = 0; j < groups; j += 2) {
       std::vector<Val> regs;
       for (int64_t part = 0; part < 4 && j + part / 2 < groups; ++part)
-        regs.push_back(packed(chunk.block, first + j + part / 2, part % 2));
+        regs.push_back(packed(chunk.block, first + j + part / 2, part % 2, c.empty() ? Val() : c[2 * j + part]));
       const char *mnemonic =
           regs.size() == 4 ? "stmatrix.sync.aligned.m8n8.x4.shared.b16" : "stmatrix.sync.aligned.m8n8.x2.shared.b16";
       b(mnemonic, at(xored(start, 16 * j, "place")), Val(regs));
@@ -126,18 +189,34 @@ struct Lowering::WarpStore : StagedSums {
     Val start = l.add(l.mul(row, tile.pitch, "lane_line"), l.mul(group, 16, "lane_chunk"), "lane_place");
     start = l.add(start, l.mul(l.remainder(l.lane, 2, "lane_half"), 8, "lane_half"), "lane_place");
     start = l.add(start, chunk.slot, "lane_place");
+    using Pairs = std::vector<std::pair<Val, Val>>;
+    auto inTurn = [&](const Pairs &pairs, int64_t j) {
+      if (!turn)
+        return pairs[j];
+      std::vector<Val> two = b.regs(Type::f32, "turn", 2);
+      b("selp.f32", two[0], pairs[j ^ turn].first, pairs[j].first, turned);
+      b("selp.f32", two[1], pairs[j ^ turn].second, pairs[j].second, turned);
+      return std::pair{two[0], two[1]};
+    };
+    auto placeOf = [&](int64_t j, int64_t h) { return at(xored(start, 32 * j, "place"), 8 * h * tile.pitch); };
+    // A lane takes C from where it will put D.
+    Pairs c;
+    takeC(chunk, 4 * groups, Type::f32, [&](const std::vector<Val> &regs) {
+      for (int64_t i = 0; i < 2 * groups; ++i) {
+        c.push_back({regs[2 * i], regs[2 * i + 1]});
+        b("ld.shared.v2.f32", Val(std::vector<Val>{regs[2 * i], regs[2 * i + 1]}), placeOf(i % groups, i / groups));
+      }
+    });
     for (int64_t h = 0; h < 2; ++h) {
-      std::vector<std::pair<Val, Val>> pairs;
-      for (int64_t j = 0; j < groups; ++j)
-        pairs.push_back(sums(chunk.block, first + j, h));
+      Pairs pairs, added(c.begin() + (c.empty() ? 0 : h * groups), c.begin() + (c.empty() ? 0 : (h + 1) * groups));
       for (int64_t j = 0; j < groups; ++j) {
-        std::vector<Val> two{pairs[j].first, pairs[j].second};
-        if (turn) {
-          two = b.regs(Type::f32, "turn", 2);
-          b("selp.f32", two[0], pairs[j ^ turn].first, pairs[j].first, turned);
-          b("selp.f32", two[1], pairs[j ^ turn].second, pairs[j].second, turned);
-        }
-        b("st.shared.v2.f32", at(xored(start, 32 * j, "place"), 8 * h * tile.pitch), Val(two));
+        pairs.push_back(sums(chunk.block, first + j, h));
+        if (!c.empty())
+          pairs[j] = plus(pairs[j], inTurn(added, j));
+      }
+      for (int64_t j = 0; j < groups; ++j) {
+        auto [x, y] = inTurn(pairs, j);
+        b("st.shared.v2.f32", placeOf(j, h), Val(std::vector<Val>{x, y}));
       }
     }
   }
@@ -157,7 +236,7 @@ struct Lowering::WarpStore : StagedSums {
     warpSync();
     Val elected = b.reg(Type::pred, "elected");
     b("elect.sync", ptx::pair(b.sink(), elected), -1);
-    Val map = l.variables[mapName(d.buffer, chunk.piece.bytes)];
+    Val map = l.variables[pieceMap(d.buffer, chunk.piece.bytes)];
     Val x = l.inRegister(colOf(chunk), "x"), y = l.inRegister(rowOf(chunk), "y");
     Val coords[] = {x, y};
     b.when(elected)("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", at(map, 0, coords), at(chunk.slot));
@@ -174,6 +253,8 @@ struct Lowering::WarpStore : StagedSums {
   /// Before buffer number `chunk` of a tile is written: whoever read it has finished. Bulk groups finish in order, and
   /// only the lane that committed one waits for it.
   void reuse(int64_t number, int64_t chunks) {
+    if (bringsC)
+      return; // C came into it
     if (!tma) {
       if (number == 0)
         warpSync();
@@ -184,18 +265,48 @@ struct Lowering::WarpStore : StagedSums {
     warpSync();
   }
 
-  void run() {
+  /// Gives the buffer of a chunk back to those who bring C, once all but the newest `pending` stores have been read. So
+  /// it is free as well when no C comes: a tile ends with nothing pending.
+  void leave(const Chunk &chunk, int64_t pending) {
+    b("cp.async.bulk.wait_group.read", pending);
+    warpSync();
+    Val first = b.reg(Type::pred, "first_lane");
+    if (readsC.isReg())
+      b("setp.eq.and.u32", first, l.lane, 0, readsC);
+    else
+      b("setp.eq.u32", first, l.lane, 0);
+    b.when(first)("mbarrier.arrive.shared::cta.b64", b.sink(), at(chunk.c.left));
+  }
+
+  std::vector<Chunk> chunksOfTile() {
+    std::vector<LinePiece> pieces = linePieces(acc.warpN, elemBytes());
+    int64_t count = int64_t(acc.regs.size() * pieces.size());
     std::vector<Chunk> chunks;
-    for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
-      for (const LinePiece &piece : linePieces(acc.warpN, elemBytes())) {
-        int64_t buffer = int64_t(chunks.size()) % buffers;
-        chunks.push_back({i, piece, l.add(slots, buffer * bufferBytes, "slot")});
+    for (int64_t number = 0; number < count; ++number) {
+      Chunk chunk{number / int64_t(pieces.size()), pieces[number % pieces.size()], {}, {}};
+      if (bringsC) {
+        chunk.c = l.bufferOfC(op, op.ref("through").name, group, number, count);
+        Val warpOfGroup = l.remainder(l.warp, 4, "warp_in_group");
+        chunk.slot = l.add(chunk.c.place, l.mul(warpOfGroup, lines * chunk.piece.bytes, "slot"), "slot");
+      } else {
+        chunk.slot = l.add(slots, number % buffers * bufferBytes, "slot");
       }
+      chunks.push_back(std::move(chunk));
+    }
+    return chunks;
+  }
+
+  void run() {
+    std::vector<Chunk> chunks = chunksOfTile();
     for (size_t i = 0; i < chunks.size(); ++i) {
       reuse(int64_t(i), int64_t(chunks.size()));
       stage(chunks[i]);
       tma ? sendByTma(chunks[i]) : sendByLanes(chunks[i]);
+      if (bringsC && i > 0)
+        leave(chunks[i - 1], 1);
     }
+    if (bringsC)
+      leave(chunks.back(), 0);
   }
 };
 
@@ -205,13 +316,14 @@ void Lowering::storeThroughShared(const Op &op) {
   const TensorView &d = tensors.find(op.subject.name)->second;
   const Op &decl = *kernel.declaration(op.ref("from").name);
   Elem type = *parseElem(kernel.declaration(op.ref("through").name)->word("type"));
-  bool tma = op.word("via") == "tma";
-  std::optional<float> alpha;
-  if (double fixed; !op.word("alpha").getAsDouble(fixed))
-    alpha = float(fixed);
+  bool tma = op.word("via") == "tma", brought = op.has("after");
+  auto fixed = [&](llvm::StringRef key) {
+    double value;
+    return op.word(key).getAsDouble(value) ? std::nullopt : std::optional(float(value));
+  };
   b.blank();
-  b.comment(tma ? "D = alpha * A B, through shared memory by TMA"
-                : "D = alpha * A B + beta * C, through shared memory, line by line");
+  b.comment(llvm::Twine(op.has("c") ? "D = alpha * A B + beta * C" : "D = alpha * A B") +
+            (tma ? ", through shared memory by TMA" : ", through shared memory, line by line"));
   // Where this warp's part of the tile begins.
   int64_t warpN = decl.item("warp", 1), across = decl.item("tile", 1) / warpN, down = decl.item("tile", 0) / acc.warpM;
   bool alternates = kernel.word("schedule") == "pingpong";
@@ -222,7 +334,7 @@ void Lowering::storeThroughShared(const Op &op) {
   Val col0 = add(value(op.subject.index[1]), mul(unitN, warpN, "unit_col"), "col0");
   col0 = add(col0, ownColumn, "col0");
   int64_t each = kernel.number("store_buffers");
-  StagedSums sums{*this, b, acc, !op.has("c"), type, alpha};
+  StagedSums sums{*this, b, acc, brought || !op.has("c"), type, fixed("alpha"), fixed("beta")};
   if (d.order == Order::col)
     return storeTransposed(
         op, sums, row0, col0,
@@ -231,7 +343,12 @@ void Lowering::storeThroughShared(const Op &op) {
 
   Val consumer = add(warp, -roleWarp, "consumer_warp");
   Val slots = add(stageAddress(view, op.ref("through"), "slots"), mul(consumer, each * bufferBytes, "slots"), "slots");
-  WarpStore{sums, op, d, tma, row0, col0, slots, each}.run();
+  WarpStore store{sums, op, d, tma, row0, col0, slots, each, brought, unit, {}};
+  if (brought && !sums.beta) {
+    store.readsC = b.reg(Type::pred, "reads_c");
+    b("setp.neu.f32", store.readsC, beta, Val(ptx::Operand::makeF32(0)));
+  }
+  store.run();
 }
 
 } // namespace gemmc

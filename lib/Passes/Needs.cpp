@@ -81,6 +81,24 @@ bool hasStore(const Kernel &kernel) {
          acc->kind == OpKind::Accumulator && acc->has("warp");
 }
 
+bool fitsBringC(const Kernel &kernel) {
+  if (kernel.root.word("load_c") != "tma")
+    return true; // the pass does nothing
+  bool producer = false, consumer = false;
+  for (const Op &role : kernel.body()) {
+    if (role.kind != OpKind::Role)
+      continue;
+    const Op *elect = findIn(role.body, OpKind::Elect), *tiles = findIn(role.body, OpKind::Tiles);
+    producer |= elect && findIn(elect->body, OpKind::Tiles);
+    if (!tiles || tiles->body.empty() || tiles->body.back().kind != OpKind::Store)
+      continue;
+    const Op &store = tiles->body.back();
+    consumer |= store.has("c") && store.has("through") && store.word("via") == "tma" && !store.has("cursor");
+  }
+  return producer && consumer && declares(kernel, "acc", OpKind::Accumulator) && kernel.root.has("store_buffers") &&
+         !kernel.declaration("brought") && !kernel.declaration("left");
+}
+
 bool hasExchange(const Kernel &kernel) {
   bool known = true;
   walk(kernel.body(), [&](const Op &op) {
@@ -93,16 +111,19 @@ bool hasExchange(const Kernel &kernel) {
 bool fitsRing(const Kernel &kernel) {
   if (!kernel.root.has("scheduler"))
     return true; // the pass does nothing
-  unsigned givers = 0, takers = 0;
-  for (const Op &op : kernel.body()) {
-    if (op.kind != OpKind::Role)
+  bool gives = false, takes = false, whole = true;
+  for (const Op &role : kernel.body()) {
+    if (role.kind != OpKind::Role)
       continue;
-    const Op *elect = findIn(op.body, OpKind::Elect), *tiles = findIn(elect ? elect->body : op.body, OpKind::Tiles);
-    if (!tiles || tiles->has("parts"))
-      return false;
-    ++(elect ? givers : takers);
+    for (const Op &op : role.body)
+      if (op.kind == OpKind::Elect) {
+        gives = true;
+        whole &= findIn(op.body, OpKind::Tiles) != nullptr;
+      }
+    takes |= findIn(role.body, OpKind::Tiles) != nullptr;
   }
-  return givers == 1 && takers == 1 && declares(kernel, "acc", OpKind::Accumulator) && !kernel.declaration("sT");
+  walk(kernel.body(), [&](const Op &op) { whole &= op.kind != OpKind::Tiles || !op.has("parts"); });
+  return gives && takes && whole && declares(kernel, "acc", OpKind::Accumulator) && !kernel.declaration("sT");
 }
 
 bool hasFlatLoops(const Kernel &kernel) {

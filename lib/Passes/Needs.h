@@ -17,9 +17,11 @@ bool fitsBarriers(const Kernel &kernel);
 bool fitsFragments(const Kernel &kernel);
 /// An accumulator with its warp tile, and a `tiles` whose last operation is the store. Or nothing to do.
 bool hasStore(const Kernel &kernel);
-/// Each `exchange` names an accumulator, and has no slots yet.
+/// A producer's and a consumer's role, whose store of C goes through shared memory by TMA. Or nothing to do.
+bool fitsBringC(const Kernel &kernel);
+/// The accumulators of its exchanges, and no buffer for them yet.
 bool hasExchange(const Kernel &kernel);
-/// A role that elects a lane for its `tiles`, and one whose warps all have them. Or nothing to do.
+/// A role that elects lanes for its `tiles`, and one whose warps all have them. Or nothing to do.
 bool fitsRing(const Kernel &kernel);
 /// No loop in a loop.
 bool hasFlatLoops(const Kernel &kernel);

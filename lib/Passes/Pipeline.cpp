@@ -24,9 +24,14 @@ llvm::ArrayRef<Pass> passes() {
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
       {"reduce-slices", reduceSlices, storesOnce, hasStore},
       {"stage-store", stageStore, storesOnce, hasStore},
+      {"bring-c", bringC,
+       "a role whose `elect` has `tiles`, and one whose `tiles` end with a `store` of `c` that goes `through` shared "
+       "memory",
+       fitsBringC},
       {"exchange-parts", exchangeParts, "the accumulator that an `exchange` names", hasExchange},
       {"queue-tiles", queueTiles,
-       "a role with one `elect` that holds `tiles` and a role with `tiles`, of a kernel without `sT`", fitsRing},
+       "a role whose `elect` holds whole `tiles` and a role with `tiles`, of a kernel without `sT`", fitsRing},
+      {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };

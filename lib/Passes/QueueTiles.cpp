@@ -6,7 +6,8 @@ namespace {
 constexpr int64_t ringSlots = 4;
 constexpr int64_t warpsOfGroup = 4;
 
-void declareRing(Kernel &kernel) {
+/// `lanes`: that take tiles beside the consumers' warps.
+void declareRing(Kernel &kernel, int64_t lanes) {
   constexpr int64_t words = 4; // of a slot, of which one is used: slots begin at multiples of 16 bytes
   declareShared(kernel, Op(OpKind::Shared, "sT")
                             .set("type", "s32")
@@ -14,9 +15,9 @@ void declareRing(Kernel &kernel) {
                             .set("major", "k")
                             .set("stages", ringSlots)
                             .set("swizzle", "rows"));
-  int64_t readers = kernel.word("schedule") == "pingpong" ? 1 : kernel.number("consumers");
+  int64_t readers = warpsOfGroup * (kernel.word("schedule") == "pingpong" ? 1 : kernel.number("consumers")) + lanes;
   Op given = Op(OpKind::Barrier, "given").set("stages", ringSlots).set("count", 1);
-  Op taken = Op(OpKind::Barrier, "taken").set("stages", ringSlots).set("count", readers * warpsOfGroup);
+  Op taken = Op(OpKind::Barrier, "taken").set("stages", ringSlots).set("count", readers);
   taken.set("free", "yes");
   kernel.body().insert(kernel.body().begin() + indexOf(kernel.body(), OpKind::Accumulator), {given, taken});
 }
@@ -40,14 +41,17 @@ void throughRing(std::vector<Op> &outer, llvm::StringRef direction) {
 void queueTiles(Kernel &kernel) {
   if (!kernel.root.has("scheduler"))
     return;
+  int64_t elected = 0;
   for (Op &role : kernel.body()) {
     if (role.kind != OpKind::Role)
       continue;
-    if (Op *elect = findIn(role.body, OpKind::Elect))
-      throughRing(elect->body, "gives");
-    else
+    // The first lane of the producer copies operands and is ahead of all; another one brings C.
+    for (Op &op : role.body)
+      if (op.kind == OpKind::Elect)
+        throughRing(op.body, elected++ ? "takes" : "gives");
+    if (findIn(role.body, OpKind::Tiles))
       throughRing(role.body, "takes");
   }
-  declareRing(kernel);
+  declareRing(kernel, elected - 1);
 }
 } // namespace gemmc::tile

@@ -24,7 +24,7 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   return words;
 }
 void rankInto(Draft &draft, unsigned count, std::vector<Alternative> &found) {
-  decideStore(draft);
+  decideEpilogue(draft);
   for (const Ranked &next : rank(draft, candidates(draft))) {
     if (count && found.size() >= count)
       break;

@@ -79,11 +79,15 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
   out.hbmBytes = std::max(out.bytes, std::min(out.hbmBytes, out.l2Bytes));
 }
 
-void addClocks(const Shape &shape, const Estimate &estimate, Analysis &out) {
+void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate, Analysis &out) {
   out.tileMain = estimate.main / double(out.slices);
-  // The ranking's clocks know no slices: their sums meet at the end of each tile, for which nothing is counted here.
-  out.clocks = out.slices == 1 ? estimate.clocks : double(out.waves) * (out.tileMain + estimate.epilogue);
   out.tileAround = estimate.epilogue;
+  if (out.slices > 1) // sums that meet in memory are taken to need as long as those of many CTAs in a cluster
+    out.tileAround +=
+        meetingNanoseconds(draft.inCluster() ? out.slices : std::max<int64_t>(3, out.slices), shape.m * shape.n) *
+        1e-9 * out.machine.clock;
+  // The ranking's clocks know no slices.
+  out.clocks = out.slices == 1 ? estimate.clocks : double(out.waves) * (out.tileMain + out.tileAround);
   out.hidden = shape.schedule == Schedule::pingpong;
   double together = std::min<double>(double(estimate.ctasPerSM),
                                      std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));
@@ -159,7 +163,7 @@ Analysis analyse(const Plan &plan, unsigned next) {
   Estimate estimate = plan::estimate(draft, shape);
   addProblem(draft, out);
   addTiles(draft, shape, estimate, out);
-  addClocks(shape, estimate, out);
+  addClocks(draft, shape, estimate, out);
   conclude(out);
   if (!next)
     return out;

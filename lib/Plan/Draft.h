@@ -87,7 +87,10 @@ int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
 /// mma, wmma: what the end of a tile needs, in the place of the stages.
 int64_t epilogueBytes(const Draft &draft, const Shape &shape);
-unsigned storeBuffers(const Draft &draft); ///< wgmma: of each warp that stores through shared memory; else 0.
+unsigned storeBuffers(const Draft &draft,
+                      const Shape &shape); ///< wgmma: of each warp that stores through shared memory; else 0.
+/// Chunks in which a warp stores its part of a tile: 16 lines of at most 128 bytes.
+int64_t storeChunks(const Draft &draft, const Shape &shape);
 /// What the sums of slices take that meet in the cluster's shared memory, and whether they take the operands' place.
 int64_t exchangeBytes(const Draft &draft, const Shape &shape);
 bool exchangeOver(const Draft &draft, const Shape &shape);
@@ -126,6 +129,8 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.
 bool decideFamily(Draft &draft);
+/// What it takes the slices of a tile of so many sums to meet in a cluster.
+double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product that leaves it open.
@@ -134,8 +139,10 @@ void checkSplit(Draft &draft);
 /// CTAs of a cluster that each store a share of the columns of a warpgroup's tile: whole instructions wide.
 int64_t exchangeOwners(const Shape &shape);
 constexpr int64_t mostStages = 15; ///< wgmma: what the barriers' 256 bytes are enough for.
-/// Before the shape: the epilogue's buffers count in the shared memory budget.
-void decideStore(Draft &draft);
+/// Store and how C is read, before the shape: the epilogue's buffers count in the shared memory budget.
+void decideEpilogue(Draft &draft);
+/// Of the given ones, when the shape is known.
+void checkEpilogue(Draft &draft);
 /// `a.repack`, `b.repack` (Repack.cpp), for a problem that TMA could read else; `asked`: the field that asks for TMA.
 void decideRepack(Draft &draft, llvm::StringRef asked);
 /// Both off, because of `why`; reports those that are given as on, unless somebody does who reports all that need TMA.

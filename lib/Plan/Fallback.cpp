@@ -31,6 +31,7 @@ Spec withoutAlignment(const Spec &spec) {
 std::optional<Plan> makeRepackPlan(const Spec &spec) {
   Spec copied = withoutAlignment(spec);
   leaveOpen(copied.store); // D's rows start anywhere, too
+  leaveOpen(copied.loadC);
   Diags scratch;
   std::optional<Plan> plan = makePlan(copied, scratch);
   bool repacks = plan && (plan->a.repacked || plan->b.repacked);

@@ -87,6 +87,8 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
     add(s.cluster, "tile.cluster", formatv("[{0}, {1}, {2}]", (*s.cluster)[0], (*s.cluster)[1], (*s.cluster)[2]).str());
   if (s.store.given && *s.store == StoreKind::tma)
     add(s.store, "epilogue.store", "tma");
+  if (s.loadC.given && *s.loadC == StoreKind::tma)
+    add(s.loadC, "epilogue.c", "tma");
   if (s.a.repack.given && *s.a.repack == Persistence::on)
     add(s.a.repack, "a.repack", "on");
   if (s.b.repack.given && *s.b.repack == Persistence::on)

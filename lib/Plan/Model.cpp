@@ -8,6 +8,7 @@
 #include "Draft.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <numeric>
 
 namespace gemmc::plan {
 namespace {
@@ -49,6 +50,24 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
   return std::clamp<int64_t>(std::min(ctasByRegisters(draft, shape), byShared), 1, 4);
 }
 
+/// A line of the L2 is 128 bytes. Rows of a TMA box that start inside one cost two, whatever they take of each.
+constexpr int64_t lineBytes = 128;
+/// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as its
+/// kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200, 2026-11-21).
+constexpr double lineRate = 80;
+
+/// Bytes of whole lines that the tile of one operand, `extent` long across k, reads for each k.
+double linesRead(const Draft &draft, const OperandSpec &operand, bool kMajor, int64_t extent) {
+  auto bytes = [&](int64_t elements) { return elements * draft.inputBits() / 8; };
+  int64_t step = lineBytes; // all rows start at multiples of this
+  if (*operand.repack != Persistence::on && !operand.ld.value.dynamic())
+    step = std::gcd(step, bytes(*operand.ld.value.fixed));
+  if (!kMajor)
+    step = std::gcd(step, bytes(extent));
+  double whole = kMajor ? double(bytes(extent)) : double(llvm::alignTo(bytes(extent), lineBytes));
+  return whole * (2 - double(step) / lineBytes);
+}
+
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy.
 double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates) {
   double bytes = draft.inputBits() / 8.0;
@@ -63,6 +82,9 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates) 
   double busy = std::max({products, shared * (draft.wgmma() ? sharedUse : 1), l2});
   if (!draft.wgmma())
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
+  double lines = linesRead(draft, draft.kernelA(), draft.kMajorA(), shape.m) / shape.clusterN +
+                 linesRead(draft, draft.kernelB(), draft.kMajorB(), shape.n) / shape.clusterM;
+  busy = std::max(busy, lines / lineRate);
   // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
   if (shape.warpM == 64)
     busy *= 1.0135;

@@ -55,8 +55,8 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   case 1:
     return 208; // of 255
   case 2:
-    // Of 232; the staged store keeps more addresses than a bulk store, and with 192 ptxas spills.
-    return *draft.spec().store == StoreKind::staged ? 184 : 200;
+    // Of 232; the staged store keeps more addresses than a bulk store, and with 192 ptxas spills; C takes some, too.
+    return *draft.spec().store == StoreKind::staged || *draft.spec().loadC == StoreKind::tma ? 184 : 200;
   default:
     return 96; // of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start
   }

@@ -55,6 +55,8 @@ void addRequirements(Draft &draft) {
   for (const PlanOperand *operand : {&plan.a, &plan.b, &plan.d})
     if (!operand->ld.isConst() && !operand->repacked && (operand != &plan.d || *plan.spec.store == StoreKind::tma))
       plan.requirements.push_back(less(operand->ld, (int64_t(1) << 40) / bytesOf(operand->type)));
+  if (*plan.spec.loadC == StoreKind::tma && !plan.c.ld.isConst())
+    plan.requirements.push_back(less(plan.c.ld, (int64_t(1) << 40) / bytesOf(plan.c.type)));
   if (*plan.spec.store == StoreKind::tma && !plan.n.isConst()) // it writes whole 16 bytes
     plan.requirements.push_back(equal(plan.n % Expr(16 / bytesOf(plan.d.type)), 0));
   if (plan.spec.alpha.value.dynamic())

@@ -1,4 +1,4 @@
-// What is decided when the tile is known: raster, persistence, store; and the plan's view of the operands.
+// What is decided when the tile is known: raster, persistence; and the plan's view of the operands.
 #include "Draft.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -77,58 +77,6 @@ void decidePersistence(Draft &draft) {
     draft.diags.report(Diag::plan_persistent, s.persistent.range).fix(s.persistent.range, "on");
 }
 
-void checkStore(Draft &draft) {
-  Spec &s = draft.spec();
-  if (draft.wmma() && *s.store == StoreKind::direct)
-    draft.diags.report(Diag::plan_store_direct, s.store.range).fix(s.store.range, "staged");
-  if (*s.store == StoreKind::direct || (*s.store == StoreKind::staged && !draft.wgmma()))
-    return;
-  auto refuse = [&](const std::string &why, const char *instead = "direct") {
-    draft.diags.report(Diag::plan_store_staged, s.store.range, nameOf(*s.store), why).fix(s.store.range, instead);
-  };
-  if (!draft.wgmma())
-    refuse(formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction)), "staged");
-  else if (*s.store == StoreKind::tma && (*s.d.layout == Order::row) == draft.plan.swapped)
-    refuse("writes rows: d is column order in the kernel's view", "staged");
-  else if (*s.store == StoreKind::tma && promisedAlign(s.d) < 16)
-    refuse(formatv("writes rows that start at multiples of 16 bytes: those of d start at multiples of {0} (align {1}, "
-                   "ld {2})",
-                   promisedAlign(s.d), *s.d.align,
-                   s.d.ld.value.dynamic() ? "dynamic" : std::to_string(*s.d.ld.value.fixed)),
-           "staged");
-  else if (*s.store == StoreKind::tma && endsRowsInside16Bytes(draft))
-    refuse(formatv("writes whole 16 bytes: rows of d end after {0} elements of {1} bytes",
-                   *(draft.plan.swapped ? *s.m : *s.n).fixed, bytesOf(*s.d.type)),
-           "staged");
-  else if (*s.store == StoreKind::tma && s.beta.value != Scale{0.0})
-    refuse("adds no C: beta is not 0", "staged");
-}
-
-/// C as fragments of the accumulators' type, in the tile that D leaves through.
-void decideLoadC(Draft &draft) {
-  Spec &s = draft.spec();
-  bool read = s.beta.value != Scale{0.0};
-  s.loadC.decide(StoreKind::direct, read ? "with the lines of D, in one go" : "C is not read");
-  if (*s.loadC == StoreKind::direct)
-    return;
-  std::string why;
-  if (*s.loadC == StoreKind::tma)
-    why = "brings operands only";
-  else if (!draft.wmma())
-    why = formatv("loads fragments of wmma: the instruction is {0}", nameOf(*s.instruction));
-  else if (!read)
-    why = "reads C: beta is 0";
-  else if (*s.accumulator == Elem::f16)
-    why = "adds in the type of the sums: f16 would round twice";
-  else if (*s.c.type != *s.accumulator)
-    why = formatv("loads accumulators: c is {0}, the sums are {1}", nameOf(*s.c.type), nameOf(*s.accumulator));
-  else if (*s.c.layout != *s.d.layout)
-    why = formatv("takes C through the tile of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
-                  nameOf(*s.d.layout));
-  if (!why.empty())
-    draft.diags.report(Diag::plan_c_staged, s.loadC.range, why).fix(s.loadC.range, "direct");
-}
-
 void decideNegation(Draft &draft) {
   Spec &s = draft.spec();
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
@@ -170,6 +118,23 @@ void decideDependence(Draft &draft) {
         .fix(s.dependent.range, "off");
 }
 
+/// Operands of the first tile, brought to the L2 while the kernel in front ends.
+void decidePrefetch(Draft &draft) {
+  Spec &s = draft.spec();
+  std::string why;
+  if (*s.dependent != Persistence::on)
+    why = "`launch.dependent: off` waits for no kernel in front";
+  else if (*s.schedule == Schedule::pipelined || *s.copy != CopyKind::tma)
+    why = "only a producer that copies by TMA does it (`pipeline.schedule: cooperative` or `pingpong`)";
+  else if (*s.split != SplitMode::none && !draft.inCluster())
+    why = "the CTAs of a split that meet in the workspace choose their tiles later";
+  else if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
+    why = "the kernel in front writes what this one reads";
+  s.prefetch.decide(0, why.empty() ? "nothing but launches is hidden" : why);
+  if (!why.empty() && *s.prefetch > 0)
+    draft.diags.report(Diag::plan_no_prefetch, s.prefetch.range, why).fix(s.prefetch.range, "0");
+}
+
 Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
   return size.value.dynamic() ? Expr::var(variable) : Expr(*size.value.fixed);
 }
@@ -206,12 +171,12 @@ void decideRest(Draft &draft) {
   decideRaster(draft);
   decidePersistence(draft);
   decideScheduler(draft);
-  checkStore(draft);
+  checkEpilogue(draft);
   decideNegation(draft);
   checkSplit(draft);
   decideCache(draft);
-  decideLoadC(draft);
   decideDependence(draft);
+  decidePrefetch(draft);
   Plan &plan = draft.plan;
   const Spec &s = plan.spec;
   plan.m = plan.swapped ? exprOf(s.n, "n") : exprOf(s.m, "m");

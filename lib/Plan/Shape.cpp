@@ -111,27 +111,11 @@ void record(Draft &draft, const Choice &choice) {
   std::tie(plan.producerRegs, plan.consumerRegs) = registerSplit(draft, shape);
   // More than two would press the registers of each thread for little.
   plan.residentCtas = unsigned(std::min<int64_t>(2, choice.estimate.ctasPerSM));
-  plan.storeBuffers = storeBuffers(draft);
+  plan.storeBuffers = storeBuffers(draft, shape);
   plan.sharedBytes = sharedBytes(draft, shape);
 }
 
 } // namespace
-
-void decideStore(Draft &draft) {
-  Spec &s = draft.spec();
-  bool rows = (*s.d.layout == Order::row) != draft.plan.swapped;
-  if (draft.wmma())
-    s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
-  else if (draft.stream && !rows)
-    s.store.decide(StoreKind::staged, "lines of d cross warps: a warpgroup turns its tile and writes them whole");
-  else if (!draft.wgmma() || !rows)
-    s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
-  else if (promisedAlign(s.d) >= 16 && s.beta.value == Scale{0.0} && !endsRowsInside16Bytes(draft))
-    s.store.decide(StoreKind::tma,
-                   "whole lines, and a thread that only starts them: the warps go on with the next tile");
-  else
-    s.store.decide(StoreKind::staged, "through shared memory whole lines are written");
-}
 
 std::vector<Ranked> rank(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   std::vector<Ranked> ranked;
@@ -153,12 +137,14 @@ void decideShape(Draft &draft) {
     draft.diags.report(Diag::plan_schedule_family, s.schedule.range, nameOf(*s.schedule), nameOf(*s.instruction))
         .fix(s.schedule.range, "pipelined");
   }
-  decideStore(draft);
+  decideEpilogue(draft);
   std::vector<Shape> shapes = candidates(draft);
   std::optional<Choice> choice = choose(draft, shapes);
   // Buffers that nobody asked for give way to stages or tiles that somebody did.
-  if (!choice && draft.wgmma() && !s.store.given && *s.store != StoreKind::direct) {
+  bool needed = s.loadC.given && *s.loadC == StoreKind::tma;
+  if (!choice && draft.wgmma() && !s.store.given && *s.store != StoreKind::direct && !needed) {
     s.store.decide(StoreKind::direct, "buffers for whole lines do not fit beside the stages");
+    s.loadC.decide(StoreKind::direct, "TMA needs the buffers of a store");
     shapes = candidates(draft);
     choice = choose(draft, shapes);
   }

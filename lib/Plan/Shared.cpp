@@ -50,18 +50,44 @@ int64_t stageBytes(const Draft &draft, const Shape &shape) {
   return tileBytes(draft, shape.m, shape.k, draft.kMajorA()) + tileBytes(draft, shape.n, shape.k, draft.kMajorB());
 }
 
-// Two: one is filled while the other one is read.
 bool endsRowsInside16Bytes(const Draft &draft) {
   const Size &length = draft.plan.swapped ? *draft.spec().m : *draft.spec().n;
   return length.fixed && *length.fixed * bytesOf(*draft.spec().d.type) % 16;
 }
 
-unsigned storeBuffers(const Draft &draft) { return draft.wgmma() && *draft.spec().store != StoreKind::direct ? 2 : 0; }
+namespace {
+constexpr int64_t warpsOfGroup = 4, bufferBytes = 16 * 128; ///< 16 lines of 128 bytes.
+bool bringsC(const Draft &draft) { return draft.wgmma() && *draft.spec().loadC == StoreKind::tma; }
+/// Two mbarriers for each buffer of a warpgroup.
+int64_t barriersOfC(const Draft &draft) { return bringsC(draft) ? 2 * 8 : 0; }
+} // namespace
 
-// Each warp of a consumer warpgroup has its own buffers: 16 lines of 128 bytes.
+int64_t storeChunks(const Draft &draft, const Shape &shape) {
+  int64_t bytes = shape.warpN * bytesOf(*draft.spec().d.type), pieces = bytes / 128;
+  for (int64_t width = 64; width >= 16; width /= 2) // what is left of a line: whole swizzled spans
+    pieces += bytes % (2 * width) / width;
+  return shape.warpM / 64 * pieces;
+}
+
+// Two: one is filled while the other one is read. C waits in them for its tile's end: then all of the tile where they
+// leave room for four stages, or for as many as were asked for.
+unsigned storeBuffers(const Draft &draft, const Shape &shape) {
+  if (!draft.wgmma() || *draft.spec().store == StoreKind::direct)
+    return 0;
+  if (!bringsC(draft))
+    return 2;
+  constexpr int64_t enoughStages = 4, mostBuffers = 8;
+  const Field<int64_t> &stages = draft.spec().stages;
+  int64_t chunks = std::max<int64_t>(1, storeChunks(draft, shape));
+  int64_t room = draft.limits.sharedPerBlock - alignmentSlack - barrierBytes -
+                 (stages.given ? *stages : enoughStages) * stageBytes(draft, shape);
+  int64_t fit = room / (consumerWarpgroups(shape) * (warpsOfGroup * bufferBytes + barriersOfC(draft)));
+  return unsigned(std::clamp(fit, std::min<int64_t>(2, chunks), std::min(chunks, mostBuffers)));
+}
+
+// Each warp of a consumer warpgroup has its own buffers.
 int64_t stagedBytes(const Draft &draft, const Shape &shape) {
-  constexpr int64_t warpsOfGroup = 4, bufferBytes = 16 * 128;
-  return consumerWarpgroups(shape) * warpsOfGroup * storeBuffers(draft) * bufferBytes;
+  return consumerWarpgroups(shape) * storeBuffers(draft, shape) * (warpsOfGroup * bufferBytes + barriersOfC(draft));
 }
 
 // Slices meet as whole tiles of sums; a staged tile has eight elements of padding a line.

@@ -51,12 +51,15 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   double cache = (longBytes * shortTiles + shortBytes * longTiles) / cacheRate;
   double port = 2.0 * waves * steps * way.k * (longTile + shortTile) / portRate;
   double products = double(waves) * steps * way.k * longTile * shortTile / productsRate;
-  double sums =
-      way.slices == 1 ? 0 : (way.slices == 2 ? meeting : meetingOfMany) + 4.0 * longTile * shortTile / clusterRate;
+  double sums = meetingNanoseconds(way.slices, longTile * shortTile);
   // What is not the slowest is not quite hidden either.
   return std::max({memory, cache, port, products}) + std::min(memory, port) / 4 + sums;
 }
 } // namespace
+
+double meetingNanoseconds(int64_t slices, int64_t elements) {
+  return slices == 1 ? 0 : (slices == 2 ? meeting : meetingOfMany) + 4.0 * double(elements) / clusterRate;
+}
 
 bool decideSkinnySwap(Draft &draft) {
   Spec &s = draft.spec();

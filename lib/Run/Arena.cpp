@@ -150,11 +150,28 @@ Contender Arena::contenderOf(unsigned index) {
       setCount);
 }
 
-MaybeFailure Arena::admitCublas(llvm::StringRef library, unsigned finalists) {
-  auto loaded = CublasLt::load(device, library);
-  if (!loaded)
-    return loaded.failure();
-  cublas = *loaded;
+/// The median of three timings; nullopt for one that does not run, or is no match for the `fastest` so far.
+Outcome<std::optional<double>> Arena::timeBriefly(unsigned index, double fastest) {
+  constexpr double hopeless = 1.5; // no clock makes good for that
+  Contender contender = contenderOf(index);
+  std::vector<double> seconds;
+  for (int i = 0; i < 4; ++i) {
+    auto time = contender.time(stream);
+    if (!time && time.failure().contextDead)
+      return time.failure();
+    if (!time)
+      return std::optional<double>();
+    if (i == 0) // it loads code
+      continue;
+    seconds.push_back(*time);
+    if (*time > hopeless * fastest && index != 0)
+      return std::optional<double>();
+  }
+  return std::optional(medianOf(seconds));
+}
+
+MaybeFailure Arena::admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists) {
+  cublas = std::move(library);
   auto created = CublasMatmul::create(cublas, cublasProblem());
   if (!created)
     return created.failure();
@@ -165,20 +182,15 @@ MaybeFailure Arena::admitCublas(llvm::StringRef library, unsigned finalists) {
   cublasWorkspace = std::move(*memory);
 
   std::vector<std::pair<double, unsigned>> times;
+  double fastest = std::numeric_limits<double>::infinity();
   for (unsigned index = 0; index < matmul->algorithms(); ++index) {
-    Contender contender = contenderOf(index);
-    std::vector<double> seconds;
-    for (int i = 0; i < 4; ++i) {
-      auto time = contender.time(stream);
-      if (!time && time.failure().contextDead)
-        return time.failure();
-      if (!time)
-        break;   // an algorithm that does not run is no competitor
-      if (i > 0) // the first one loads code
-        seconds.push_back(*time);
-    }
-    if (seconds.size() == 3)
-      times.push_back({medianOf(seconds), index});
+    auto time = timeBriefly(index, fastest);
+    if (!time)
+      return time.failure();
+    if (!*time)
+      continue;
+    times.push_back({**time, index});
+    fastest = std::min(fastest, **time);
   }
   std::sort(times.begin(), times.end());
   unsigned taken = 0;
@@ -248,9 +260,14 @@ Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, 
 }
 
 Outcome<double> Arena::hostCost(unsigned index) {
-  constexpr int launches = 200; // fewer than a stream takes before the host must wait
+  constexpr int most = 200, rounds = 5; // fewer than a stream takes before the host must wait
+  constexpr double deviceSeconds = 0.1; // all of it: the device is busy long after the host is done
+  auto one = contenders[index].time(stream);
+  if (!one)
+    return one.failure();
+  int launches = static_cast<int>(std::clamp(deviceSeconds / rounds / std::max(*one, 1e-7), 8.0, double(most)));
   double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < launches; ++i)
       if (auto failed = contenders[index].once(stream.get()))

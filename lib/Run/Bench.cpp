@@ -1,6 +1,7 @@
 #include "gemmc/Run/Bench.h"
 #include "gemmc/Run/Arena.h"
 #include "gemmc/Run/Assemble.h"
+#include "gemmc/Run/Stopwatch.h"
 #include "llvm/ADT/Sequence.h"
 #include <algorithm>
 
@@ -47,16 +48,30 @@ MaybeFailure admitAll(Arena &arena, llvm::ArrayRef<Rival> rivals, std::shared_pt
   return std::nullopt;
 }
 
+MaybeFailure admitCublas(Arena &arena, const BenchRequest &request, std::shared_ptr<const Device> device) {
+  auto library = request.cublas;
+  if (!library) {
+    auto loaded = CublasLt::load(device, request.cublasLibrary);
+    if (!loaded)
+      return loaded.failure();
+    library = *loaded;
+  }
+  return arena.admitCublas(std::move(library), request.finalists);
+}
+
 MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report) {
+  Stopwatch watch;
   for (unsigned i = 0; i < arena.size(); ++i)
     if (auto failed = arena.warmUp(i, request.warmUpSeconds))
       return failed;
   if (auto failed = arena.prepare())
     return failed;
+  report.spent.warmUp = watch.lap();
   auto host = arena.hostCost(0);
   if (!host)
     return host.failure();
   report.hostSeconds = *host;
+  report.spent.hostCost = watch.lap();
   auto everyone = llvm::to_vector(llvm::seq(0u, arena.size()));
   std::vector<std::vector<double>> rounds(arena.size());
   for (unsigned round = 0; round < request.rounds; ++round) {
@@ -68,6 +83,7 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
     for (unsigned i = 0; i < arena.size(); ++i)
       rounds[i].push_back((*medians)[i]);
   }
+  report.spent.rounds = watch.lap();
   conclude(arena, rounds, report);
   return std::nullopt;
 }
@@ -99,20 +115,24 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
   report.info = rivals.front().code.info;
   report.device = device->name;
   report.rounds = request.rounds;
+  Stopwatch watch;
   auto arena = Arena::open(report.info, request.problem, device);
   if (!arena)
     return arena.failure();
   report.args = (*arena)->args();
   report.sets = (*arena)->sets();
+  report.spent.inputs = watch.lap();
   if (auto failed = admitAll(**arena, rivals, device))
     return *failed;
+  report.spent.load = watch.lap();
   if (request.versusCublas)
-    if (auto failed = (*arena)->admitCublas(request.cublasLibrary, request.finalists)) {
+    if (auto failed = admitCublas(**arena, request, device)) {
       if (failed->contextDead)
         return *failed;
       report.remark = failed->str();
     }
   report.algorithms = (*arena)->algorithms();
+  report.spent.cublas = watch.lap();
   if (auto failed = play(**arena, request, report))
     return *failed;
   report.batch = (*arena)->batch();

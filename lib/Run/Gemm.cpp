@@ -95,6 +95,8 @@ Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<u
 }
 
 MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
+  if (first->prepared(args)) // most launches: nothing has to be decided
+    return first->launch(static_cast<cuda::Stream>(stream), args);
   auto module = moduleFor(args, args.workspace ? args.workspaceBytes : 0);
   if (!module)
     return module.failure();

@@ -123,6 +123,8 @@ Outcome<LaunchOutcome> Gpu::launch(const Code &code, const LaunchArgs &args, con
   const std::string &image = code.cubin.empty() ? code.ptx : code.cubin;
   if (!module || image != loaded) {
     auto made = GpuModule::load(device, image, code.info, targetOf(code.ptx));
+    if (!made && code.assembled && !made.failure().contextDead)
+      made = GpuModule::load(device, code.ptx, code.info, targetOf(code.ptx));
     if (!made)
       return made.failure();
     module = std::move(*made);

@@ -1,4 +1,5 @@
 #include "gemmc/Run/Harness.h"
+#include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/GpuModule.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
@@ -154,7 +155,10 @@ MaybeFailure Run::go(FallbackCompiler fallback) {
   }
   report.args = problem.args;
   report.info = code->info;
-  return check();
+  Stopwatch watch;
+  MaybeFailure failed = check();
+  report.verifySeconds = watch.lap();
+  return failed;
 }
 
 MaybeFailure Run::download(HostMatrix &matrix, std::optional<GuardViolation> &violation) {
@@ -207,10 +211,12 @@ MaybeFailure Run::check() {
 Outcome<RunReport> runGemm(const Code &code, FallbackCompiler fallback, const RunRequest &request, Executor &executor) {
   if (auto failed = executor.supports(targetOf(code.ptx)))
     return *failed;
+  Stopwatch watch;
   auto problem = makeProblem(code.info, request.problem);
   if (!problem)
     return problem.failure();
   Run run(code, request, executor, std::move(*problem));
+  run.report.inputSeconds = watch.lap();
   if (auto failed = run.go(fallback))
     return *failed;
   return std::move(run.report);

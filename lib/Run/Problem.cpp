@@ -67,10 +67,7 @@ void fill(HostMatrix &matrix, llvm::function_ref<uint64_t()> draw) {
 /// Draws from a table of 65,536 entries, four numbers from one random word.
 class TableDraw {
 public:
-  TableDraw(uint64_t seed, llvm::function_ref<uint64_t(Random &)> entry) : random(seed), table(65536) {
-    for (uint64_t &bits : table)
-      bits = entry(random);
-  }
+  TableDraw(const std::vector<uint64_t> &table, Random random) : random(random), table(table) {}
   uint64_t operator()() {
     if (left == 0) {
       word = random.next();
@@ -84,21 +81,53 @@ public:
 
 private:
   Random random;
-  std::vector<uint64_t> table;
+  const std::vector<uint64_t> &table;
   uint64_t word = 0;
   int left = 0;
 };
 
+void drawLine(HostMatrix &matrix, int64_t start, int64_t length, TableDraw &draw) {
+  if (bitsOf(matrix.type) != 16) {
+    for (int64_t i = 0; i < length; ++i)
+      matrix.setBitsAt(start + i, draw());
+    return;
+  }
+  std::byte *place = matrix.data.data() + start * 2; // most matrices by far: no question asked for each element
+  for (int64_t i = 0; i < length; ++i) {
+    uint16_t bits = static_cast<uint16_t>(draw());
+    std::memcpy(place + 2 * i, &bits, 2);
+  }
+}
+
+/// Fills a matrix from a table of `entry`s, blocks of lines at a time on all cores: a product of the suite has up to
+/// 300 million inputs. Each block has a generator of its own, the first one that of the table.
+void fillFromTable(HostMatrix &matrix, uint64_t seed, llvm::function_ref<uint64_t(Random &)> entry) {
+  if (matrix.data.empty())
+    return;
+  Random random(seed);
+  std::vector<uint64_t> table(65536);
+  for (uint64_t &bits : table)
+    bits = entry(random);
+  constexpr int64_t blockElements = 1 << 20;
+  int64_t lines = matrix.order == Order::row ? matrix.rows : matrix.cols;
+  int64_t length = matrix.order == Order::row ? matrix.cols : matrix.rows;
+  int64_t linesPerBlock = std::max<int64_t>(1, blockElements / length);
+  parallelFor((lines + linesPerBlock - 1) / linesPerBlock, 0, [&](int64_t block) {
+    TableDraw draw(table, block == 0 ? random : Random(seed ^ (uint64_t(block) << 40)));
+    int64_t end = std::min(lines, (block + 1) * linesPerBlock);
+    for (int64_t line = block * linesPerBlock; line < end; ++line)
+      drawLine(matrix, line * matrix.ld, length, draw);
+  });
+}
+
 void fillNormal(HostMatrix &matrix, uint64_t seed) {
-  TableDraw draw(seed, [&](Random &random) { return encode(matrix.type, random.normal()); });
-  fill(matrix, [&] { return draw(); });
+  fillFromTable(matrix, seed, [&](Random &random) { return encode(matrix.type, random.normal()); });
 }
 
 void fillIntegers(HostMatrix &matrix, int64_t range, uint64_t seed) {
-  TableDraw draw(seed, [&](Random &random) {
+  fillFromTable(matrix, seed, [&](Random &random) {
     return encode(matrix.type, double(static_cast<int64_t>(random.below(2 * range + 1)) - range));
   });
-  fill(matrix, [&] { return draw(); });
 }
 
 /// At most `nonZeros` elements of each row are not 0, at random places all over the row.
@@ -117,10 +146,9 @@ void fillSparseRows(HostMatrix &matrix, int64_t range, int64_t nonZeros, uint64_
 void fillWhole(HostMatrix &matrix, uint64_t seed) {
   constexpr int64_t most = 1 << 20;
   int64_t low = std::max(lowestOf(matrix.type), -most), high = std::min(highestOf(matrix.type), most);
-  TableDraw draw(seed, [&](Random &random) {
+  fillFromTable(matrix, seed, [&](Random &random) {
     return encode(matrix.type, double(low + static_cast<int64_t>(random.below(high - low + 1))));
   });
-  fill(matrix, [&] { return draw(); });
 }
 
 /// Few NaN and infinities, so that most of D stays finite: they spread over a whole row or column of D.
@@ -288,8 +316,14 @@ void HostMatrix::setBitsAt(int64_t element, uint64_t value) {
 }
 
 void HostMatrix::fillPoison() {
-  for (size_t i = 0; i < data.size(); ++i)
-    data[i] = std::byte(i % 2 ? poison >> 8 : poison & 0xff);
+  const std::byte pattern[2] = {std::byte(poison & 0xff), std::byte(poison >> 8)};
+  size_t filled = std::min<size_t>(2, data.size());
+  std::copy_n(pattern, filled, data.begin());
+  while (filled < data.size()) { // a copy of what is there: D may have half a gigabyte
+    size_t more = std::min(filled, data.size() - filled);
+    std::memcpy(data.data() + filled, data.data(), more);
+    filled += more;
+  }
 }
 
 Outcome<GemmProblem> makeProblem(const LaunchInfo &info, const ProblemOptions &options) {

@@ -57,8 +57,11 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
   else if (launch.seconds > 0)
     line("time", timeOf(launch.seconds));
   if (launch.loadSeconds > 0)
-    line("start", "compiled in " + timeOf(compileSeconds) + ", device opened in " + timeOf(deviceSeconds) +
-                      ", loaded in " + timeOf(launch.loadSeconds) + ", first launch in " + timeOf(launch.firstSeconds));
+    line("start", "verified after " + timeOf(totalSeconds) + ": device opened in " + timeOf(deviceSeconds) +
+                      ", meanwhile compiled in " + timeOf(compileSeconds) + ", waited " + timeOf(assembleSeconds) +
+                      " for ptxas, inputs made in " + timeOf(inputSeconds) + ", loaded in " +
+                      timeOf(launch.loadSeconds) + ", first launch in " + timeOf(launch.firstSeconds) +
+                      ", verified in " + timeOf(verifySeconds));
   if (launch.stressed)
     line("stress", launch.different ? llvm::formatv("{0} of {1} launches under load gave other bits than the first",
                                                     launch.different, launch.stressed)
@@ -116,8 +119,12 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attributeObject("start", [&] {
       json.attribute("compile_ms", compileSeconds * 1e3);
       json.attribute("device_ms", deviceSeconds * 1e3);
+      json.attribute("assemble_wait_ms", assembleSeconds * 1e3);
+      json.attribute("inputs_ms", inputSeconds * 1e3);
       json.attribute("load_ms", launch.loadSeconds * 1e3);
       json.attribute("first_launch_ms", launch.firstSeconds * 1e3);
+      json.attribute("verify_ms", verifySeconds * 1e3);
+      json.attribute("verified_after_ms", totalSeconds * 1e3);
     });
     json.attribute("stressed", int64_t(launch.stressed));
     json.attribute("different", int64_t(launch.different));
@@ -183,8 +190,8 @@ void BenchReport::printTable(llvm::raw_ostream &os) const {
     os << "not compared with cuBLASLt: " << remark << "\n";
 }
 
-void BenchReport::printJson(llvm::raw_ostream &os) const {
-  llvm::json::OStream json(os, 2);
+void BenchReport::printJson(llvm::raw_ostream &os, unsigned indent) const {
+  llvm::json::OStream json(os, indent);
   auto entry = [&](const BenchEntry &value) {
     json.object([&] {
       json.attribute("name", value.name);
@@ -221,6 +228,14 @@ void BenchReport::printJson(llvm::raw_ostream &os) const {
     if (auto value = ratioToFirst())
       json.attribute("ratio_to_first", *value);
     json.attribute("host_us", hostSeconds * 1e6);
+    json.attributeObject("spent_ms", [&] {
+      json.attribute("inputs", spent.inputs * 1e3);
+      json.attribute("load", spent.load * 1e3);
+      json.attribute("cublaslt", spent.cublas * 1e3);
+      json.attribute("warm_up", spent.warmUp * 1e3);
+      json.attribute("host_cost", spent.hostCost * 1e3);
+      json.attribute("rounds", spent.rounds * 1e3);
+    });
     json.attribute("remark", remark);
   });
   os << "\n";

@@ -13,6 +13,24 @@ constexpr unsigned nameWidth = 34, groupWidth = 9;
 std::string column(std::optional<double> value) {
   return value ? llvm::formatv("{0,8:f3}", *value).str() : std::string(7, ' ') + "-";
 }
+
+void writeEntry(llvm::json::OStream &json, const SuiteEntry &entry, unsigned indent) {
+  json.object([&] {
+    json.attribute("name", entry.name);
+    json.attribute("class", entry.group);
+    json.attribute("took_s", entry.seconds);
+    if (!entry.failure.empty()) {
+      json.attribute("failure", entry.failure);
+      return;
+    }
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    entry.report.printJson(stream, indent);
+    json.attributeBegin("report");
+    json.rawValue(llvm::StringRef(text).rtrim());
+    json.attributeEnd();
+  });
+}
 } // namespace
 
 std::vector<GroupMean> SuiteReport::means() const {
@@ -58,6 +76,12 @@ void SuiteReport::printLine(llvm::raw_ostream &os, const SuiteEntry &entry) {
   os << "\n";
 }
 
+void SuiteReport::printJsonLine(llvm::raw_ostream &os, const SuiteEntry &entry) {
+  llvm::json::OStream json(os);
+  writeEntry(json, entry, 0);
+  os << "\n";
+}
+
 void SuiteReport::printMeans(llvm::raw_ostream &os) const {
   for (const GroupMean &mean : means())
     os << llvm::formatv("{0}: geometric mean {1:f3} of {2} problem{3}, worst {4:f3}, to the first choice {5:f3}\n",
@@ -70,20 +94,7 @@ void SuiteReport::printJson(llvm::raw_ostream &os) const {
   json.object([&] {
     json.attributeArray("problems", [&] {
       for (const SuiteEntry &entry : entries)
-        json.object([&] {
-          json.attribute("name", entry.name);
-          json.attribute("class", entry.group);
-          if (!entry.failure.empty()) {
-            json.attribute("failure", entry.failure);
-            return;
-          }
-          std::string text;
-          llvm::raw_string_ostream stream(text);
-          entry.report.printJson(stream);
-          json.attributeBegin("report");
-          json.rawValue(llvm::StringRef(text).rtrim());
-          json.attributeEnd();
-        });
+        writeEntry(json, entry, 2);
     });
     json.attributeArray("classes", [&] {
       for (const GroupMean &mean : means())

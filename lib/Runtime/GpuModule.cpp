@@ -1,7 +1,9 @@
 #include "gemmc/Runtime/GpuModule.h"
+#include "Replay.h"
 #include "gemmc/Runtime/CubinCache.h"
 #include "gemmc/Runtime/Ptxas.h"
 #include "llvm/ADT/iterator_range.h"
+#include <cstring>
 
 namespace gemmc {
 namespace {
@@ -70,6 +72,8 @@ MaybeFailure encodeTensorMap(const Driver &driver, llvm::StringRef name, const T
                 .str());
 }
 
+GpuModule::GpuModule() = default;
+
 GpuModule::~GpuModule() {
   if (!module)
     return;
@@ -91,6 +95,8 @@ Outcome<std::shared_ptr<const GpuModule>> GpuModule::load(std::shared_ptr<const 
       return *failed;
   if (auto failed = out->loadKernels())
     return *failed;
+  if (out->devicePtr->api().replaceAddress && ReplayCache::serves(out->launchInfo))
+    out->replays = std::make_unique<ReplayCache>();
   return std::shared_ptr<const GpuModule>(std::move(out));
 }
 
@@ -182,7 +188,28 @@ int64_t GpuModule::smsFor(const ptx::KernelInfo &kernel, cuda::Function function
   return std::min(all, clusters * ctas);
 }
 
+bool GpuModule::prepared(const LaunchArgs &args) const { return replays && replays->find(args); }
+
+/// A workspace that is ready is not readied.
+static bool leftOut(const ptx::KernelInfo &kernel, const LaunchArgs &args) {
+  return kernel.readies && args.workspaceReady;
+}
+
 MaybeFailure GpuModule::launch(cuda::Stream stream, const LaunchArgs &args) const {
+  auto known = replays ? replays->find(args) : nullptr;
+  if (!known || !known->disjoint(args))
+    return prepareAndLaunch(stream, args);
+  Device::Scope scope(*devicePtr);
+  for (unsigned index = 0; index < known->kernels.size(); ++index) {
+    auto done = replay(index, known->kernels[index], stream, args);
+    MaybeFailure failed = done ? *done : launchKernel(index, stream, args, nullptr);
+    if (failed)
+      return failed;
+  }
+  return std::nullopt;
+}
+
+MaybeFailure GpuModule::prepareAndLaunch(cuda::Stream stream, const LaunchArgs &args) const {
   int64_t sms = devicePtr->sms;
   if (auto failed = checkArgs(launchInfo, args, sms))
     return failed;
@@ -191,29 +218,59 @@ MaybeFailure GpuModule::launch(cuda::Stream stream, const LaunchArgs &args) cons
   if (const Expr *requirement = firstUnmet(launchInfo, args, sms))
     return Failure::make(Diag::launch_requirement, requirement->str());
   Device::Scope scope(*devicePtr);
+  auto kept = replays ? std::make_shared<Replay>(launchInfo, args) : nullptr;
   for (unsigned index = 0; index < launchInfo.kernels.size(); ++index)
-    if (launchInfo.kernels[index].readies && args.workspaceReady)
-      continue;
-    else if (auto failed = launchKernel(index, stream, args))
+    if (auto failed = launchKernel(index, stream, args, kept ? &kept->kernels.emplace_back() : nullptr))
       return failed;
+  if (kept)
+    replays->keep(args, std::move(kept));
   return std::nullopt;
 }
 
-MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const LaunchArgs &args) const {
+/// Nullopt when the driver refuses an address: preparing anew says why.
+std::optional<MaybeFailure> GpuModule::replay(unsigned index, const KernelReplay &kernel, cuda::Stream stream,
+                                              const LaunchArgs &args) const {
+  if (kernel.empty || leftOut(launchInfo.kernels[index], args))
+    return MaybeFailure();
+  alignas(64) std::array<std::byte, PreparedKernel::maxParamBytes> params;
+  std::memcpy(params.data(), kernel.params.data(), kernel.params.size());
+  for (const KernelReplay::Patch &patch : kernel.patches) {
+    uint64_t address = KernelReplay::address(patch, args);
+    std::byte *place = params.data() + patch.offset;
+    if (!patch.map)
+      std::memcpy(place, &address, 8);
+    else if (address != patch.encoded &&
+             devicePtr->api().replaceAddress(reinterpret_cast<cuda::TensorMap *>(place),
+                                             reinterpret_cast<void *>(address)) != cuda::success)
+      return std::nullopt;
+  }
+  return enqueue(index, stream, kernel.grid, kernel.offsets, params.data());
+}
+
+/// `keep`: takes what was prepared.
+MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const LaunchArgs &args,
+                                     KernelReplay *keep) const {
   const ptx::KernelInfo &kernel = launchInfo.kernels[index];
-  const Driver &driver = devicePtr->driver();
   PreparedKernel prepared;
+  llvm::SmallVector<uint64_t, 4> encoded;
   auto encode = [&](llvm::StringRef name, const TensorMapArgs &map, std::byte *out) {
-    return encodeTensorMap(driver, name, map, out);
+    encoded.push_back(map.address);
+    return encodeTensorMap(devicePtr->driver(), name, map, out);
   };
   if (auto failed = prepareKernel(kernel, args, usableSms[index], encode, prepared))
     return failed;
-  if (prepared.empty)
-    return std::nullopt;
+  if (keep)
+    *keep = KernelReplay::of(kernel, prepared, args, encoded);
+  return prepared.empty || leftOut(kernel, args) ? std::nullopt
+                        : enqueue(index, stream, prepared.grid, prepared.offsets, prepared.params.data());
+}
 
-  llvm::SmallVector<void *, 16> params;
-  for (uint16_t offset : prepared.offsets)
-    params.push_back(prepared.params.data() + offset);
+MaybeFailure GpuModule::enqueue(unsigned index, cuda::Stream stream, const std::array<uint32_t, 3> &grid,
+                                llvm::ArrayRef<uint16_t> offsets, std::byte *params) const {
+  const ptx::KernelInfo &kernel = launchInfo.kernels[index];
+  llvm::SmallVector<void *, 32> pointers;
+  for (uint16_t offset : offsets)
+    pointers.push_back(params + offset);
   std::array<cuda::LaunchAttribute, 2> attributes{};
   unsigned count = 0;
   if (kernel.cluster != std::array<uint32_t, 3>{1, 1, 1}) {
@@ -224,9 +281,9 @@ MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const 
     attributes[count].id = cuda::programmaticStreamSerialization;
     attributes[count++].value.programmaticSerialization = 1;
   }
-  cuda::LaunchConfig config{prepared.grid[0],
-                            prepared.grid[1],
-                            prepared.grid[2],
+  cuda::LaunchConfig config{grid[0],
+                            grid[1],
+                            grid[2],
                             kernel.block[0],
                             kernel.block[1],
                             kernel.block[2],
@@ -234,8 +291,10 @@ MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const 
                             stream,
                             count ? attributes.data() : nullptr,
                             count};
-  return driver.check(driver.api().launch(&config, functions[index], params.data(), nullptr),
-                      "launching kernel `" + kernel.name + "`");
+  cuda::Result code = devicePtr->api().launch(&config, functions[index], pointers.data(), nullptr);
+  if (code == cuda::success)
+    return std::nullopt;
+  return devicePtr->driver().failure(code, "launching kernel `" + kernel.name + "`");
 }
 
 } // namespace gemmc

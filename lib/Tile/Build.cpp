@@ -75,8 +75,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("load_a", "ldmatrix");
   if (plan.warpK < plan.blockK)
     root.set("slices", plan.blockK / plan.warpK);
-  if (*spec.loadC == StoreKind::staged)
-    root.set("load_c", "staged");
+  if (*spec.loadC != StoreKind::direct)
+    root.set("load_c", nameOf(*spec.loadC));
   if (*spec.swizzle == Swizzle::padded)
     root.set("padding", *spec.padding);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
@@ -89,6 +89,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("cluster_k", plan.clusterK).set("exchange", plan.exchangeOver ? "over" : "apart");
   if (*spec.dependent == Persistence::on)
     root.set("dependent", "on");
+  if (*spec.prefetch > 0)
+    root.set("prefetch", *spec.prefetch);
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));
   root.set("resident", int64_t(plan.residentCtas));
   if (plan.storeBuffers)

@@ -21,6 +21,8 @@ constexpr UseRule useRules[] = {
     {OpKind::Copy, "", OpKind::Shared},
     {OpKind::Copy, "from", OpKind::Tensor},
     {OpKind::Copy, "signal", OpKind::Barrier},
+    {OpKind::Prefetch, "", OpKind::Shared},
+    {OpKind::Prefetch, "from", OpKind::Tensor},
     {OpKind::Expect, "", OpKind::Barrier},
     {OpKind::Wait, "", OpKind::Barrier},
     {OpKind::Arrive, "", OpKind::Barrier},
@@ -46,6 +48,9 @@ constexpr UseRule useRules[] = {
     {OpKind::Stage, "from", OpKind::Accumulator},
     {OpKind::Bring, "", OpKind::Shared},
     {OpKind::Bring, "from", OpKind::Tensor},
+    {OpKind::Bring, "to", OpKind::Accumulator},
+    {OpKind::Bring, "after", OpKind::Barrier},
+    {OpKind::Bring, "signal", OpKind::Barrier},
     {OpKind::Combine, "", OpKind::Accumulator},
     {OpKind::Combine, "c", OpKind::Shared},
     {OpKind::Receive, "", OpKind::Accumulator},
@@ -58,6 +63,8 @@ constexpr UseRule useRules[] = {
     {OpKind::Store, "from", OpKind::Accumulator, OpKind::Shared}, // where `stage` left them
     {OpKind::Store, "c", OpKind::Tensor},
     {OpKind::Store, "through", OpKind::Shared},
+    {OpKind::Store, "after", OpKind::Barrier},
+    {OpKind::Store, "signal", OpKind::Barrier},
 };
 
 /// Words an attribute may hold, by operation spelling and key.
@@ -80,7 +87,7 @@ const std::vector<WordRule> &wordRules() {
       {"kernel", "scheduler", {"dynamic"}},
       {"kernel", "persistent", {"on", "off"}},
       {"kernel", "store", {"direct", "staged", "tma"}},
-      {"kernel", "load_c", {"direct", "staged"}},
+      {"kernel", "load_c", {"direct", "staged", "tma"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
       {"tensor", "type", {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32"}},
       {"tensor", "order", {"row", "col"}},
@@ -95,6 +102,8 @@ const std::vector<WordRule> &wordRules() {
       {"mma", "order", {"snake", "plain"}},
       {"copy", "multicast", {"m", "n"}},
       {"copy", "cache", {"evict_first", "evict_last"}},
+      {"prefetch", "multicast", {"m", "n"}},
+      {"tiles", "first", {"yes"}},
       {"kernel", "exchange", {"apart", "over"}},
       {"tiles", "parts", {"split_k", "stream_k", "cluster"}},
       {"multiply", "negate", {"a", "b", "ab"}},
@@ -105,6 +114,7 @@ const std::vector<WordRule> &wordRules() {
       {"barrier", "free", {"yes", "no"}},
       {"for", "unroll", {"full"}},
       {"store", "via", {"direct", "staged", "tma"}},
+      {"bring", "via", {"tma"}},
   };
   return rules;
 }

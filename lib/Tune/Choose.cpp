@@ -13,11 +13,39 @@ namespace {
 /// A compilation waits no longer for a process that writes: it goes on without.
 constexpr int readPatience = 200;
 
+/// A problem whose measurement is good for the spec, if there is one.
+struct Wanted {
+  std::string text;
+  bool exact;                 ///< Measured with all that the spec gives.
+  const char *type = nullptr; ///< Measured with inputs of this other type.
+};
+
 /// A choice that was found for a problem.
 struct Found {
   Tuned tuned;
   Origin origin;
 };
+
+/// f16 and bf16 with sums in f32 are the same instructions at the same rate, so a choice for one is one for the other:
+/// the problem of `wanted` with the other of the two types, nullopt where there is none.
+std::optional<Wanted> siblingOf(const Wanted &wanted) {
+  if (!StringRef(wanted.text).contains(" sums=f32 "))
+    return std::nullopt;
+  llvm::SmallVector<StringRef> words;
+  StringRef(wanted.text).split(words, ' ');
+  Wanted sibling{"", wanted.exact};
+  for (StringRef word : words) {
+    auto [name, rest] = word.split('=');
+    auto [type, more] = rest.split(':');
+    bool half = name.size() == 1 && !more.empty() && (type == "f16" || type == "bf16");
+    const char *other = type == "f16" ? "bf16" : "f16";
+    if (half && name == "a")
+      sibling.type = other;
+    sibling.text +=
+        (sibling.text.empty() ? "" : " ") + (half ? formatv("{0}={1}:{2}", name, other, more).str() : word.str());
+  }
+  return sibling.type ? std::optional(std::move(sibling)) : std::nullopt;
+}
 
 class Search {
 public:
@@ -31,13 +59,20 @@ public:
     auto key = problemKey(spec);
     if (!key)
       return byModel(Origin::model); // which reports what is wrong
-    std::vector<std::string> keys{key->text()};
+    std::vector<Wanted> all;
+    auto want = [&](Wanted wanted) {
+      auto sibling = siblingOf(wanted);
+      all.push_back(std::move(wanted));
+      if (sibling)
+        all.push_back(std::move(*sibling));
+    };
+    want({key->text(), true});
     if (!key->given.empty())
-      keys.push_back(key->problem); // measured without what is given: good where nothing contradicts
+      want({key->problem, false}); // measured without what is given: good where nothing contradicts
     openDatabase();
-    for (const std::string &text : keys)
-      for (const Found &found : candidatesFor(text))
-        if (auto plan = planWith(found, text == keys.front()))
+    for (const Wanted &wanted : all)
+      for (const Found &found : candidatesFor(wanted.text))
+        if (auto plan = planWith(found, wanted))
           return Chosen{std::move(*plan), found.origin, device, found.tuned};
     return byModel(Origin::model);
   }
@@ -97,8 +132,7 @@ private:
     return std::nullopt;
   }
 
-  /// `exact`: measured with all that the spec gives.
-  std::optional<Plan> planWith(const Found &found, bool exact) {
+  std::optional<Plan> planWith(const Found &found, const Wanted &wanted) {
     const Tuned &tuned = found.tuned;
     unused = tuned;
     if (tuned.kernels != kernelVersion) {
@@ -111,12 +145,12 @@ private:
     Diags scratch;
     Spec with = spec;
     auto paths = applyChoice(with, tuned.choice, scratch);
-    if (!exact && contradicts(tuned.choice))
+    if (!wanted.exact && contradicts(tuned.choice))
       return std::nullopt;
     auto plan = paths ? makePlan(with, scratch) : std::nullopt;
     if (!plan)
       return refuse(found, scratch.all().front().message);
-    explain(*plan, *paths, tuned, found.origin);
+    explain(*plan, *paths, found, wanted.type);
     return plan;
   }
 
@@ -132,11 +166,14 @@ private:
     return false;
   }
 
-  void explain(Plan &plan, std::vector<std::string> paths, const Tuned &tuned, Origin origin) {
+  void explain(Plan &plan, std::vector<std::string> paths, const Found &found, const char *otherType) {
+    const Tuned &tuned = found.tuned;
     std::string reason = tuned.str();
+    if (otherType)
+      reason += formatv(" with {0}, whose kernels are as fast", otherType);
     if (plan.spec.m.value.dynamic() || plan.spec.n.value.dynamic() || plan.spec.k.value.dynamic())
       reason += " at " + tuned.sizes;
-    if (origin == Origin::table)
+    if (found.origin == Origin::table)
       reason += " (gemmc's own table)";
     std::string first = llvm::is_contained(paths, "tile.block") ? "tile.block" : paths.empty() ? "" : paths.front();
     std::erase(paths, first);
@@ -185,10 +222,11 @@ std::optional<Plan> choosePlan(const Spec &spec, const ChooseOptions &options, D
 
 std::string wholeChoice(const Spec &spec, StringRef choice) {
   // What the planner's model and the tuner vary; other fields follow from these and the problem.
-  static constexpr StringRef deciding[] = {"instruction",       "copy",         "a.repack",      "b.repack",
-                                           "tile.block",        "tile.warp",    "tile.cluster",  "pipeline.stages",
-                                           "pipeline.schedule", "raster.order", "raster.group",  "raster.scheduler",
-                                           "split.mode",        "split.slices", "split.through", "swap_operands"};
+  static constexpr StringRef deciding[] = {
+      "instruction",  "copy",         "a.repack",        "b.repack",          "tile.block",
+      "tile.warp",    "tile.cluster", "pipeline.stages", "pipeline.schedule", "raster.order",
+      "raster.group", "raster.scheduler", "split.mode",   "split.slices",    "split.through",     "swap_operands",
+      "a.cache",      "b.cache",      "launch.dependent"};
   Diags scratch;
   Spec with = spec;
   auto paths = applyChoice(with, choice, scratch);

@@ -170,6 +170,13 @@ std::string printEntries(llvm::ArrayRef<Tuned> entries) {
   return text;
 }
 
+StringRef headComment(StringRef text) {
+  size_t end = 0;
+  while (end < text.size() && (text[end] == '#' || text[end] == '\n'))
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  return text.take_front(end);
+}
+
 std::optional<std::vector<Tuned>> readEntries(StringRef text, Diags &diags) {
   constexpr unsigned nodes = 2000000, maxProblems = 20;
   auto root = parseYaml(text, diags, {size_t(32) << 20, nodes});

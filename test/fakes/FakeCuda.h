@@ -48,6 +48,7 @@ struct FakeCuda {
   std::vector<std::string> calls;
   std::vector<FakeLaunch> launches;
   std::vector<FakeMap> maps;
+  int replaced = 0; ///< Addresses in maps.
   std::vector<FakeMatmul> matmuls;
   std::map<std::string, int> functionAttributes; ///< "kernel:attribute" -> value.
   int allocations = 0, modules = 0, retained = 0, streams = 0, events = 0, lookups = 0;

@@ -1,6 +1,7 @@
 // gemmc bench: a kernel's speed on the GPU, or that of a suite of kernels, beside the best of cuBLASLt.
 #include "Problem.h"
 #include "Stop.h"
+#include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Run/SuiteReport.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -27,6 +28,8 @@ cl::opt<double> warmUp("warm-up", cl::desc("Seconds that each kernel runs before
 cl::opt<std::string> only("only", cl::desc("Of a suite: the problems with this text in their name or class"),
                           cl::value_desc("text"), cl::sub(bench));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(bench));
+cl::opt<bool> asLines("lines", cl::desc("Of a suite: print each problem's JSON in one line as soon as it is measured"),
+                      cl::sub(bench));
 
 /// The kernel of the command line and those of `--also`; empty after a reported error.
 std::vector<run::Rival> rivals(Diags &diags) {
@@ -41,8 +44,12 @@ std::vector<run::Rival> rivals(Diags &diags) {
   return out;
 }
 
+/// One for all problems of a suite: it takes long to load. Without one, each report says why.
+std::shared_ptr<const CublasLt> loadedCublas;
+
 run::BenchRequest request() {
   run::BenchRequest request;
+  request.cublas = loadedCublas;
   request.problem = problem.get();
   request.problem.defaultSize = 4096;
   request.versusCublas = versus == Versus::cublaslt;
@@ -73,7 +80,7 @@ Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, FallbackOf fa
 
 /// One problem of a suite.
 run::SuiteEntry entryOf(const SuiteProblem &problem, const std::shared_ptr<const Device> &device, MaybeFailure &fatal) {
-  run::SuiteEntry entry{*problem.spec.name, problem.group, {}, ""};
+  run::SuiteEntry entry{*problem.spec.name, problem.group, {}, "", 0};
   Diags diags;
   auto fallback = [&](Fallback kind) -> std::optional<run::Code> {
     auto compiled = compileFallback(problem.spec, kind, diags);
@@ -101,23 +108,31 @@ int runSuite(std::vector<SuiteProblem> problems, Diags &diags) {
     return finishWith(device.failure(), diags);
   kernel.runsOn((*device)->name);
   stopOnSignals();
+  if (versus == Versus::cublaslt)
+    if (auto loaded = CublasLt::load(*device))
+      loadedCublas = *loaded;
   run::SuiteReport report;
   MaybeFailure fatal;
-  if (!asJson)
+  bool table = !asJson && !asLines;
+  if (table)
     run::SuiteReport::printHead(outs());
   for (const SuiteProblem &problem : problems) {
+    run::Stopwatch watch;
     run::SuiteEntry entry = entryOf(problem, *device, fatal);
+    entry.seconds = watch.lap();
     if (fatal)
       break;
-    if (!asJson) {
+    if (asLines)
+      run::SuiteReport::printJsonLine(outs(), entry);
+    else if (table)
       run::SuiteReport::printLine(outs(), entry);
-      outs().flush();
-    }
+    outs().flush();
     report.entries.push_back(std::move(entry));
   }
-  if (asJson)
+  loadedCublas.reset(); // before the device goes
+  if (asJson && !asLines)
     report.printJson(outs());
-  else
+  else if (table)
     report.printMeans(outs());
   bool failed = any_of(report.entries, [](const run::SuiteEntry &entry) { return !entry.failure.empty(); });
   return fatal ? finishWith(*fatal, diags) : finish(diags, failed ? No : Ok);

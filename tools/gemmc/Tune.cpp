@@ -5,6 +5,7 @@
 #include "gemmc/Tune/Entries.h"
 #include "gemmc/Tune/Session.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
@@ -45,7 +46,12 @@ int exportAll(tune::Database &database, Diags &diags) {
   auto rows = database.all();
   if (!rows)
     return finishWith(rows.failure(), diags);
-  writeFile(exportFile, tune::printEntries(*rows), diags);
+  std::string head;
+  if (exportFile != "-" && sys::fs::exists(exportFile.getValue()))
+    if (auto before = readFile(exportFile, diags))
+      head = tune::headComment(*before).str();
+  if (!diags.hasErrors())
+    writeFile(exportFile, head + tune::printEntries(*rows), diags);
   return finish(diags);
 }
 
@@ -130,17 +136,14 @@ tune::SessionRequest requestOf(Ticker &ticker) {
   return request;
 }
 
-int tuneJobs(ArrayRef<tune::Job> jobs, tune::Database *database, Diags &diags) {
-  auto device = openDevice();
-  if (!device)
-    return finishWith(device.failure(), diags);
+int tuneJobs(ArrayRef<tune::Job> jobs, std::shared_ptr<const Device> device, tune::Database *database, Diags &diags) {
   stopOnSignals();
   Ticker ticker(jobs.size());
   bool alone = jobs.size() == 1;
   std::string comma;
   if (asJson && !alone)
     outs() << "[";
-  auto failures = tune::tuneAll(jobs, requestOf(ticker), *device, database, [&](const tune::JobResult &result) {
+  auto failures = tune::tuneAll(jobs, requestOf(ticker), device, database, [&](const tune::JobResult &result) {
     ticker.finished();
     if (asJson && result.report) {
       outs() << comma;
@@ -176,6 +179,13 @@ int run() {
     return finishWith(path.failure(), diags);
   if (path->empty() && manage)
     return finishWith(Failure::make(Diag::tuning_no_place), diags);
+  std::shared_ptr<const Device> device;
+  if (!jobs.empty()) { // first: without one, no database is made
+    auto opened = openDevice();
+    if (!opened)
+      return finishWith(opened.failure(), diags);
+    device = *opened;
+  }
   std::optional<tune::Database> database;
   if (!path->empty()) {
     bool reads = jobs.empty() && importFile.empty();
@@ -187,7 +197,7 @@ int run() {
   if (!importFile.empty())
     if (int code = importAll(*database, diags))
       return code;
-  int code = jobs.empty() ? Ok : tuneJobs(jobs, database ? &*database : nullptr, diags);
+  int code = jobs.empty() ? Ok : tuneJobs(jobs, device, database ? &*database : nullptr, diags);
   if (code == Ok && list)
     code = printAll(*database, diags);
   if (code == Ok && !exportFile.empty())

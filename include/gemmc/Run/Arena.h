@@ -32,7 +32,7 @@ public:
   /// One of our kernels. Where its requirements do not hold, the failure is launch_requirement.
   MaybeFailure admit(std::string name, std::shared_ptr<const GpuModule> module);
   /// The fastest `finalists` algorithms of cuBLASLt, each timed briefly, and its first choice.
-  MaybeFailure admitCublas(llvm::StringRef library, unsigned finalists);
+  MaybeFailure admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists);
 
   MaybeFailure warmUp(unsigned index, double seconds);
   /// Readies all that have been admitted. One batch size for all: as many launches of the first contender as fill the
@@ -59,6 +59,7 @@ private:
   Arena(std::shared_ptr<const Device> device, DeviceStream stream)
       : device(std::move(device)), stream(std::move(stream)) {}
   Contender contenderOf(unsigned algorithmIndex);
+  Outcome<std::optional<double>> timeBriefly(unsigned algorithmIndex, double fastest);
   /// `own`: of one contender alone, who leaves in it what the next launch needs.
   Outcome<uint64_t> workspaceOf(uint64_t bytes, bool own);
   MaybeFailure chooseBatch();

@@ -19,7 +19,9 @@ struct BenchRequest {
   unsigned perRound = 5;  ///< Timings of each contender in a round.
   unsigned finalists = 4; ///< cuBLASLt algorithms that take part in the rounds, after each was timed briefly.
   double warmUpSeconds = 0.3;
-  std::string cublasLibrary;     ///< Empty = the usual names.
+  std::string cublasLibrary; ///< Empty = the usual names.
+  /// Loaded already: one library for many benchmarks, which is half a second less for each. Null: loaded from above.
+  std::shared_ptr<const CublasLt> cublas;
   std::function<bool()> stopped; ///< Asked between rounds; true ends the benchmark with measuring_stopped.
 };
 
@@ -50,13 +52,18 @@ struct BenchReport {
   double hostSeconds = 0;               ///< That the host takes to enqueue one of our launches.
   unsigned algorithms = 0;              ///< That cuBLASLt offered.
   std::string remark;
+  /// Where the host's time went: inputs and their copies, loading the kernels, cuBLASLt and its algorithms, warming up,
+  /// the host cost, the rounds.
+  struct {
+    double inputs = 0, load = 0, cublas = 0, warmUp = 0, hostCost = 0, rounds = 0;
+  } spent;
   /// Best cuBLASLt median / our median: above 1 we are faster.
   std::optional<double> ratio() const { return ratioOf(ours); }
   std::optional<double> ratioOf(const BenchEntry &entry) const;
   std::optional<double> ratioToFirst() const;
 
   void printTable(llvm::raw_ostream &os) const;
-  void printJson(llvm::raw_ostream &os) const;
+  void printJson(llvm::raw_ostream &os, unsigned indent = 2) const;
 };
 
 /// Measures all rivals in turns (verify them first: this looks at no result). Where requirements of one do not hold,

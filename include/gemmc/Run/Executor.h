@@ -12,6 +12,7 @@ struct Code {
   std::string ptx;
   ptx::LaunchInfo info;
   std::string cubin = {}; ///< `ptx` assembled: what a GPU loads in its place. Empty: the driver assembles.
+  bool assembled = false; ///< `cubin` was made to save time: where it does not load, `ptx` does.
 };
 
 /// How a launch is done.

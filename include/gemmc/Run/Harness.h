@@ -28,7 +28,10 @@ struct RunReport {
   bool launched = false;            ///< False for an empty D.
   uint64_t runs = 1;                ///< Of runRepeatedly: this is the last of so many.
   LaunchOutcome launch;
-  double compileSeconds = 0, deviceSeconds = 0; ///< Filled by the caller, who compiled and opened the device.
+  /// Filled by the caller, who compiled while the device was opened: host time of both, of waiting for the assembler
+  /// besides, and of everything from the start until D was verified.
+  double compileSeconds = 0, deviceSeconds = 0, assembleSeconds = 0, totalSeconds = 0;
+  double inputSeconds = 0, verifySeconds = 0; ///< Making the inputs; copying the results back and comparing them.
   Verification verification;
   uint64_t dHash = 0; ///< Of D's bytes, padding too: equal on two devices = D is equal bit for bit.
   bool ok() const { return verification.ok && launch.findings.empty() && launch.different == 0; }

@@ -8,6 +8,7 @@ struct SuiteEntry {
   std::string name, group;
   BenchReport report;
   std::string failure; ///< Why there is no report; empty = there is one.
+  double seconds = 0;  ///< That it took, from the spec on.
 };
 
 /// Of the ratios of one class.
@@ -23,6 +24,7 @@ struct SuiteReport {
   std::vector<GroupMean> means() const;
   static void printHead(llvm::raw_ostream &os);
   static void printLine(llvm::raw_ostream &os, const SuiteEntry &entry);
+  static void printJsonLine(llvm::raw_ostream &os, const SuiteEntry &entry);
   void printMeans(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os) const;
 };

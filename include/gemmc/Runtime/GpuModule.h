@@ -4,6 +4,8 @@
 #include "gemmc/Runtime/Launch.h"
 
 namespace gemmc {
+class ReplayCache;
+struct KernelReplay;
 
 /// Const after loading: launch from as many threads as you like.
 class GpuModule {
@@ -23,16 +25,24 @@ public:
 
   /// Enqueues all kernels on `stream`. No allocation on the device, no synchronisation: it may be captured into a
   /// graph. Arguments are checked first (checkArgs), then requirements (launch_requirement). M or N of 0 launches
-  /// nothing.
+  /// nothing. What was prepared for the last few launches is used again (nothing is allocated then); they may have had
+  /// other addresses.
   MaybeFailure launch(cuda::Stream stream, const LaunchArgs &args) const;
+  /// Whether such a launch of `args` is at hand: all requirements hold.
+  bool prepared(const LaunchArgs &args) const;
 
 private:
-  GpuModule() = default;
+  GpuModule();
   bool loadCached(llvm::StringRef image);
   MaybeFailure loadImage(llvm::StringRef image);
   MaybeFailure loadKernels();
   int64_t smsFor(const ptx::KernelInfo &kernel, cuda::Function function) const;
-  MaybeFailure launchKernel(unsigned index, cuda::Stream stream, const LaunchArgs &args) const;
+  MaybeFailure prepareAndLaunch(cuda::Stream stream, const LaunchArgs &args) const;
+  std::optional<MaybeFailure> replay(unsigned index, const KernelReplay &kernel, cuda::Stream stream,
+                                     const LaunchArgs &args) const;
+  MaybeFailure launchKernel(unsigned index, cuda::Stream stream, const LaunchArgs &args, KernelReplay *keep) const;
+  MaybeFailure enqueue(unsigned index, cuda::Stream stream, const std::array<uint32_t, 3> &grid,
+                       llvm::ArrayRef<uint16_t> offsets, std::byte *params) const;
   std::shared_ptr<const Device> devicePtr;
   ptx::LaunchInfo launchInfo;
   cuda::Module module = nullptr;
@@ -40,6 +50,7 @@ private:
   /// Of each kernel: multiprocessors that its CTAs can fill at a time. The graphics processing clusters of a GPU are
   /// not multiples of every cluster: a persistent grid of more would run its rest after all others.
   std::vector<int64_t> usableSms;
+  std::unique_ptr<ReplayCache> replays; ///< Null: each launch is prepared.
 };
 
 /// The architecture of the `.target` directive of PTX text; empty when there is none.

@@ -112,6 +112,7 @@ struct Spec {
   Field<SplitThrough> splitThrough;
   Field<int64_t> splitSlices;
   Field<Persistence> dependent;    ///< Kernels start before the one in front of them has ended.
+  Field<int64_t> prefetch;         ///< Of k, of each CTA's first tile, before the kernel in front has ended.
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
 

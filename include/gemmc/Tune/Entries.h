@@ -11,6 +11,8 @@
 namespace gemmc::tune {
 
 std::string printEntries(llvm::ArrayRef<Tuned> entries);
+/// The comment that a table begins with, to be written again in front of newer entries.
+llvm::StringRef headComment(llvm::StringRef text);
 /// Nullopt after a reported error. `text` is a source held by `diags`. Each choice is checked: it sets fields that
 /// exist and say how, not what, is computed.
 std::optional<std::vector<Tuned>> readEntries(llvm::StringRef text, Diags &diags);

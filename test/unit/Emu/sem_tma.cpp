@@ -264,6 +264,7 @@ TEST(SemTma, Reductions) {
   EXPECT_EQ(reduced<float>(ReduceOp::add, f32, 0x1p-127f, 0x1p-127f), 0x1p-126f); // kept (H200)
   EXPECT_EQ(reduced<uint32_t>(ReduceOp::add, f32, 0x007fffff, 0x00800000), 0x00ffffffu);
   EXPECT_EQ(reduced<uint64_t>(ReduceOp::add, f64, 0x7ff71ce7efa3b1ae, 0xbe742f0000000000), 0x7ff71ce7efa3b1aeu);
+  EXPECT_EQ(reduced<uint64_t>(ReduceOp::add, f64, 0xfff630b6009f66f8, 0xfff630b6009f66fa), 0xfff630b6009f66fau); // H200
   EXPECT_EQ(reduced<uint16_t>(ReduceOp::add, f16, 0x0001, 0x0001), 0x0002); // not flushed
   EXPECT_EQ(reduced<uint16_t>(ReduceOp::add, f16, 0x7bff, 0x7bff), 0x7c00);
   EXPECT_EQ(reduced<uint16_t>(ReduceOp::add, bf16, 0x3f80, 0x3b80), 0x3f80); // 1 + 2^-8: a tie, to even

@@ -57,7 +57,7 @@ public:
     maybe(s.rasterGroup, {1, 8, 65536});
     maybe(s.persistent, {Persistence::off, Persistence::on});
     maybe(s.store, {StoreKind::direct, StoreKind::staged, StoreKind::tma});
-    maybe(s.loadC, {StoreKind::direct, StoreKind::staged});
+    maybe(s.loadC, {StoreKind::direct, StoreKind::staged, StoreKind::tma});
     maybe(s.swapOperands, {Persistence::off, Persistence::on});
     return s;
   }

@@ -87,6 +87,28 @@ TEST_F(GemmTest, TheCopyingFallbackTakesAWorkspace) {
   EXPECT_TRUE(fake->launches[0].attributes.empty());
 }
 
+// A launch that is at hand decides nothing; other sizes still find their kernel.
+TEST_F(GemmTest, EachLaunchFindsItsKernelAgain) {
+  auto gemm = create();
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  std::vector<std::string> kernels[2];
+  for (auto &round : kernels) {
+    fake->launches.clear();
+    for (int64_t k : {256, 255, 256, 248, 255})
+      ASSERT_FALSE((*gemm)->launch(nullptr, args(256, 256, k)));
+    GemmArgs misaligned = args(256, 256, 256);
+    misaligned.a += 2;
+    ASSERT_FALSE((*gemm)->launch(nullptr, misaligned));
+    for (const FakeLaunch &launch : fake->launches)
+      round.push_back(launch.kernel);
+  }
+  EXPECT_EQ(kernels[0], kernels[1]);
+  EXPECT_EQ(kernels[0].size(), 6u);
+  EXPECT_EQ(kernels[0][0], kernels[0][2]);
+  EXPECT_NE(kernels[0][0], kernels[0][1]);
+  EXPECT_EQ(kernels[0][1], kernels[0][5]);
+}
+
 TEST_F(GemmTest, WrongArgumentsAreAFailureOfTheFirstKernel) {
   auto gemm = create();
   ASSERT_TRUE(bool(gemm));

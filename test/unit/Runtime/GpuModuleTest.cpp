@@ -244,3 +244,165 @@ TEST_F(GpuModuleTest, APersistentGridIsNoLargerThanTheClustersThatFit) {
     EXPECT_EQ(fake->launches.at(0).config.gridX, ctas);
   }
 }
+
+namespace {
+/// What the kernel got: the address in its map, and the parameters behind it.
+struct Seen {
+  uint64_t mapped = 0, d = 0;
+  int32_t m = 0;
+  float beta = 0;
+  bool operator==(const Seen &) const = default;
+};
+
+/// Launches that prepare nothing: what the kernel gets must be what a module gives that has launched nothing before.
+class ReplayTest : public GpuModuleTest {
+protected:
+  void SetUp() override {
+    GpuModuleTest::SetUp();
+    fake->onLaunch = [this](const FakeLaunch &, void **params) {
+      std::memcpy(&seen.mapped, static_cast<char *>(params[0]) + 64, 8);
+      std::memcpy(&seen.d, params[1], 8);
+      std::memcpy(&seen.m, params[2], 4);
+      std::memcpy(&seen.beta, params[3], 4);
+    };
+  }
+  void TearDown() override {
+    module.reset();
+    GpuModuleTest::TearDown();
+  }
+  void open() {
+    auto loaded = load(info);
+    ASSERT_TRUE(bool(loaded)) << loaded.failure().str();
+    module = *loaded;
+  }
+  /// Launches, and says how many maps were encoded for that.
+  int encoded(const LaunchArgs &args) {
+    seen = Seen();
+    fake->maps.clear(), fake->launches.clear();
+    MaybeFailure failed = module->launch(nullptr, args);
+    EXPECT_FALSE(failed) << failed->str();
+    Seen here = seen;
+    std::vector<FakeLaunch> launches = fake->launches;
+    int count = int(fake->maps.size());
+    auto other = load(info);
+    EXPECT_TRUE(bool(other));
+    fake->launches.clear();
+    EXPECT_FALSE((*other)->launch(nullptr, args));
+    EXPECT_EQ(here, seen);
+    EXPECT_EQ(launches.size(), fake->launches.size());
+    for (size_t i = 0; i < std::min(launches.size(), fake->launches.size()); ++i) {
+      EXPECT_EQ(launches[i].config.gridX, fake->launches[i].config.gridX);
+      EXPECT_EQ(launches[i].kernel, fake->launches[i].kernel);
+      EXPECT_EQ(launches[i].attributes.size(), fake->launches[i].attributes.size());
+    }
+    return count;
+  }
+  std::shared_ptr<const GpuModule> module;
+  LaunchInfo info = clusterInfo();
+  Seen seen;
+};
+} // namespace
+
+TEST_F(ReplayTest, OtherAddressesAreWrittenIntoTheMapsAtHand) {
+  open();
+  LaunchArgs args = goodArgs();
+  EXPECT_FALSE(module->prepared(args));
+  EXPECT_EQ(encoded(args), 1);
+  EXPECT_TRUE(module->prepared(args));
+  EXPECT_EQ(encoded(args), 0);
+  EXPECT_EQ(fake->replaced, 0);
+  args.a += 0x1000, args.d += 0x2000;
+  EXPECT_EQ(encoded(args), 0);
+  EXPECT_EQ(fake->replaced, 1);
+  EXPECT_EQ(seen.mapped, args.a);
+  EXPECT_EQ(seen.d, args.d);
+}
+
+TEST_F(ReplayTest, AllElseIsPreparedAnew) {
+  open();
+  EXPECT_EQ(encoded(goodArgs()), 1);
+  std::vector<std::function<void(LaunchArgs &)>> changes = {
+      [](LaunchArgs &args) { args.m = 201; },
+      [](LaunchArgs &args) { args.beta = -0.0f; },
+      [](LaunchArgs &args) { args.beta = 0; },
+      [](LaunchArgs &args) { args.alpha = 2; },
+      [](LaunchArgs &args) { args.a += 16; },
+      [](LaunchArgs &args) { args.d += 4; },
+      [](LaunchArgs &args) { args.c = args.d; },
+      [](LaunchArgs &args) { args.workspaceBytes = 5; },
+      [](LaunchArgs &args) { args.alpha = 0, args.a = args.b = 0; }};
+  for (const auto &change : changes) {
+    LaunchArgs args = goodArgs();
+    change(args);
+    EXPECT_EQ(encoded(args), 1);
+    EXPECT_EQ(encoded(args), 0);
+  }
+  LaunchArgs moved = goodArgs(); // a null operand's map follows D
+  moved.alpha = 0, moved.a = moved.b = 0, moved.d += 0x10000;
+  EXPECT_EQ(encoded(moved), 0);
+}
+
+TEST_F(ReplayTest, WhatIsWrongIsStillSaid) {
+  open();
+  EXPECT_EQ(encoded(goodArgs()), 1);
+  auto failure = [&](auto change) {
+    LaunchArgs args = goodArgs();
+    change(args);
+    MaybeFailure failed = module->launch(nullptr, args);
+    return failed ? failed->id : Diag::launch_ld;
+  };
+  fake->launches.clear();
+  EXPECT_EQ(failure([](LaunchArgs &args) { args.a += 8; }), Diag::launch_requirement);
+  EXPECT_EQ(failure([](LaunchArgs &args) { args.a += 1; }), Diag::launch_misaligned);
+  EXPECT_EQ(failure([](LaunchArgs &args) { args.a = args.d; }), Diag::launch_overlap);
+  EXPECT_EQ(failure([](LaunchArgs &args) { args.b = args.d - 256; }), Diag::launch_overlap);
+  EXPECT_EQ(failure([](LaunchArgs &args) { args.c = args.d + 256; }), Diag::launch_overlap);
+  EXPECT_EQ(failure([](LaunchArgs &args) { args.d = 0; }), Diag::launch_null);
+  EXPECT_TRUE(fake->launches.empty());
+}
+
+TEST_F(ReplayTest, ARefusedAddressIsPreparedAnew) {
+  open();
+  EXPECT_EQ(encoded(goodArgs()), 1);
+  fake->failing["cuTensorMapReplaceAddress"] = 1;
+  LaunchArgs args = goodArgs();
+  args.a += 0x1000;
+  EXPECT_EQ(encoded(args), 1);
+}
+
+TEST_F(ReplayTest, TheOldestOfManyIsForgotten) {
+  open();
+  for (int64_t m = 1; m <= 9; ++m) {
+    LaunchArgs args = goodArgs();
+    args.m = m;
+    EXPECT_EQ(encoded(args), 1);
+  }
+  for (int64_t m = 2; m <= 9; ++m) {
+    LaunchArgs args = goodArgs();
+    args.m = m;
+    EXPECT_EQ(encoded(args), 0);
+  }
+  LaunchArgs args = goodArgs();
+  args.m = 1;
+  EXPECT_EQ(encoded(args), 1);
+}
+
+TEST_F(ReplayTest, AnExpressionOfAWholeAddressIsNeverReplayed) {
+  info.requirements = {less(Expr::var("a_ptr"), Expr::var("b_ptr"))};
+  open();
+  EXPECT_EQ(encoded(goodArgs()), 1);
+  EXPECT_EQ(encoded(goodArgs()), 1);
+  info.requirements = {equal(Expr::var("a_ptr") % Expr(512), Expr(0))};
+  open();
+  EXPECT_EQ(encoded(goodArgs()), 1);
+  EXPECT_EQ(encoded(goodArgs()), 1);
+}
+
+TEST_F(ReplayTest, AnEmptyGridStaysEmpty) {
+  info.kernels.push_back(info.kernels[0]);
+  info.kernels[0].grid[0] = Expr::var("m") - Expr(200);
+  open();
+  encoded(goodArgs());
+  encoded(goodArgs());
+  EXPECT_EQ(fake->launches.size(), 1u);
+}

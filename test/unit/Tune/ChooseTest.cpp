@@ -83,7 +83,28 @@ TEST_F(ChooseTest, WhatWasMeasuredIsTakenWithItsReason) {
   EXPECT_EQ(chosen(spec).origin, Origin::model);
   options.device = "", options.off = true;
   EXPECT_EQ(chosen(spec).origin, Origin::model);
-  EXPECT_EQ(chosen(read(cube + "a: {type: f16}\n")).origin, Origin::model);
+  EXPECT_EQ(chosen(read(cube + "a: {type: f16}\naccumulator: f16\n")).origin, Origin::model);
+}
+
+TEST_F(ChooseTest, F16AndBf16ShareWhatWasMeasured) {
+  std::string half = "a: {type: f16}\n";
+  measure(read(cube), tile);
+  Chosen other = chosen(read(cube + half));
+  EXPECT_EQ(other.origin, Origin::database);
+  EXPECT_EQ(*other.plan.spec.block, (std::array<int64_t, 3>{128, 192, 64}));
+  EXPECT_EQ(other.plan.spec.block.reason, "measured on NVIDIA H200 2026-11-21: 203.2 us, 1.021 of cuBLASLt's best with "
+                                          "bf16, whose kernels are as fast");
+  EXPECT_EQ(*other.plan.spec.a.type, Elem::f16);
+  Chosen given = chosen(read(cube + half + "pipeline: {stages: 3}\n")); // without what is given, and of the other type
+  EXPECT_EQ(given.origin, Origin::database);
+  // Its own measurement counts first, and other types are none of it.
+  measure(read(cube + half), "tile.block=[128,128,64]");
+  EXPECT_EQ((*chosen(read(cube + half)).plan.spec.block)[1], 128);
+  EXPECT_EQ((*chosen(read(cube)).plan.spec.block)[1], 192);
+  EXPECT_EQ(chosen(read(cube + half + "d: {type: f32}\n")).origin, Origin::model);
+  EXPECT_EQ(chosen(read(cube + half + "accumulator: f16\n")).origin, Origin::model);
+  EXPECT_EQ(chosen(read(cube + "a: {type: s8}\n")).origin, Origin::model);
+  EXPECT_EQ(remarks(), Names());
 }
 
 TEST_F(ChooseTest, HowASpecIsWrittenMakesNoDifference) {

@@ -1,0 +1,143 @@
+// How D is stored and C is read.
+#include "Draft.h"
+
+using llvm::formatv;
+
+namespace gemmc::plan {
+namespace {
+bool readsC(const Draft &draft) { return draft.spec().beta.value != Scale{0.0}; }
+bool storesRows(const Draft &draft) { return (*draft.spec().d.layout == Order::row) != draft.plan.swapped; }
+
+/// `starts of rows at multiples of N bytes`, as the user gave them.
+std::string rowStarts(const char *name, const OperandSpec &operand) {
+  return formatv("those of {0} start at multiples of {1} (align {2}, ld {3})", name, promisedAlign(operand),
+                 *operand.align, operand.ld.value.dynamic() ? "dynamic" : std::to_string(*operand.ld.value.fixed));
+}
+
+/// Why TMA cannot bring C into the places where D will lie; empty: it can.
+std::string whyNotBroughtC(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (!draft.wgmma())
+    return formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction));
+  if (!readsC(draft))
+    return "with `epilogue.c: tma` reads C: beta is 0";
+  if (*s.c.type != *s.d.type)
+    return formatv("brings C into the places of D: their types are {0} and {1}", nameOf(*s.c.type), nameOf(*s.d.type));
+  if (*s.c.layout != *s.d.layout)
+    return formatv("brings C into the places of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
+                   nameOf(*s.d.layout));
+  if (promisedAlign(s.c) < 16)
+    return "takes C from rows that start at multiples of 16 bytes: " + rowStarts("c", s.c);
+  if (s.schedule.given && *s.schedule == Schedule::pipelined)
+    return "takes C from a producer: the schedule is pipelined";
+  if (*s.split != SplitMode::none)
+    return "takes C for tiles that a CTA computes alone: k is split";
+  return "";
+}
+
+/// Why TMA cannot write D, whatever C does; empty: it can.
+std::string whyNotTmaStore(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (!storesRows(draft))
+    return "writes rows: d is column order in the kernel's view";
+  if (promisedAlign(s.d) < 16)
+    return "writes rows that start at multiples of 16 bytes: " + rowStarts("d", s.d);
+  if (endsRowsInside16Bytes(draft))
+    return formatv("writes whole 16 bytes: rows of d end after {0} elements of {1} bytes",
+                   *(draft.plan.swapped ? *s.m : *s.n).fixed, bytesOf(*s.d.type));
+  return "";
+}
+
+void decideStore(Draft &draft) {
+  Spec &s = draft.spec();
+  bool otherC = s.loadC.given && *s.loadC != StoreKind::tma;
+  bool addsNone = readsC(draft) && (otherC || !whyNotBroughtC(draft).empty());
+  if (draft.wmma())
+    s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
+  else if (draft.stream && !storesRows(draft))
+    s.store.decide(StoreKind::staged, "lines of d cross warps: a warpgroup turns its tile and writes them whole");
+  else if (!draft.wgmma() || !storesRows(draft))
+    s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
+  else if (whyNotTmaStore(draft).empty() && !addsNone)
+    s.store.decide(StoreKind::tma,
+                   "whole lines, and a thread that only starts them: the warps go on with the next tile");
+  else
+    s.store.decide(StoreKind::staged, "through shared memory whole lines are written");
+}
+
+void decideLoadC(Draft &draft) {
+  Spec &s = draft.spec();
+  if (!readsC(draft))
+    s.loadC.decide(StoreKind::direct, "C is not read");
+  else if (*s.store == StoreKind::tma && whyNotBroughtC(draft).empty())
+    s.loadC.decide(StoreKind::tma, "while the main loop runs, into the buffers that D leaves through");
+  else
+    s.loadC.decide(StoreKind::direct, "with the lines of D, in one go");
+}
+
+void checkStore(Draft &draft) {
+  Spec &s = draft.spec();
+  if (draft.wmma() && *s.store == StoreKind::direct)
+    draft.diags.report(Diag::plan_store_direct, s.store.range).fix(s.store.range, "staged");
+  if (*s.store == StoreKind::direct || (*s.store == StoreKind::staged && !draft.wgmma()))
+    return;
+  auto refuse = [&](const std::string &why, const char *instead) {
+    draft.diags.report(Diag::plan_store_staged, s.store.range, nameOf(*s.store), why).fix(s.store.range, instead);
+  };
+  if (!draft.wgmma())
+    return refuse(formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction)), "staged");
+  if (*s.store != StoreKind::tma)
+    return;
+  if (std::string why = whyNotTmaStore(draft); !why.empty())
+    return refuse(why, "staged");
+  if (!readsC(draft) || *s.loadC == StoreKind::tma)
+    return;
+  std::string why = whyNotBroughtC(draft);
+  refuse(why.empty() ? formatv("takes C from TMA alone: `epilogue.c` is {0}", nameOf(*s.loadC)).str() : why, "staged");
+}
+
+/// staged: C as fragments of the accumulators' type, in the tile that D leaves through.
+std::string whyNotStagedC(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (!draft.wmma())
+    return formatv("loads fragments of wmma: the instruction is {0}", nameOf(*s.instruction));
+  if (!readsC(draft))
+    return "reads C: beta is 0";
+  if (*s.accumulator == Elem::f16)
+    return "adds in the type of the sums: f16 would round twice";
+  if (*s.c.type != *s.accumulator)
+    return formatv("loads accumulators: c is {0}, the sums are {1}", nameOf(*s.c.type), nameOf(*s.accumulator));
+  if (*s.c.layout != *s.d.layout)
+    return formatv("takes C through the tile of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
+                   nameOf(*s.d.layout));
+  return "";
+}
+
+void checkLoadC(Draft &draft) {
+  Spec &s = draft.spec();
+  if (*s.loadC == StoreKind::direct)
+    return;
+  if (*s.loadC == StoreKind::staged) {
+    if (std::string why = whyNotStagedC(draft); !why.empty())
+      draft.diags.report(Diag::plan_c_staged, s.loadC.range, why).fix(s.loadC.range, "direct");
+    return;
+  }
+  std::string why = whyNotBroughtC(draft);
+  if (why.empty() && *s.store != StoreKind::tma)
+    why = formatv("of C needs buffers that TMA stores D from: the store is {0}", nameOf(*s.store));
+  if (!why.empty())
+    draft.diags.report(Diag::plan_store_staged, s.loadC.range, "tma", why).fix(s.loadC.range, "direct");
+}
+} // namespace
+
+void decideEpilogue(Draft &draft) {
+  decideStore(draft);
+  decideLoadC(draft);
+}
+
+void checkEpilogue(Draft &draft) {
+  checkStore(draft);
+  checkLoadC(draft);
+}
+
+} // namespace gemmc::plan
