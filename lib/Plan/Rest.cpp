@@ -1,5 +1,6 @@
 // What is decided when the tile is known: raster, persistence; and the plan's view of the operands.
 #include "Draft.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using llvm::formatv;
@@ -27,8 +28,38 @@ void decideRaster(Draft &draft) {
   if (*s.rasterGroup < 1 || *s.rasterGroup > maxRasterGroup)
     draft.diags.report(Diag::plan_raster_group, s.rasterGroup.range, *s.rasterGroup, maxRasterGroup)
         .fix(s.rasterGroup.range, "8");
+  if (*s.rasterOrder == RasterOrder::hilbert) { // it knows no direction
+    constexpr int64_t mostHilbert = 32;
+    if (*s.rasterGroup >= 1 && (!llvm::isPowerOf2_64(*s.rasterGroup) || *s.rasterGroup > mostHilbert))
+      draft.diags
+          .report(Diag::plan_raster_hilbert, s.rasterGroup.given ? s.rasterGroup.range : s.rasterOrder.range,
+                  *s.rasterGroup)
+          .fix(s.rasterGroup.range, "8");
+    draft.plan.rasterOrder = RasterOrder::hilbert;
+    return;
+  }
   bool alongM = (*s.rasterOrder == RasterOrder::along_m) != draft.plan.swapped;
   draft.plan.rasterOrder = alongM ? RasterOrder::along_m : RasterOrder::along_n;
+}
+
+void decideScheduler(Draft &draft) {
+  Spec &s = draft.spec();
+  bool persistent = *s.persistent == Persistence::on;
+  s.scheduler.decide(Scheduler::fixed, persistent ? "each CTA knows its tiles by itself" : "a CTA has one tile");
+  if (*s.scheduler == Scheduler::fixed)
+    return;
+  std::string why;
+  if (!draft.wgmma() || *s.schedule == Schedule::pipelined)
+    why = formatv("has a producer warp that takes tiles: `pipeline.schedule` is {0}, allowed cooperative, pingpong",
+                  nameOf(*s.schedule));
+  else if (!persistent)
+    why = "is for CTAs that compute several tiles: `raster.persistent` is off";
+  else if (*s.split != SplitMode::none)
+    why = formatv("gives a CTA whole tiles: `split.mode` is {0}, allowed none", nameOf(*s.split));
+  else if (draft.plan.clusterM * draft.plan.clusterN > 1)
+    why = "gives each CTA tiles of its own: `tile.cluster` is not [1, 1, 1], whose CTAs share neighbouring ones";
+  if (!why.empty())
+    draft.diags.report(Diag::plan_scheduler, s.scheduler.range, why).fix(s.scheduler.range, "static");
 }
 
 void decidePersistence(Draft &draft) {
@@ -156,6 +187,7 @@ PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copy
 void decideRest(Draft &draft) {
   decideRaster(draft);
   decidePersistence(draft);
+  decideScheduler(draft);
   checkEpilogue(draft);
   decideNegation(draft);
   checkSplit(draft);

@@ -85,7 +85,7 @@ void decideStream(Draft &draft) {
   const Spec &s = draft.spec();
   bool open = !s.block.given && !s.warp.given && !s.cluster.given && !s.split.given && !s.splitThrough.given &&
               !s.splitSlices.given && (!s.schedule.given || *s.schedule == Schedule::cooperative) &&
-              (!s.persistent.given || *s.persistent == Persistence::off);
+              (!s.persistent.given || *s.persistent == Persistence::off) && *s.scheduler == Scheduler::fixed;
   if (!draft.wgmma() || !isSkinny(draft) || !open)
     return;
   int64_t m = *draft.extentM(), n = *draft.extentN();

@@ -110,6 +110,13 @@ const Case cases[] = {
     // The rest.
     {"pipeline: {schedule: pingpong}\nraster: {persistent: off}", "plan_persistent 3:22"},
     {"raster: {group: 65536}", "plan_raster_group 2:17"},
+    {"raster: {order: hilbert, group: 12}", "plan_raster_hilbert 2:33"},
+    {"raster: {order: hilbert, group: 64}", "plan_raster_hilbert 2:33"},
+    {"instruction: mma\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},
+    {"pipeline: {schedule: pipelined}\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},
+    {"raster: {scheduler: dynamic, persistent: off}", "plan_scheduler 2:21"},
+    {"tile: {cluster: [1, 2, 1]}\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},
+    {"split: {mode: split_k}\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},
     {"instruction: mma\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"instruction: mma\nalpha: dynamic\na: {negate: on}", "plan_negate 4:13"},
     {"tile: {cluster: [2, 1, 1]}\nsplit: {mode: stream_k}", "plan_split 3:15"},
