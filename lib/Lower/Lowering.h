@@ -157,7 +157,7 @@ private:
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
   void prefetch(const Op &op);
   Val shareOf(const Op &op, int64_t each); ///< With multicast, the CTA's rank in its group times `each`.
-  struct Boxes; ///< What one CTA copies of a tile by TMA.
+  struct Boxes;                            ///< What one CTA copies of a tile by TMA.
   Boxes boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared);
 
   // Sync.cpp

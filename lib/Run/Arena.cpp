@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <thread>
 
 namespace gemmc::run {
 namespace {
@@ -241,11 +242,13 @@ MaybeFailure Arena::prepare() {
   return std::nullopt;
 }
 
-Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, unsigned perRound) {
+Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, unsigned perRound, double restSeconds) {
   std::vector<double> medians(members.size());
   auto order = llvm::to_vector(llvm::seq<unsigned>(0, members.size()));
   std::shuffle(order.begin(), order.end(), shuffler);
   for (unsigned place : order) {
+    if (restSeconds > 0)
+      std::this_thread::sleep_for(std::chrono::duration<double>(restSeconds));
     std::vector<double> seconds;
     for (unsigned j = 0; j <= perRound; ++j) {
       auto time = contenders[members[place]].time(stream);

@@ -56,6 +56,18 @@ cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 emu::Timeline timeline;
 
+run::RunRequest requestFor(bool onEmulator) {
+  run::RunRequest request;
+  request.problem = problem.get();
+  request.problem.defaultSize = onEmulator ? 256 : 512;
+  request.problem.maxBytes = uint64_t(onEmulator ? 4 : 32) << 30;
+  request.threads = threads;
+  request.stress = std::min<uint64_t>(stress, 1000000);
+  if (ctas.getNumOccurrences())
+    request.ctas = ctas;
+  return request;
+}
+
 using Opened = Outcome<std::shared_ptr<const Device>>;
 using MaybeDevice = std::optional<Opened>;
 
@@ -82,12 +94,16 @@ public:
     if (!opening.valid())
       return code;
     assemble(code);
+    if (code && !opened())
+      if (auto made = run::makeInputs(code->info, requestFor(/*onEmulator=*/false)))
+        inputs = *made;
     device = opening.get();
     watch.lap();
     if (*device && (**device)->name != usual && !kernel.path().ends_with(".ptx")) {
       kernel.runsOn((**device)->name); // what was measured on it counts
       diags = std::make_unique<Diags>();
       assembling = {};
+      inputs.reset();
       code = kernel.compile(*diags);
       compileSeconds += watch.lap();
     }
@@ -101,6 +117,7 @@ public:
   }
 
   MaybeDevice device;
+  std::shared_ptr<run::Inputs> inputs; ///< For a GPU; null: not made.
   double compileSeconds = 0, deviceSeconds = 0, assembleSeconds = 0;
 
 private:
@@ -108,10 +125,12 @@ private:
 
   /// With a cache of cubins the module looks there first, and a machine without a GPU needs none.
   void assemble(const std::optional<run::Code> &code) {
-    bool waiting = opening.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-    if (code && waiting && cubinFile.empty() && !CubinCache::ofUser())
+    if (code && !opened() && cubinFile.empty() && !CubinCache::ofUser())
       assembling = std::async(std::launch::async, [ptx = code->ptx] { return assemblePtx(ptx); });
   }
+
+  /// A missing driver is known at once: then nothing is prepared for a GPU.
+  bool opened() const { return opening.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
 
   std::future<Opened> opening;
   std::future<Outcome<PtxasResult>> assembling;
@@ -174,14 +193,9 @@ int runIt() {
   if (!executor)
     return finishWith(executor.failure(), diags);
 
-  run::RunRequest request;
-  request.problem = problem.get();
-  request.problem.defaultSize = (*executor)->isEmulator() ? 256 : 512;
-  request.problem.maxBytes = uint64_t((*executor)->isEmulator() ? 4 : 32) << 30;
-  request.threads = threads;
-  request.stress = std::min<uint64_t>(stress, 1000000);
-  if (ctas.getNumOccurrences())
-    request.ctas = ctas;
+  run::RunRequest request = requestFor((*executor)->isEmulator());
+  if (!(*executor)->isEmulator())
+    request.inputs = std::move(start.inputs);
   auto report = [&] {
     Progress progress("running on " + (*executor)->where());
     return run::runRepeatedly(

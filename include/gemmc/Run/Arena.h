@@ -40,7 +40,7 @@ public:
   MaybeFailure prepare();
   /// Each of `members`, `perRound` timings of it: its median, in seconds. The order is another one in each round: at
   /// the power limit the clock that a kernel finds is what its predecessor left.
-  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, unsigned perRound);
+  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, unsigned perRound, double restSeconds = 0);
 
   /// Seconds that the host takes to enqueue one launch of a contender.
   Outcome<double> hostCost(unsigned index);
