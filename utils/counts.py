@@ -118,12 +118,13 @@ class Comparison:
     def __init__(self, spec, arguments, gemmc, ptxas, folder, chip="sm_90", sms=132):
         path, self.cubin, self.ptx, rest = compiled(spec, arguments, gemmc, ptxas, folder, chip)
         self.command = [gemmc, "run", path, "--input", "integer", *rest, "--json"]
-        report = run(*self.command, "--device", "emulator", "--sms", sms, "--chip", chip, seconds=300)
-        self.emulator = predicted(json.loads(report), self.ptx)
+        report = json.loads(run(*self.command, "--device", "emulator", "--sms", sms, "--chip", chip, seconds=300))
+        self.fallback = bool(report.get("fallback"))  # then another kernel runs than the one in the PTX
+        self.emulator = predicted(report, self.ptx)
 
     def count(self, ncu):
         self.page = run(ncu, "--clock-control", "none", "--csv", "--page", "source", "--metrics",
-                        ",".join((WAVEFRONTS, IDEAL, SECTORS)), "--kernel-name", "regex:^(?!.*_clear$)", "--launch-count",
+                        ",".join((WAVEFRONTS, IDEAL, SECTORS)), "--kernel-name", f"regex:^{entry_of(self.ptx)}$", "--launch-count",
                         "1", *self.command, "--device", "gpu", "--cubin", self.cubin)
         self.card = counted(page(self.page), lines_of(self.cubin.read_bytes(), entry_of(self.ptx)))
 

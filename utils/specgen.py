@@ -129,6 +129,7 @@ class Draw:
             if m * n // groups <= limit and most >= 2:
                 break
         self.block, self.stages = (m, n, k), self.random.randint(2, min(15 if self.slices > 1 else 8, most))
+        self.room = WGMMA_SHARED - store - self.stages * stage
         self.cluster = 1, 1
         if self.family != "pipelined" and self.chance(0.4):
             self.cluster = self.pick((2, 1), (1, 2), (2, 2), (4, 1), (4, 2))
@@ -325,7 +326,14 @@ class Draw:
                 spec["epilogue"] = {"store": "staged", "c": "staged"}
             spec["pipeline"] = {"stages": self.stages}
         if self.chance(0.3):
-            spec["raster"] = {"order": self.pick("along_m", "along_n"), "group": self.pick(1, 2, 3, 8)}
+            spec["raster"] = {"order": self.pick("along_m", "along_n", "hilbert"), "group": self.pick(1, 2, 3, 8)}
+            if spec["raster"]["order"] == "hilbert":
+                spec["raster"]["group"] = self.pick(1, 2, 4, 8)
             if self.family not in ("pingpong", "pipelined") and not (self.wgmma and self.slices > 1):
                 spec["raster"]["persistent"] = self.pick("on", "off")
+        if self.family in ("cooperative", "pingpong") and self.cluster == (1, 1) and self.slices == 1 and (
+                self.room >= 256 and self.chance(0.25)):  # the ring of tile numbers
+            raster = spec.setdefault("raster", {})
+            if raster.get("persistent") != "off":
+                raster["scheduler"] = "dynamic"
         return spec

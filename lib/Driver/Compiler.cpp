@@ -38,7 +38,8 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
   info.negated = plan.negateA != plan.negateB;
   info.alpha = spec.alpha.value.fixed;
   info.beta = spec.beta.value.fixed;
-  if (*spec.split == SplitMode::none) { // else no CTA has a tile to itself
+  // Else no CTA has a tile to itself, or nobody knows which one.
+  if (*spec.split == SplitMode::none && *spec.scheduler == Scheduler::fixed) {
     info.blockM = plan.swapped ? plan.blockN : plan.blockM;
     info.blockN = plan.swapped ? plan.blockM : plan.blockN;
   }
@@ -55,6 +56,7 @@ ptx::SpecInfo specInfo(const Spec &spec, const ptx::KernelInfo &kernel, const st
   const std::pair<llvm::StringLiteral, llvm::SMRange> fields[] = {{"tile.block", spec.block.range},
                                                                   {"tile.warp", spec.warp.range},
                                                                   {"pipeline.stages", spec.stages.range},
+                                                                  {"raster.scheduler", spec.scheduler.range},
                                                                   {"epilogue.store", spec.store.range},
                                                                   {"epilogue.c", spec.loadC.range}};
   ptx::SpecInfo info;

@@ -129,6 +129,7 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
   }
   learn(to[Sight::oneWay], warpComponent(warp), own.oneWay);
   learn(to[Sight::oneWay], copyComponent(warp), own.copiesOneWay);
+  learn(to[Sight::aliased], warpComponent(warp), own.aliased);
   ++state.now;
   if (executionOnly)
     return;
@@ -254,6 +255,14 @@ void Check::oneWayFence(Warp &warp, Mask mask, bool acquires) {
 void Check::initFence(Warp &warp, Mask mask) {
   WarpState &state = of(warp);
   forLanes(mask, [&](unsigned l) { state.own.init[l] = state.own.initFences[l] = state.now; });
+  ++state.now;
+}
+
+void Check::aliasFence(Warp &warp, Mask mask) {
+  WarpState &state = of(warp);
+  split(state, mask);
+  eachPart(warp, mask, [](Part &part) { part.clocks[Sight::aliased].join(part.clocks[Sight::generic]); });
+  forLanes(mask, [&](unsigned l) { state.own.aliased[l] = state.now; });
   ++state.now;
 }
 

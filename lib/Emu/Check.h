@@ -39,6 +39,7 @@ public:
   /// fence.proxy.async::generic: the release half covers the lanes' own past, the acquire half makes it count.
   void oneWayFence(Warp &warp, Mask mask, bool acquires);
   void initFence(Warp &warp, Mask mask);
+  void aliasFence(Warp &warp, Mask mask);
   void fence(Warp &warp, const Code &code, Mask mask);
   /// The fences of tensor maps that the device changes: the writer's release, the user's acquire of 128 bytes.
   void mapReleased(Warp &warp, Mask mask);
@@ -122,6 +123,7 @@ private:
     PerLane fenced[2] = {}, copiesFenced[2] = {}, init{}; ///< Fenced; [0] shared, [1] global.
     PerLane oneWay{}, copiesOneWay{}, oneWayAcquire{};    ///< The halves of one-way fences.
     PerLane plainFence{}, mapReleased{}, initFences{};    ///< When it last executed one of these fences.
+    PerLane aliased{};                                    ///< The same of fence.proxy.alias.
   };
   /// The last wait for groups that a lane executed: when, and how much was committed then.
   struct LastWait {
@@ -208,6 +210,7 @@ private:
     return ordered(agent, *agent.clocks, order, before);
   }
   std::optional<Problem> judge(const Agent &agent, const Access &before, Space space) const;
+  std::optional<Problem> judgeOrder(const Agent &agent, const Access &before, Space space) const;
   std::optional<Problem> judgeGeneric(const Agent &agent, const Access &before) const;
   std::optional<Problem> judgeProxies(const Agent &agent, const Access &before, Space space) const;
   std::optional<Problem> judgeAsync(const Agent &agent, const Access &before) const;

@@ -27,6 +27,7 @@ Epoch Check::ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t com
     return happened                      ? ~Epoch(0)
            : order == Sight::initialised ? own.init[lane]
            : order == Sight::oneWay      ? own.oneWay[lane]
+           : order == Sight::aliased     ? own.aliased[lane]
                                          : own.fenced[space][lane];
   if (component == copyComponent(warp))
     return happened                 ? own.copies[lane]
@@ -153,7 +154,17 @@ std::optional<Check::Problem> Check::judgeAsync(const Agent &agent, const Access
                                  now, before.write ? "write" : "read")};
 }
 
+/// Two addresses of the same bytes are like two proxies, for strong accesses, too (8.6). Of generic accesses.
 std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &before, Space space) const {
+  auto problem = judgeOrder(agent, before, space);
+  if (problem || before.alias == agent.access.alias || before.kind != Access::generic ||
+      agent.access.kind != Access::generic || ordered(agent, Sight::aliased, before))
+    return problem;
+  return Problem{"PX-9", formatv("no fence.proxy.alias between {0} and {1}, which call the same bytes by two addresses",
+                                 nameOf(before), nameOf(agent.access))};
+}
+
+std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access &before, Space space) const {
   if (before.kind == Access::none || (before.strong && agent.access.strong))
     return std::nullopt;
   if (before.kind == Access::mbarrier)
@@ -223,6 +234,7 @@ void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool
 }
 /// Reads of global memory are remembered only where the cluster has written.
 void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
+  address = cluster.launch.memory.homeOf(address).address;
   dependency(agent, address, bytes, !writes, writes);
   globals.forEach(address, bytes, writes,
                   [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
@@ -284,6 +296,9 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
     Agent agent = genericAgent(warp, code, l, use);
     ++(isShared ? of(warp.cta).sharedUses : globalUses);
     if (!isShared) {
+      Memory::Home home = cluster.launch.memory.homeOf(address);
+      address = home.address;
+      agent.access.alias = home.alias;
       dependency(agent, address, bytes, use & read, use & write);
       globals.forEach(address, bytes, use & write,
                       [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });

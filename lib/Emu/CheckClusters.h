@@ -30,6 +30,10 @@ public:
   /// remembers this use.
   void access(uint64_t address, uint64_t bytes, const Use &now, llvm::function_ref<void(const Use &, uint64_t)> visit);
 
+  /// Held by strong accesses of global memory from their `acquire` and `release` here to their bytes: clusters run on
+  /// threads of the host, and an acquire takes exactly the releases whose values the access has seen.
+  std::mutex strong;
+
 private:
   /// By number: the last plain write, and behind it the last few reads and reductions. 0: none.
   struct Cell {

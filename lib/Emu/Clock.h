@@ -60,9 +60,10 @@ enum class Sight : uint8_t {
   looseShared,
   looseGlobal,
   initialised,
-  oneWay
+  oneWay,
+  aliased
 };
-constexpr unsigned numSights = 9;
+constexpr unsigned numSights = 10;
 
 /// By cluster of the launch: which of its events are visible here, to generic accesses and to the asynchronous proxy
 /// (global memory; fenced by its own thread, fenced by somebody).

@@ -126,14 +126,16 @@ Step initFence(Warp &warp, const Code &, Mask mask) {
     warp.cluster.check->initFence(warp, mask);
   return Step::Next;
 }
+Step aliasFence(Warp &warp, const Code &, Mask mask) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (warp.cluster.check)
+    warp.cluster.check->aliasFence(warp, mask);
+  return Step::Next;
+}
 /// `flags`: the acquire half.
 Step oneWayFence(Warp &warp, const Code &code, Mask mask) {
   if (warp.cluster.check)
     warp.cluster.check->oneWayFence(warp, mask, code.flags);
-  return Step::Next;
-}
-Step plainFence(Warp &, const Code &, Mask) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   return Step::Next;
 }
 Step mapRelease(Warp &warp, const Code &, Mask mask) {
@@ -386,7 +388,7 @@ Exec execClusterWait(Decoder &d) {
 }
 Exec execMembar(Decoder &) { return fence; }
 Exec execFence(Decoder &) { return fence; }
-Exec execFenceProxyAlias(Decoder &) { return plainFence; }
+Exec execFenceProxyAlias(Decoder &) { return aliasFence; }
 Exec execFenceProxyAsync(Decoder &d) {
   bool shared = d.has("shared::cta") || d.has("shared::cluster"), global = d.has("global");
   uint32_t flags = d.has("shared::cta") ? uint32_t(Check::fenceOwn) : 0;

@@ -259,6 +259,19 @@ void checkLoad(Warp &warp, const Code &code, unsigned lane, std::vector<BulkTarg
   }
 }
 
+/// From shared::cta to shared::cluster, data go to another CTA: strictly remote (9.7.9.25.4.1; the H200 calls a
+/// reduction in the CTA's own memory an illegal instruction).
+bool checkOther(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target) {
+  if (target.cta != &warp.cta)
+    return true;
+  warp.fail(code, lane, "TM-16",
+            formatv("the destination is in the executing CTA, {0} of the cluster: from `.shared::cta` to "
+                    "`.shared::cluster` data go to another CTA",
+                    warp.cta.rank)
+                .str());
+  return false;
+}
+
 /// Operands: [dst], [src], size, [mbar], mask. `imm[0]`: the source is global (else shared::cta); `imm[1]`: a reduction
 /// plus 1.
 Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
@@ -274,7 +287,7 @@ Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
       from =
           warp.memory(code.imm[0] ? Where::Global : Where::Shared, warp.address(code.args[1], l), bytes, 16, l, code);
     auto targets = from ? bulkTargets(warp, code, place, l) : std::nullopt;
-    if (!targets)
+    if (!targets || (!code.imm[0] && !checkOther(warp, code, l, targets->front())))
       return false;
     Buffer buffer = newBuffer(bytes);
     if (Check *check = warp.cluster.check.get()) {

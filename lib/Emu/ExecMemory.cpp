@@ -1,6 +1,7 @@
 // Loads, stores and atomics (PTX ISA 9.7.9.8 to 9.7.9.12, 9.7.13.5 to 9.7.13.7).
 #include "Banks.h"
 #include "Check.h"
+#include "CheckClusters.h"
 #include "Formats.h"
 #include "Lanes.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -17,6 +18,12 @@ enum Flag : uint32_t { Signed = 1, Ordered = 2 };
 unsigned countOf(const Arg &arg) { return arg.kind == Arg::Vector ? arg.count : 1; }
 const Arg &elementOf(const Warp &warp, const Arg &arg, unsigned index) {
   return arg.kind == Arg::Vector ? warp.element(arg, index) : arg;
+}
+
+/// What a strong access means for the check, and its bytes, are one step to other clusters.
+std::unique_lock<std::mutex> asOneStep(Warp &warp, bool strong) {
+  LaunchCheck *check = strong ? warp.cluster.launch.check.get() : nullptr;
+  return check ? std::unique_lock(check->strong) : std::unique_lock<std::mutex>();
 }
 
 /// Addresses of an access, checked; false after a finding.
@@ -80,6 +87,7 @@ Step load(Warp &warp, const Code &code, Mask mask) {
   std::byte *from[numLanes];
   if (code.flags & Ordered)
     std::atomic_thread_fence(std::memory_order_seq_cst);
+  auto oneStep = asOneStep(warp, code.flags & Ordered);
   if (!locate(warp, code, code.args[1], code.bytes * count, mask, from, Check::read))
     return Step::Stop;
   for (unsigned i = 0; i < count; ++i) {
@@ -101,6 +109,7 @@ Step store(Warp &warp, const Code &code, Mask mask) {
   std::byte *to[numLanes];
   if (code.flags & Ordered)
     std::atomic_thread_fence(std::memory_order_seq_cst);
+  auto oneStep = asOneStep(warp, code.flags & Ordered);
   if (!locate(warp, code, code.args[0], code.bytes * count, mask, to, Check::write))
     return Step::Stop;
   for (unsigned i = 0; i < count; ++i) {
@@ -182,7 +191,7 @@ std::optional<uint64_t> atomicResult(Type type, unsigned op, uint64_t old, uint6
     return which == Exch ? operand : floatAtomic<F32>(which, old, operand);
   case Type::f64:
     if (which == Add && (isNaN<F64>(operand) || isNaN<F64>(old))) // a loop around add.f64 (H200)
-      return passNaN<F64>(isNaN<F64>(operand) ? operand : old);
+      return passNaN<F64>(isNaN<F64>(old) ? old : operand);
     return which == Exch ? operand : floatAtomic<F64>(which, old, operand);
   case Type::u32:
   case Type::b32:
@@ -250,6 +259,7 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
       return;
     }
     addresses[l] = warp.address(address, l);
+    auto oneStep = asOneStep(warp, true);
     checkAtomic(warp, code, l, addresses[l], code.bytes * count);
     uint32_t offset = 0;
     bool inMemory = code.imm[0] == Add && !warp.cluster.ctaOf(at, offset);
@@ -294,6 +304,7 @@ Step compareAndSwap(Warp &warp, const Code &code, Mask mask) {
       return;
     }
     addresses[l] = warp.address(code.args[1], l);
+    auto oneStep = asOneStep(warp, true);
     checkAtomic(warp, code, l, addresses[l], code.bytes);
     std::lock_guard lock(warp.cluster.launch.lockOf(at));
     uint64_t old = wordAt(at, code.bytes), replacement = warp.value(code.args[3], l);

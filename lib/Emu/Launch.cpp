@@ -56,6 +56,15 @@ std::string refusal(const Program &program, const LaunchParams &params) {
   return "";
 }
 
+/// Clusters run side by side; their findings come as if they had run one after the other.
+void sortByCluster(std::vector<Finding> &findings, const LaunchParams &params) {
+  auto clusterOf = [&](const Finding &finding) {
+    return std::array{finding.cta[2] / params.cluster[2], finding.cta[1] / params.cluster[1],
+                      finding.cta[0] / params.cluster[0]};
+  };
+  stable_sort(findings, [&](const Finding &a, const Finding &b) { return clusterOf(a) < clusterOf(b); });
+}
+
 /// Runs the clusters `chosen` (all when empty) on `threads` host threads.
 void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total, unsigned threads) {
   uint64_t count = chosen.empty() ? total : chosen.size();
@@ -93,6 +102,7 @@ Result DecodedKernel::launch(const LaunchParams &params, Memory &memory, const O
       return refuse(formatv("cluster {0} is wanted; the grid has {1}", index, total));
   unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   runAll(launch, options.clusters, total, threads);
+  sortByCluster(launch.result.findings, params);
   // What a kernel need not have waited for, the next one must wait for all the more.
   if (params.overlapped)
     for (auto [at, how] : memory.earlyTouches)

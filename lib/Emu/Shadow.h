@@ -14,8 +14,9 @@ struct Access {
   Epoch epoch = 0;
   Epoch issued = 0; ///< The warp's own epoch when it issued the operation.
   Mask lanes = 0;
-  uint32_t pc = 0;   ///< Index of the instruction in the program.
-  uint32_t warp = 0; ///< Index in the cluster: who executed it (or issued the operation).
+  uint32_t pc = 0;    ///< Index of the instruction in the program.
+  uint16_t warp = 0;  ///< Index in the cluster: who executed it (or issued the operation).
+  uint16_t alias = 0; ///< By which address of the bytes (`Memory::Home`).
 
   bool isAsync() const { return kind == wgmma || kind == bulk; }
 };

@@ -16,6 +16,9 @@ constexpr int zeroFactor = -1000;
 /// far from both ends of f32's range.
 constexpr int moderate = 50;
 
+/// Where tf32 with K = 4 aligns at least. What the card gave leaves -132 and -133; -133 would fit all types (docs/emulator.md).
+constexpr int smallestQuad = -133;
+
 constexpr uint32_t nanF32 = 0x7fffffff, nanF16 = 0x7fff;
 
 int smallestExponent(ptx::Type type) {
@@ -78,7 +81,7 @@ uint32_t fusedStep(const DotModel &model, const float *a, const int16_t *ea, con
     plain += static_cast<double>(a[i]) * b[i];
   if (!std::isfinite(plain))
     return specialResult(model, plain);
-  int largest = c == 0 ? zeroFactor : accumulatorExponent(model, c);
+  int largest = std::max(model.smallest, c == 0 ? zeroFactor : accumulatorExponent(model, c));
   for (unsigned i = 0; i < count; ++i)
     largest = std::max(largest, ea[i] + eb[i]);
   int unit = static_cast<int>(model.fraction) - largest; // terms are counted in 2^-unit
@@ -127,7 +130,8 @@ struct Accumulators {
 };
 
 /// One fused sum for eight columns. The scale of products is clamped where the largest exponent is below -100: then all
-/// products are zero, since moderate factors have none so small, and c alone counts.
+/// products are zero, since moderate factors have none so small, and c alone counts: `model.smallest` is below all
+/// that.
 void fusedStepFast(const DotModel &model, const float *a, const int16_t *ea, const Panel &b, unsigned begin,
                    unsigned end, Accumulators &acc) {
   ShortV largest;
@@ -206,6 +210,8 @@ DotModel dotModel(Chip chip, bool wgmma, ptx::Type a, ptx::Type d, unsigned k) {
   if (chip != Chip::hopper)
     model.step = fp8 ? 16 : 128 / (a == ptx::Type::tf32 ? 32 : 16);
   model.step = std::min(model.step, k);
+  if (chip == Chip::hopper && a == ptx::Type::tf32 && k == 4)
+    model.smallest = smallestQuad;
   return model;
 }
 

@@ -39,44 +39,13 @@ void Lowering::role(const Op &op) {
   b.place(end);
 }
 
-void Lowering::placeTile(const Val &id, const Val &tilesM, const Val &tilesN) {
-  bool alongM = kernel.word("raster") == "along_m";
-  int64_t group = kernel.number("group");
-  const Val &fastExtent = alongM ? tilesM : tilesN, &slowExtent = alongM ? tilesN : tilesM;
-  Val fast, slow;
-  if (fastExtent.isImm() && fastExtent.op.imm <= group) {
-    fast = remainder(id, fastExtent, "tile_fast");
-    slow = divide(id, fastExtent, "tile_slow");
-  } else if (group == 1) {
-    slow = remainder(id, slowExtent, "tile_slow");
-    fast = divide(id, slowExtent, "tile_fast");
-  } else {
-    b.comment("bands of " + llvm::Twine(group) + " tiles share operands in L2");
-    Val bandTiles = mul(slowExtent, group, "band_tiles");
-    Val band = divide(id, bandTiles, "band"), inBand = remainder(id, bandTiles, "in_band");
-    Val first = mul(band, group, "band_first");
-    Val size = group;
-    if (!(fastExtent.isImm() && fastExtent.op.imm % group == 0)) {
-      Val left = binary("sub.u32", inRegister(fastExtent, "fast_extent"), first, "band_left");
-      size = binary("min.u32", left, group, "band_size");
-    }
-    fast = add(first, remainder(inBand, size, "in_row"), "tile_fast");
-    slow = divide(inBand, size, "tile_slow");
-  }
-  Val tm = alongM ? fast : slow, tn = alongM ? slow : fast;
-  if (clusterM > 1)
-    tm = add(mul(tm, clusterM, "cluster_m"), rankM, "tm");
-  if (clusterN > 1)
-    tn = add(mul(tn, clusterN, "cluster_n"), rankN, "tn");
-  variables["tm"] = tm;
-  variables["tn"] = tn;
-}
-
 void Lowering::tiles(const Op &op) {
   if (op.word("parts") == "cluster")
     placeSlice();
   else if (op.has("parts"))
     return tilesInParts(op);
+  else if (op.has("gives") || op.has("takes"))
+    return tilesByCounter(op);
   const Expr &m = kernel.root.expr("m"), &n = kernel.root.expr("n");
   int64_t cluster = clusterSize();
   Expr countM = ceilDiv(ceilDiv(m, kernel.root.item("block", 0)), clusterM);
@@ -154,7 +123,9 @@ void Lowering::elect(const Op &op) {
   b.when(other)("bra", end);
   b("elect.sync", ptx::pair(b.sink(), elected), -1);
   b.unless(elected)("bra", end);
+  lanesElected = true;
   ops(op.body);
+  lanesElected = false;
   b.place(end);
 }
 

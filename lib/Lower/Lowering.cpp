@@ -84,7 +84,7 @@ Lowered Lowering::run() {
   }
   ops(kernel.body());
   finish();
-  if (result.workspace != Expr(0))
+  if (counterCount() != Expr(0))
     clearCounters();
   repackOperands();
   if (isDependent()) {
@@ -129,9 +129,7 @@ void Lowering::declareParams() {
   for (const Op &op : kernel.body())
     if (isTensor(op) && !byTma(op))
       add(ParamInfo::Pointer, Type::u64, op.word("buffer").str() + "_ptr", op.word("buffer"));
-  bool gathers = false;
-  tile::walk(kernel.body(), [&](const Op &op) { gathers |= op.kind == OpKind::Gather; });
-  if (gathers)
+  if (counterCount() != Expr(0))
     add(ParamInfo::Pointer, Type::u64, "workspace_ptr", "workspace");
   for (const std::string &name : variablesOf(kernel, byTma))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
@@ -242,11 +240,15 @@ void Lowering::declareViews() {
                  name == "sD"   ? "epilogue.store"
                  : name == "sR" ? "tile.warp"
                  : name == "sX" ? "split.through"
+                 : name == "sT" ? "raster.scheduler"
                  : stages > 1   ? "pipeline.stages"
                                 : "tile.block");
     } else if (op.kind == OpKind::Barrier) {
-      bool ofC = name == "brought" || name == "left";
-      nameRegion(op, barrierBytes, op.number("stages"), ofC ? "epilogue.c" : "pipeline.stages");
+      bool ofC = name == "brought" || name == "left", ofTiles = name == "given" || name == "taken";
+      nameRegion(op, barrierBytes, op.number("stages"),
+                 ofC       ? "epilogue.c"
+                 : ofTiles ? "raster.scheduler"
+                           : "pipeline.stages");
     } else if (op.kind == OpKind::Accumulator) {
       accumulators.try_emplace(name, accumulatorView(op));
     } else if (op.kind == OpKind::Fragment) {

@@ -131,9 +131,21 @@ private:
   // Control.cpp
   void role(const Op &op);
   void tiles(const Op &op);
-  void placeTile(const Val &id, const Val &clusterTilesM, const Val &clusterTilesN);
   void loop(const Op &op);
   void elect(const Op &op);
+
+  // Raster.cpp: which tile of D has which number.
+  void placeTile(const Val &id, const Val &clusterTilesM, const Val &clusterTilesN);
+  struct Band; ///< Tiles along the slow direction, up to `group` of them side by side.
+  std::pair<Val, Val> placeInSquares(const Band &band);
+  std::pair<Val, Val> hilbert(const Val &step, unsigned levels);
+
+  // Scheduler.cpp: tiles by a counter of the grid.
+  struct TileRing; ///< Through which a role hands their numbers to another one.
+  bool countsTiles() const { return kernel.root.has("scheduler"); }
+  void tilesByCounter(const Op &op);
+  void giveTiles(const Op &op, const TileRing &ring);
+  void takeTiles(const Op &op, const TileRing &ring);
 
   /// Byte offset of (row, byte of the row) in a stage: SharedTile::offset in registers. Bytes come in multiples of
   /// `unit`.
@@ -145,7 +157,7 @@ private:
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
   void prefetch(const Op &op);
   Val shareOf(const Op &op, int64_t each); ///< With multicast, the CTA's rank in its group times `each`.
-  struct Boxes; ///< What one CTA copies of a tile by TMA.
+  struct Boxes;                            ///< What one CTA copies of a tile by TMA.
   Boxes boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared);
 
   // Sync.cpp
@@ -229,6 +241,7 @@ private:
   void streamTiles(const Op &op, const TileGrid &grid, const Expr &sms);
   Val slotOf(const Val &part, bool stream);
   void gather(const Op &op);
+  Expr counterCount() const; ///< In the workspace's beginning: they are zero when the kernel starts.
   void clearCounters();
 
   // Exchange.cpp: CTAs of a cluster that share the k steps of a tile.
@@ -287,6 +300,7 @@ private:
   Val ownColumn = 0;                   ///< Of the warpgroup's tile: where the columns begin that this CTA stores.
   bool clusterWaits = false;           ///< The cluster barrier of the start has been arrived at and not waited for.
   int64_t roleWarp = 0, roleWarps = 0; ///< Of the role being lowered.
+  bool lanesElected = false;           ///< Inside `elect`: one lane is there.
   struct {
     Val tile, slot, first,
         count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.

@@ -190,16 +190,25 @@ void Lowering::gather(const Op &op) {
   b.place(end);
 }
 
+Expr Lowering::counterCount() const {
+  if (countsTiles())
+    return 1;
+  bool gathers = false;
+  tile::walk(kernel.body(), [&](const Op &op) { gathers |= op.kind == OpKind::Gather; });
+  return gathers ? tileCount() * kernel.number("consumers") : Expr(0);
+}
+
 /// A kernel that runs before this one: the counters start at zero, whatever the workspace held.
 void Lowering::clearCounters() {
   constexpr unsigned threads = 256;
   ptx::Function &clear = result.module.functions.emplace_back();
   clear.name = kernel.name().str() + "_clear";
   clear.reqntid = {threads, 1, 1};
-  Expr counters = tileCount() * kernel.number("consumers");
+  Expr counters = counterCount();
   ptx::KernelInfo info;
   info.name = clear.name;
   info.block = {threads, 1, 1};
+  info.readies = countsTiles(); // a counter of tiles ends where it began
   info.grid[0] = ceilDiv(counters, threads);
   addParam(clear, info, {ptx::ParamInfo::Pointer, "workspace_ptr", Type::u64, "workspace", 0});
   addParam(clear, info, {ptx::ParamInfo::Int, "counters", Type::u32, "", counters});

@@ -91,6 +91,7 @@ template <typename IO> void describe(IO &io, KernelInfo &x) {
   io("params", x.params);
   io.optional("memory", x.memory);
   io.optional("overlaps", x.overlaps, Limits{0, 1});
+  io.optional("readies", x.readies, Limits{0, 1});
 }
 
 template <typename IO> void describe(IO &io, LaunchInfo &x) {

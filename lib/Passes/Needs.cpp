@@ -108,6 +108,24 @@ bool hasExchange(const Kernel &kernel) {
   return known;
 }
 
+bool fitsRing(const Kernel &kernel) {
+  if (!kernel.root.has("scheduler"))
+    return true; // the pass does nothing
+  bool gives = false, takes = false, whole = true;
+  for (const Op &role : kernel.body()) {
+    if (role.kind != OpKind::Role)
+      continue;
+    for (const Op &op : role.body)
+      if (op.kind == OpKind::Elect) {
+        gives = true;
+        whole &= findIn(op.body, OpKind::Tiles) != nullptr;
+      }
+    takes |= findIn(role.body, OpKind::Tiles) != nullptr;
+  }
+  walk(kernel.body(), [&](const Op &op) { whole &= op.kind != OpKind::Tiles || !op.has("parts"); });
+  return gives && takes && whole && declares(kernel, "acc", OpKind::Accumulator) && !kernel.declaration("sT");
+}
+
 bool hasFlatLoops(const Kernel &kernel) {
   bool flat = true;
   walk(kernel.body(), [&](const Op &op) {

@@ -21,6 +21,8 @@ bool hasStore(const Kernel &kernel);
 bool fitsBringC(const Kernel &kernel);
 /// The accumulators of its exchanges, and no buffer for them yet.
 bool hasExchange(const Kernel &kernel);
+/// A role that elects lanes for its `tiles`, and one whose warps all have them. Or nothing to do.
+bool fitsRing(const Kernel &kernel);
 /// No loop in a loop.
 bool hasFlatLoops(const Kernel &kernel);
 

@@ -29,6 +29,8 @@ llvm::ArrayRef<Pass> passes() {
        "memory",
        fitsBringC},
       {"exchange-parts", exchangeParts, "the accumulator that an `exchange` names", hasExchange},
+      {"queue-tiles", queueTiles,
+       "a role whose `elect` holds whole `tiles` and a role with `tiles`, of a kernel without `sT`", fitsRing},
       {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},

@@ -67,8 +67,10 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
 
   // A wave covers `group` tiles along one side of the raster and as many as are left along the other.
   double most = std::min(slots, std::max(1.0, tiles)), group = std::min(double(*s.rasterGroup), most);
+  if (draft.plan.rasterOrder == RasterOrder::hilbert) // as wide as high
+    group = std::min(group, std::ceil(std::sqrt(most)));
   double along = std::ceil(most / group);
-  bool byRows = draft.plan.rasterOrder == RasterOrder::along_m;
+  bool byRows = draft.plan.rasterOrder != RasterOrder::along_n;
   double tilesM = std::ceil(double(draft.extentM().value_or(assumedSize)) / double(shape.m));
   double tilesN = std::ceil(double(draft.extentN().value_or(assumedSize)) / double(shape.n));
   double waveRows = std::min(tilesM, byRows ? group : along) * double(shape.m);

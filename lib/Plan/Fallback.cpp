@@ -61,6 +61,7 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.schedule);
   leaveOpen(plain.swizzle);
   leaveOpen(plain.persistent);
+  leaveOpen(plain.scheduler);
   leaveOpen(plain.store);
   leaveOpen(plain.split);
   leaveOpen(plain.splitSlices);

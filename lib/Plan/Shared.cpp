@@ -30,6 +30,7 @@ int64_t tileBytes(const Draft &draft, int64_t mn, int64_t k, bool kMajor) {
 }
 constexpr int64_t alignmentSlack = 1024; ///< The swizzle pattern repeats every 1024 bytes, so stages start there.
 constexpr int64_t barrierBytes = 256;    ///< Full and empty mbarriers of 15 stages, and the schedule's own.
+constexpr int64_t ringBytes = 256;       ///< Scheduler dynamic: the ring of tile numbers with its barriers.
 } // namespace
 
 int64_t swizzleSpan(const Draft &draft) {
@@ -124,7 +125,8 @@ int64_t fixedBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma())
     return 0;
   int64_t exchange = exchangeOver(draft, shape) ? 0 : exchangeBytes(draft, shape);
-  return alignmentSlack + barrierBytes + stagedBytes(draft, shape) + exchange;
+  int64_t ring = *draft.spec().scheduler == Scheduler::dynamic ? ringBytes : 0;
+  return alignmentSlack + barrierBytes + ring + stagedBytes(draft, shape) + exchange;
 }
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {

@@ -14,8 +14,9 @@ constexpr int64_t mostTurned = 48; ///< A side as short as this wastes most of w
 // Bytes a nanosecond, and nanoseconds: a fit to 264 kernels for six skinny products on an H200 (2026-11-21;
 // docs/hopper.md).
 constexpr double memoryRate = 3600, cacheRate = 13000, portRate = 100, clusterRate = 50;
-constexpr double meeting = 300, meetingOfMany = 2500; ///< Of two slices of k; of more.
-constexpr double productsRate = 3500;                 ///< Of an SM's tensor cores.
+constexpr double meeting = 1800, meetingOfMany = 4000; ///< Of two slices of k; of more.
+constexpr double scattered = 1.35;    ///< Slices of several tiles of the short side read the same lines at other times.
+constexpr double productsRate = 3500; ///< Of an SM's tensor cores.
 
 bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
 
@@ -47,13 +48,13 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   int64_t ctas = shortTiles * longTiles * way.slices, places = placesOf(draft, way.slices), waves = count(ctas, places);
   double busy = std::min(1.0, double(ctas) / double(waves * places) / 0.95); // of the SMs that memory needs
   double longBytes = 2.0 * sides.longSide * sides.depth, shortBytes = 2.0 * sides.shortSide * sides.depth;
-  double memory = longBytes / memoryRate / busy;
+  double memory = longBytes / memoryRate / busy * (way.slices > 1 && shortTiles > 1 ? scattered : 1);
   double cache = (longBytes * shortTiles + shortBytes * longTiles) / cacheRate;
   double port = 2.0 * waves * steps * way.k * (longTile + shortTile) / portRate;
   double products = double(waves) * steps * way.k * longTile * shortTile / productsRate;
   double sums = meetingNanoseconds(way.slices, longTile * shortTile);
   // What is not the slowest is not quite hidden either.
-  return std::max({memory, cache, port, products}) + std::min(memory, port) / 4 + sums;
+  return std::max({memory, cache, port, products}) + std::min(memory, port) / 8 + sums;
 }
 } // namespace
 
@@ -84,7 +85,7 @@ void decideStream(Draft &draft) {
   const Spec &s = draft.spec();
   bool open = !s.block.given && !s.warp.given && !s.cluster.given && !s.split.given && !s.splitThrough.given &&
               !s.splitSlices.given && (!s.schedule.given || *s.schedule == Schedule::cooperative) &&
-              (!s.persistent.given || *s.persistent == Persistence::off);
+              (!s.persistent.given || *s.persistent == Persistence::off) && *s.scheduler == Scheduler::fixed;
   if (!draft.wgmma() || !isSkinny(draft) || !open)
     return;
   int64_t m = *draft.extentM(), n = *draft.extentN();

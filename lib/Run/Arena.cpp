@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <thread>
 
 namespace gemmc::run {
 namespace {
@@ -79,29 +80,35 @@ Outcome<std::unique_ptr<Arena>> Arena::open(const ptx::LaunchInfo &info, const P
   return arena;
 }
 
-MaybeFailure Arena::needWorkspace(uint64_t bytes) {
-  if (!workspaces.empty() && workspaces.back().bytes() >= bytes)
-    return std::nullopt;
+Outcome<uint64_t> Arena::workspaceOf(uint64_t bytes, bool own) {
+  if (!own && !workspaces.empty() && workspaces.back().bytes() >= bytes)
+    return workspaces.back().address();
   auto memory = DeviceMemory::allocate(device, bytes, "the workspace");
   if (!memory)
     return memory.failure();
-  workspaces.push_back(std::move(*memory));
-  return std::nullopt;
+  std::vector<DeviceMemory> &where = own ? ownWorkspaces : workspaces;
+  where.push_back(std::move(*memory));
+  return where.back().address();
 }
 
 MaybeFailure Arena::admit(std::string name, std::shared_ptr<const GpuModule> module) {
   LaunchArgs args = problem.args;
   auto bytes = workspaceBytes(module->info(), args, device->sms);
+  // A workspace that is readied once and stays ready is nobody else's.
+  bool stays = llvm::any_of(module->info().kernels, [](const ptx::KernelInfo &kernel) { return kernel.readies; });
   if (bytes && *bytes > 0) {
-    if (auto failed = needWorkspace(*bytes))
-      return failed;
-    args.workspace = workspaces.back().address();
+    auto place = workspaceOf(*bytes, stays);
+    if (!place)
+      return place.failure();
+    args.workspace = *place;
     args.workspaceBytes = *bytes;
   }
   contenders.emplace_back(
       device, std::move(name),
-      [this, args, module = std::move(module)](cuda::Stream to, unsigned set) {
-        return module->launch(to, buffers->args(args, set));
+      [this, args, stays, module = std::move(module)](cuda::Stream to, unsigned set) mutable {
+        MaybeFailure failed = module->launch(to, buffers->args(args, set));
+        args.workspaceReady = stays && !failed;
+        return failed;
       },
       setCount);
   algorithm.push_back(std::nullopt);
@@ -235,11 +242,13 @@ MaybeFailure Arena::prepare() {
   return std::nullopt;
 }
 
-Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, unsigned perRound) {
+Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, unsigned perRound, double restSeconds) {
   std::vector<double> medians(members.size());
   auto order = llvm::to_vector(llvm::seq<unsigned>(0, members.size()));
   std::shuffle(order.begin(), order.end(), shuffler);
   for (unsigned place : order) {
+    if (restSeconds > 0)
+      std::this_thread::sleep_for(std::chrono::duration<double>(restSeconds));
     std::vector<double> seconds;
     for (unsigned j = 0; j <= perRound; ++j) {
       auto time = contenders[members[place]].time(stream);

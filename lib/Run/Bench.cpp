@@ -77,7 +77,7 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
   for (unsigned round = 0; round < request.rounds; ++round) {
     if (request.stopped && request.stopped())
       return Failure::make(Diag::measuring_stopped);
-    auto medians = arena.playRound(everyone, request.perRound);
+    auto medians = arena.playRound(everyone, request.perRound, request.restSeconds);
     if (!medians)
       return medians.failure();
     for (unsigned i = 0; i < arena.size(); ++i)

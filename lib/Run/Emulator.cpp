@@ -165,6 +165,8 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
     module->target = chip;
   LaunchOutcome outcome;
   for (const ptx::KernelInfo &kernel : code.info.kernels) {
+    if (kernel.readies && args.workspaceReady)
+      continue;
     bool last = &kernel == &code.info.kernels.back(), overlapped = !last && (&kernel)[1].overlaps;
     bool maySample = last && code.info.blockM; // the last one reads what all CTAs of earlier ones wrote
     if (auto failed = launchKernel(*module, kernel, args, choice, maySample, overlapped, outcome))

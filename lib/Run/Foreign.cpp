@@ -99,8 +99,9 @@ class Session {
 public:
   Session(const ptx::Module &module, const ForeignLaunch &launch) : module(module), launch(launch) {
     for (const ForeignBuffer &buffer : launch.buffers) {
-      addresses.push_back(memory.allocate(buffer.bytes()));
-      fill(buffer, at(addresses.size() - 1));
+      addresses.push_back(buffer.aliasOf ? memory.alias(addresses[*buffer.aliasOf]) : memory.allocate(buffer.bytes()));
+      if (!buffer.aliasOf)
+        fill(buffer, at(addresses.size() - 1));
       before.emplace_back(at(addresses.size() - 1), at(addresses.size() - 1) + buffer.bytes());
     }
   }

@@ -274,6 +274,16 @@ void Reader::bufferOf(const YamlEntry &source) {
   ForeignBuffer made;
   made.name = source.key.text;
   made.range = source.value.range;
+  if (source.value.kind == YamlNode::Map && source.value.find("alias")) {
+    isMap(source.value, source.key.text, {"alias"}, {"alias"});
+    uint32_t of = buffer(source.value, "alias");
+    if (of < launch.buffers.size()) {
+      made.type = launch.buffers[of].type, made.count = launch.buffers[of].count;
+      made.aliasOf = launch.buffers[of].aliasOf.value_or(of);
+    }
+    launch.buffers.push_back(std::move(made));
+    return;
+  }
   if (!isMap(source.value, source.key.text, {"type", "size", "fill", "seed"}, {"type", "size"})) {
     launch.buffers.push_back(std::move(made)); // others may name it
     return;

@@ -9,8 +9,9 @@ namespace {
 /// The steps of one run, with what they hand on.
 class Run {
 public:
-  Run(const Code &code, const RunRequest &request, Executor &executor, GemmProblem problem)
-      : code(&code), request(request), executor(executor), problem(std::move(problem)) {
+  Run(const Code &code, const RunRequest &request, Executor &executor, std::shared_ptr<Inputs> given)
+      : code(&code), request(request), executor(executor), inputs(std::move(given)), problem(inputs->problem) {
+    report.inputSeconds = inputs->seconds;
     report.kind = request.problem.kind;
     report.where = executor.where();
   }
@@ -32,7 +33,8 @@ private:
   std::optional<Code> fallbackCode;
   const RunRequest &request;
   Executor &executor;
-  GemmProblem problem;
+  std::shared_ptr<Inputs> inputs;
+  GemmProblem &problem;
   LaunchChoice choice;
 };
 
@@ -166,6 +168,8 @@ MaybeFailure Run::download(HostMatrix &matrix, std::optional<GuardViolation> &vi
 }
 
 Verification Run::compare(const HostMatrix &d) const {
+  if (inputs->reference && !report.launch.sampled)
+    return verify(*inputs->reference, d);
   Reference reference(problem, request.threads);
   if (!report.launch.sampled)
     return verify(reference, d);
@@ -211,15 +215,34 @@ MaybeFailure Run::check() {
 Outcome<RunReport> runGemm(const Code &code, FallbackCompiler fallback, const RunRequest &request, Executor &executor) {
   if (auto failed = executor.supports(targetOf(code.ptx)))
     return *failed;
-  Stopwatch watch;
-  auto problem = makeProblem(code.info, request.problem);
-  if (!problem)
-    return problem.failure();
-  Run run(code, request, executor, std::move(*problem));
-  run.report.inputSeconds = watch.lap();
+  auto inputs = request.inputs;
+  if (!inputs) {
+    Stopwatch watch;
+    auto made = makeProblem(code.info, request.problem);
+    if (!made)
+      return made.failure();
+    inputs.reset(new Inputs{std::move(*made), {}, watch.lap()});
+  }
+  Run run(code, request, executor, std::move(inputs));
   if (auto failed = run.go(fallback))
     return *failed;
   return std::move(run.report);
+}
+
+Outcome<std::shared_ptr<Inputs>> makeInputs(const ptx::LaunchInfo &info, const RunRequest &request) {
+  Stopwatch watch;
+  auto problem = makeProblem(info, request.problem);
+  if (!problem)
+    return problem.failure();
+  std::shared_ptr<Inputs> inputs(new Inputs{std::move(*problem), {}, 0});
+  const LaunchArgs &args = inputs->problem.args;
+  constexpr double mostKept = double(1 << 22); // elements of D, 16 bytes each
+  if (inputs->problem.macs() <= plainLimit && double(args.m) * double(args.n) <= mostKept) {
+    inputs->reference.emplace(inputs->problem, request.threads);
+    inputs->reference->precompute();
+  }
+  inputs->seconds = watch.lap();
+  return inputs;
 }
 
 Outcome<RunReport> runRepeatedly(const Code &code, FallbackCompiler fallback, RunRequest request, uint64_t runs,
@@ -230,6 +253,7 @@ Outcome<RunReport> runRepeatedly(const Code &code, FallbackCompiler fallback, Ru
     if (!report)
       return report;
     report->runs = run;
+    request.inputs.reset();
     if (run >= runs || !report->ok())
       return report;
   }

@@ -190,6 +190,11 @@ int64_t GpuModule::smsFor(const ptx::KernelInfo &kernel, cuda::Function function
 
 bool GpuModule::prepared(const LaunchArgs &args) const { return replays && replays->find(args); }
 
+/// A workspace that is ready is not readied.
+static bool leftOut(const ptx::KernelInfo &kernel, const LaunchArgs &args) {
+  return kernel.readies && args.workspaceReady;
+}
+
 MaybeFailure GpuModule::launch(cuda::Stream stream, const LaunchArgs &args) const {
   auto known = replays ? replays->find(args) : nullptr;
   if (!known || !known->disjoint(args))
@@ -225,7 +230,7 @@ MaybeFailure GpuModule::prepareAndLaunch(cuda::Stream stream, const LaunchArgs &
 /// Nullopt when the driver refuses an address: preparing anew says why.
 std::optional<MaybeFailure> GpuModule::replay(unsigned index, const KernelReplay &kernel, cuda::Stream stream,
                                               const LaunchArgs &args) const {
-  if (kernel.empty)
+  if (kernel.empty || leftOut(launchInfo.kernels[index], args))
     return MaybeFailure();
   alignas(64) std::array<std::byte, PreparedKernel::maxParamBytes> params;
   std::memcpy(params.data(), kernel.params.data(), kernel.params.size());
@@ -256,7 +261,7 @@ MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const 
     return failed;
   if (keep)
     *keep = KernelReplay::of(kernel, prepared, args, encoded);
-  return prepared.empty ? std::nullopt
+  return prepared.empty || leftOut(kernel, args) ? std::nullopt
                         : enqueue(index, stream, prepared.grid, prepared.offsets, prepared.params.data());
 }
 

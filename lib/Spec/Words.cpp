@@ -12,7 +12,8 @@ constexpr StringRef instructions[] = {"wmma", "mma", "wgmma"};
 constexpr StringRef copies[] = {"ld", "cp_async", "tma"};
 constexpr StringRef schedules[] = {"pipelined", "cooperative", "pingpong"};
 constexpr StringRef swizzles[] = {"none", "32B", "64B", "128B", "padded", "xor", "blocked"};
-constexpr StringRef rasterOrders[] = {"along_m", "along_n"};
+constexpr StringRef rasterOrders[] = {"along_m", "along_n", "hilbert"};
+constexpr StringRef schedulers[] = {"static", "dynamic"};
 constexpr StringRef switches[] = {"off", "on"};
 constexpr StringRef stores[] = {"direct", "staged", "tma"};
 constexpr StringRef splitModes[] = {"none", "split_k", "stream_k"};
@@ -39,6 +40,7 @@ template <> ArrayRef<StringRef> wordsOf<CopyKind>() { return copies; }
 template <> ArrayRef<StringRef> wordsOf<Schedule>() { return schedules; }
 template <> ArrayRef<StringRef> wordsOf<Swizzle>() { return swizzles; }
 template <> ArrayRef<StringRef> wordsOf<RasterOrder>() { return rasterOrders; }
+template <> ArrayRef<StringRef> wordsOf<Scheduler>() { return schedulers; }
 template <> ArrayRef<StringRef> wordsOf<Persistence>() { return switches; }
 template <> ArrayRef<StringRef> wordsOf<StoreKind>() { return stores; }
 template <> ArrayRef<StringRef> wordsOf<SplitMode>() { return splitModes; }
@@ -60,6 +62,7 @@ StringRef nameOf(CopyKind value) { return copies[static_cast<unsigned>(value)]; 
 StringRef nameOf(Schedule value) { return schedules[static_cast<unsigned>(value)]; }
 StringRef nameOf(Swizzle value) { return swizzles[static_cast<unsigned>(value)]; }
 StringRef nameOf(RasterOrder value) { return rasterOrders[static_cast<unsigned>(value)]; }
+StringRef nameOf(Scheduler value) { return schedulers[static_cast<unsigned>(value)]; }
 StringRef nameOf(Persistence value) { return switches[static_cast<unsigned>(value)]; }
 StringRef nameOf(StoreKind value) { return stores[static_cast<unsigned>(value)]; }
 StringRef nameOf(SplitMode value) { return splitModes[static_cast<unsigned>(value)]; }

@@ -81,6 +81,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("padding", *spec.padding);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
+  if (*spec.scheduler == Scheduler::dynamic)
+    root.set("scheduler", "dynamic");
   if (*spec.split == SplitMode::split_k && plan.clusterK == 1)
     root.set("split_slices", *spec.splitSlices);
   if (plan.clusterK > 1)

@@ -25,7 +25,8 @@ constexpr RowText kernelText = {
     "target:word threads:expr m:expr n:expr k:expr block:exprs warp:exprs cluster:exprs "
     "instruction:word copy:word copy_bytes:exprs stages:expr schedule:word swizzle:word matrix?:exprs load_a?:word "
     "load_b?:word buffers?:expr order?:word bits?:word raster:word "
-    "group:expr persistent:word store:word store_buffers?:expr split_slices?:expr cluster_k?:expr exchange?:word "
+    "group:expr persistent:word scheduler?:word store:word store_buffers?:expr split_slices?:expr cluster_k?:expr "
+    "exchange?:word "
     "consumers:expr producer_regs?:expr "
     "consumer_regs?:expr resident?:expr slices?:expr padding?:expr load_c?:word dependent?:word prefetch?:expr shared?:expr",
     Body};

@@ -48,6 +48,7 @@ private:
   MaybeFailure admit();
   MaybeFailure race(const Heat &heat);
   std::vector<std::string> variationsOf(llvm::StringRef choice) const;
+  std::vector<std::string> walksOf(llvm::StringRef choice) const;
   MaybeFailure final(TuneReport &report);
   std::vector<unsigned> best(unsigned count) const;
 
@@ -140,6 +141,16 @@ std::vector<std::string> Tuner::variationsOf(llvm::StringRef choice) const {
   return out;
 }
 
+/// Other ways for the leader's CTAs to come by their tiles.
+std::vector<std::string> Tuner::walksOf(llvm::StringRef choice) const {
+  std::vector<std::string> out;
+  if (!spec.scheduler.given)
+    out.push_back((choice + " raster.scheduler=dynamic").str());
+  if (!spec.rasterOrder.given)
+    out.push_back((choice + " raster.order=hilbert").str());
+  return out;
+}
+
 /// The winners and the planner's own choice, against cuBLASLt.
 MaybeFailure Tuner::final(TuneReport &report) {
   std::vector<unsigned> taking = best(finalists);
@@ -192,6 +203,7 @@ Outcome<TuneReport> Tuner::go() {
     return *failed;
   for (unsigned index : best(varied))
     compile(variationsOf(entrants[index].choice));
+  compile(walksOf(entrants[best(1).front()].choice));
   say(llvm::formatv("compiled {0} variations", waiting.size()));
   if (auto failed = admit())
     return *failed;

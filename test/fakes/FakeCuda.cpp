@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <unistd.h>
 
 using namespace gemmc::cuda;
 
@@ -19,7 +20,12 @@ Recorded *capturing = nullptr;
 int enter(const char *name) {
   state.calls.push_back(name);
   auto found = state.failing.find(name);
-  return found == state.failing.end() ? 0 : found->second;
+  if (found == state.failing.end())
+    return 0;
+  int code = found->second;
+  if (state.failsOnce)
+    state.failing.erase(found);
+  return code;
 }
 void spend(double microseconds) {
   if (capturing)
@@ -37,6 +43,8 @@ void spend(double microseconds) {
 EXPORT FakeCuda *fakeCuda() { return &state; }
 
 EXPORT Result cuInit(unsigned) {
+  if (const char *milliseconds = getenv("FAKE_CUDA_START")) // a real one takes its time
+    usleep(1000 * atoi(milliseconds));
   ENTER("cuInit");
   return 0;
 }
@@ -71,7 +79,8 @@ EXPORT Result cuDeviceGet(DeviceId *device, int ordinal) {
   return 0;
 }
 EXPORT Result cuDeviceGetName(char *name, int bytes, DeviceId) {
-  strncpy(name, state.name.c_str(), bytes);
+  const char *other = getenv("FAKE_CUDA_NAME");
+  strncpy(name, other ? other : state.name.c_str(), bytes);
   return 0;
 }
 EXPORT Result cuDeviceGetAttribute(int *value, int attribute, DeviceId) {

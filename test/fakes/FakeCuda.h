@@ -34,6 +34,7 @@ struct FakeMatmul {
 struct FakeCuda {
   // Behaviour.
   std::map<std::string, int> failing; ///< Function -> code it returns instead of working.
+  bool failsOnce = false;             ///< What fails works from then on.
   int devices = 1;
   std::map<int, int> attributes{{13, 1980000}, {16, 132}, {38, 50 << 20}, {75, 9}, {76, 0}, {97, 232448}};
   std::string name = "Fake H200";

@@ -107,28 +107,49 @@ Family atomicFamily(const Row &row, StringRef what, StringRef ops, StringRef spa
   return family;
 }
 
-/// cp.reduce.async.bulk from shared into global memory, or into the CTA's own shared memory. Input: places, operands.
+constexpr unsigned bulkBytes = 4096, bulkLanes = 128;
+const char *const meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+
+/// Into the places of the other CTA of a pair: its own are not allowed (TM-16). Each CTA has the other's operands.
+std::string reduceInPair(StringRef mnemonic) {
+  std::string text = formatv("{0}@!%first bra WAIT;\nmov.u32 %s, %cluster_ctarank;\nxor.b32 %s, %s, 1;\n"
+                             "mapa.shared::cluster.u32 %p, %p, %s;\nmapa.shared::cluster.u32 %s, %d, %s;\n"
+                             "{1} [%p], [%o], {2}, [%s];\nWAIT:\nmov.u32 %s, 0;\nSPIN:\n"
+                             "mbarrier.test_wait.parity.shared.b64 %q, [%d], 0;\n@%q bra READY;\n"
+                             "add.u32 %s, %s, 1;\nsetp.lt.u32 %q, %s, 200000;\n@%q bra SPIN;\nREADY:\n",
+                             meet, mnemonic, bulkBytes)
+                         .str();
+  for (unsigned at = 0; at < bulkBytes; at += bulkLanes * 16)
+    text += formatv("ld.shared.v4.b32 {{%v0, %v1, %v2, %v3}, [%cta+{0}];\nst.global.v4.b32 [%x+{0}], {{%v0, %v1, "
+                    "%v2, %v3};\n",
+                    at)
+                .str();
+  return text + meet;
+}
+
+/// cp.reduce.async.bulk from shared into global memory, or into the shared memory of another CTA. Input: places,
+/// operands.
 Family bulkFamily(StringRef typeName, StringRef op, bool toShared) {
-  constexpr unsigned bulkBytes = 4096, lanes = 128;
   Type type = drawnType(typeName);
   unsigned bits = widthOf(type), bytes = bits / 8;
   std::string text = ptxHead;
   text += formatv(".visible .entry k(.param .u64 in, .param .u64 out)\n{{\n.shared .align 128 .b8 operands[{0}];\n"
-                  ".shared .align 128 .b8 places[{0}];\n.shared .align 8 .b64 done;\n.reg .b64 %in, %out, %x;\n"
+                  ".shared .align 128 .b8 places[{0}];\n.shared .align 8 .b64 done;\n.reg .b64 %in, %out, %x, %in2;\n"
                   ".reg .b32 %t, %cta, %s, %p, %o, %d;\n.reg .b32 %v<4>;\n.reg .pred %first, %q;\n"
                   "mov.u32 %t, %tid.x;\nmov.u32 %cta, %ctaid.x;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n"
+                  "xor.b32 %s, %cta, {2};\nmad.wide.u32 %in2, %s, {1}, %in;\n"
                   "mad.wide.u32 %in, %cta, {1}, %in;\nmad.wide.u32 %out, %cta, {0}, %out;\n"
                   "mov.u32 %o, operands;\nmov.u32 %p, places;\nmov.u32 %d, done;\nsetp.eq.u32 %first, %t, 0;\n"
                   "@%first mbarrier.init.shared.b64 [%d], 1;\n@%first fence.mbarrier_init.release.cluster;\n"
-                  "mad.wide.u32 %in, %t, 16, %in;\nmad.wide.u32 %x, %t, 16, %out;\nmad.lo.u32 %s, %t, 16, %o;\n"
-                  "mad.lo.u32 %cta, %t, 16, %p;\n",
-                  bulkBytes, 2 * bulkBytes)
+                  "mad.wide.u32 %in, %t, 16, %in;\nmad.wide.u32 %in2, %t, 16, %in2;\nmad.wide.u32 %x, %t, 16, %out;\n"
+                  "mad.lo.u32 %s, %t, 16, %o;\nmad.lo.u32 %cta, %t, 16, %p;\n",
+                  bulkBytes, 2 * bulkBytes, int(toShared))
               .str();
-  for (unsigned at = 0; at < bulkBytes; at += lanes * 16)
+  for (unsigned at = 0; at < bulkBytes; at += bulkLanes * 16)
     text +=
         formatv(
             "ld.global.v4.b32 {{%v0, %v1, %v2, %v3}, [%in+{0}];\n{1}.v4.b32 [{2}+{0}], {{%v0, %v1, %v2, %v3};\n"
-            "ld.global.v4.b32 {{%v0, %v1, %v2, %v3}, [%in+{3}];\nst.shared.v4.b32 [%s+{0}], {{%v0, %v1, %v2, %v3};\n",
+            "ld.global.v4.b32 {{%v0, %v1, %v2, %v3}, [%in2+{3}];\nst.shared.v4.b32 [%s+{0}], {{%v0, %v1, %v2, %v3};\n",
             at, toShared ? "st.shared" : "st.global", toShared ? "%cta" : "%x", at + bulkBytes)
             .str();
   std::string mnemonic =
@@ -136,29 +157,20 @@ Family bulkFamily(StringRef typeName, StringRef op, bool toShared) {
                          typeName)
                      .str()
                : formatv("cp.reduce.async.bulk.global.shared::cta.bulk_group.{0}.{1}", op, typeName).str();
-  text += "fence.proxy.async;\nbar.sync 0;\n@!%first bra WAIT;\n";
+  text += "fence.proxy.async;\n";
   if (toShared)
-    text +=
-        formatv("mbarrier.arrive.expect_tx.shared.b64 _, [%d], {1};\n{0} [%p], [%o], {1}, [%d];\n", mnemonic, bulkBytes)
-            .str();
+    text += formatv("@%first mbarrier.arrive.expect_tx.shared.b64 _, [%d], {0};\n", bulkBytes).str() +
+            reduceInPair(mnemonic);
   else
-    text += formatv("{0} [%out], [%o], {1};\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n", mnemonic,
-                    bulkBytes)
+    text += formatv("bar.sync 0;\n@!%first bra END;\n{0} [%out], [%o], {1};\ncp.async.bulk.commit_group;\n"
+                    "cp.async.bulk.wait_group 0;\nEND:\n",
+                    mnemonic, bulkBytes)
                 .str();
-  text += "WAIT:\n";
-  if (toShared) {
-    text += "mov.u32 %s, 0;\nSPIN:\nmbarrier.test_wait.parity.shared.b64 %q, [%d], 0;\n@%q bra READY;\n"
-            "add.u32 %s, %s, 1;\nsetp.lt.u32 %q, %s, 200000;\n@%q bra SPIN;\nREADY:\n";
-    for (unsigned at = 0; at < bulkBytes; at += lanes * 16)
-      text += formatv("ld.shared.v4.b32 {{%v0, %v1, %v2, %v3}, [%cta+{0}];\nst.global.v4.b32 [%x+{0}], {{%v0, %v1, "
-                      "%v2, %v3};\n",
-                      at)
-                  .str();
-  }
   Family family;
   family.name = formatv("reduce/bulk.{0}.{1}.{2}", toShared ? "shared" : "global", op, typeName).str();
   family.ptx = text + "ret;\n}\n";
-  family.threads = lanes;
+  family.threads = bulkLanes;
+  family.cluster = toShared ? 2 : 1;
   family.inBytes = 2 * bulkBytes, family.outBytes = bulkBytes;
   family.wordBytes = bytes;
   family.vectors = bulkBytes / bytes;

@@ -30,6 +30,16 @@ void fillElements(Random &random, Bytes bytes, size_t at, size_t count, ptx::Typ
   }
 }
 
+void fillSmall(Random &random, Bytes bytes, size_t at, size_t count, ptx::Type type) {
+  const Fields &fields = *fieldsOf(type);
+  unsigned mantissa = fields.fraction + fields.padding;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t exponent = fields.bias() - 70 - random.below(18), sign = random.below(2);
+    storeBits(bytes, at + i * fields.width() / 8,
+              random.chance(3) ? 0 : exponent << mantissa | sign << (fields.width() - 1), fields.width() / 8);
+  }
+}
+
 std::string hex(uint64_t value, unsigned bits) {
   unsigned digits = std::max(1u, bits / 4);
   std::string text = llvm::utohexstr(value, true);

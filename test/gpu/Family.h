@@ -26,12 +26,15 @@ struct Family {
   std::string name; ///< group/instruction
   std::string ptx;
   unsigned threads = 32;
+  unsigned cluster = 1;               ///< CTAs of a cluster.
   unsigned inBytes = 0, outBytes = 0; ///< Of a CTA; multiples of 8.
   unsigned wordBytes = 4;             ///< What is compared.
   unsigned vectors = 1;               ///< Operand sets of a CTA: dots, or operands of each variant.
   std::optional<Tolerance> tolerance; ///< Of approximations; other families differ by nothing.
   ptx::Type element = ptx::Type::f32; ///< Of an approximation's result; a word has one or two.
   std::function<void(Random &, Bytes in)> fill;
+  /// Of tf32 and bf16: powers of two whose products are around the smallest f32, and c = 0 (see `fillSmall`).
+  std::function<void(Random &, Bytes in)> fillSmall;
   /// The instruction and its inputs behind word `word`, in hex.
   std::function<std::string(ConstBytes in, unsigned word, uint64_t gpu, uint64_t emulator)> describe;
 };
@@ -69,6 +72,8 @@ inline uint64_t loadElement(ConstBytes bytes, size_t index, unsigned width) {
 }
 /// Fills [at, at + bytes) with packed elements.
 void fillElements(Random &random, Bytes bytes, size_t at, size_t count, ptx::Type type, const Style &style);
+/// Zeros, and powers of two from 2^-70 to 2^-87 with a sign: products from 2^-140 to 2^-174.
+void fillSmall(Random &random, Bytes bytes, size_t at, size_t count, ptx::Type type);
 std::string hex(uint64_t value, unsigned bits);
 /// `a=[..] b=[..] c=..`, elements along K.
 std::string dotText(llvm::ArrayRef<uint64_t> a, unsigned aBits, llvm::ArrayRef<uint64_t> b, unsigned bBits, uint64_t c,

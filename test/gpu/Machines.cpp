@@ -213,13 +213,14 @@ Tally compare(const Family &family, Card *card, const Settings &settings) {
   Tally outcome;
   outcome.name = family.name;
   double start = now();
-  unsigned ctas = (settings.vectors + family.vectors - 1) / family.vectors;
+  unsigned wanted = (settings.vectors + family.vectors - 1) / family.vectors;
+  unsigned ctas = (wanted + family.cluster - 1) / family.cluster * family.cluster;
   outcome.vectors = uint64_t(ctas) * family.vectors;
   std::vector<std::byte> in(size_t(ctas) * family.inBytes), gpu(size_t(ctas) * family.outBytes), emulator(gpu.size());
   Random random(settings.seed * 0x9e3779b97f4a7c15 + std::hash<std::string>()(family.name));
   for (unsigned cta = 0; cta < ctas; ++cta)
     family.fill(random, Bytes(in).slice(size_t(cta) * family.inBytes, family.inBytes));
-  Shape shape{ctas, family.threads, 1, 0};
+  Shape shape{ctas, family.threads, family.cluster, 0};
   if (card) {
     outcome.error = card->run(family.ptx, shape, in, gpu);
     outcome.jitSeconds = card->jitSeconds;

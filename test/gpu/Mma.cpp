@@ -139,6 +139,13 @@ void add(std::vector<Family> &families, const MmaForm &form, const std::string &
                    Style::addend(random, mma->c.type, ea + eb));
     }
   };
+  if (form.a == Type::tf32 || form.a == Type::bf16)
+    family.fillSmall = [mma](Random &random, Bytes in) {
+      for (unsigned w = 0; w < warps; ++w) {
+        fillSmall(random, in, w * mma->inBytes + mma->aAt, elementsOf(mma->a) * 32, mma->a.type);
+        fillSmall(random, in, w * mma->inBytes + mma->bAt, elementsOf(mma->b) * 32, mma->b.type);
+      }
+    };
   family.describe = [mma](ConstBytes in, unsigned word, uint64_t gpu, uint64_t emulator) {
     return describe(*mma, in, word, gpu, emulator);
   };

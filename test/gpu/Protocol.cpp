@@ -8,6 +8,7 @@ std::vector<Question> allQuestions() {
   addWgmmaQuestions(questions);
   addSyncQuestions(questions);
   addReduceQuestions(questions);
+  addAlignmentQuestions(questions);
   addRaceQuestions(questions);
   return questions;
 }

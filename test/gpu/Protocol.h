@@ -25,6 +25,7 @@ void addTensorMapQuestions(std::vector<Question> &questions);
 void addWgmmaQuestions(std::vector<Question> &questions);
 void addSyncQuestions(std::vector<Question> &questions);
 void addReduceQuestions(std::vector<Question> &questions);
+void addAlignmentQuestions(std::vector<Question> &questions);
 void addRaceQuestions(std::vector<Question> &questions);
 
 // --- Pieces of kernels

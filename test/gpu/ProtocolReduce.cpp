@@ -153,6 +153,39 @@ Question::Answer clampsOnce(Card &card) {
     }
   return verdict(once, told);
 }
+// --- 23: whose shared memory a copy from shared::cta to shared::cluster may write
+
+enum class Target { alone, own, mapped, other };
+
+/// 256 words of 5, then 768 of 3; the former go to words 512 to 767 of the target, and are counted there.
+std::string remoteText(StringRef mnemonic, Target target) {
+  std::string text = begin(false, 4096) + prepare(4096, 3);
+  text += "mad.lo.u32 %u6, %t, 8, %img;\nmov.u32 %u7, 5;\nst.shared.v2.b32 [%u6], {%u7, %u7};\nfence.proxy.async;\n"
+          "@%p7 mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 1024;\n"
+          "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nmov.u32 %u6, %img;\nmov.u32 %u7, %bar;\n";
+  if (target == Target::mapped || target == Target::other)
+    text += formatv("mov.u32 %u8, %cluster_ctarank;\nxor.b32 %u8, %u8, {0};\nmapa.shared::cluster.u32 %u6, %u6, %u8;\n"
+                    "mapa.shared::cluster.u32 %u7, %u7, %u8;\n",
+                    target == Target::other ? 1 : 0);
+  text += formatv("@%p7 {0} [%u6+2048], [%img], 1024, [%u7];\n", mnemonic).str() + boundedWait("A");
+  text += "mad.wide.u32 %out, %cta, 4096, %out;\n" + dump(4096, 0);
+  return text + "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nret;\n}\n";
+}
+
+Question::Answer writesRemote(Card &card, bool reduces, Target target) {
+  std::string mnemonic = formatv("cp.{0}async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{1}",
+                                 reduces ? "reduce." : "", reduces ? ".add.u32" : "")
+                             .str();
+  Words in(64), out(2048);
+  Trouble error =
+      card.run(remoteText(mnemonic, target), {2, 128, target == Target::alone ? 1u : 2u, 0}, in.bytes(), out.bytes());
+  unsigned wrong = 0;
+  for (unsigned i = 0; i < 2048; ++i)
+    wrong += out[i] != (i % 1024 < 256 ? 5u : i % 1024 / 256 == 2 ? (reduces ? 8u : 5u) : 3u);
+  bool works = error.empty() && !wrong;
+  std::string told = !error.empty() ? error : formatv("it ends; {0} of 2048 words are wrong", wrong).str();
+  return verdict(works == (target == Target::other), told);
+}
 } // namespace
 
 void addReduceQuestions(std::vector<Question> &questions) {
@@ -161,6 +194,18 @@ void addReduceQuestions(std::vector<Question> &questions) {
                          std::string("cp.reduce.async.bulk.tensor of ") + how.name + ": rounding, NaN, subnormals",
                          "as cp.reduce.async.bulk (9.7.9.25.4.2)",
                          [&how](Card &card) { return reduceTensor(card, how); }});
+  const std::tuple<const char *, const char *, Target> targets[] = {
+      {"alone", "the executing CTA, no cluster", Target::alone},
+      {"own", "the executing CTA of a pair", Target::own},
+      {"mapa", "the executing CTA of a pair, its address by mapa", Target::mapped},
+      {"other", "the other CTA of a pair", Target::other}};
+  for (auto &[name, whose, target] : targets)
+    for (bool reduces : {false, true})
+      questions.push_back(
+          {formatv("protocol/23 {0} {1}", reduces ? "reduce" : "copy", name),
+           formatv("a bulk {0} from shared::cta to shared::cluster into {1}", reduces ? "reduction" : "copy", whose),
+           target == Target::other ? "works" : "TM-16: an error",
+           [=, target = target](Card &card) { return writesRemote(card, reduces, target); }});
   questions.push_back({"protocol/20 satfinite",
                        "whether wgmma of s8 clamps within a dot whose sum fits and whose partial sums do not",
                        "once, the exact sum with c", clampsOnce});

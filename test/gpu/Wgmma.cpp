@@ -186,6 +186,10 @@ void add(std::vector<Family> &families, Wgmma made) {
   family.outBytes = outBytes;
   family.vectors = 64 * form.n;
   family.fill = [wgmma](Random &random, Bytes in) { fill(*wgmma, random, in); };
+  if (form.a == Type::tf32 || form.a == Type::bf16)
+    family.fillSmall = [wgmma](Random &random, Bytes in) {
+      fillSmall(random, in, 0, wgmma->cAt * 8 / widthOf(wgmma->form.a), wgmma->form.a);
+    };
   family.describe = [wgmma](ConstBytes in, unsigned word, uint64_t gpu, uint64_t emulator) {
     return describe(*wgmma, in, word, gpu, emulator);
   };

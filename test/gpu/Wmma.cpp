@@ -126,6 +126,13 @@ void add(std::vector<Family> &families, const MmaForm &form) {
       fillElements(random, in, base + wmma->cAt, form.m * form.n, form.c, Style::addend(random, form.c, ea + eb));
     }
   };
+  if (form.a == Type::tf32 || form.a == Type::bf16)
+    family.fillSmall = [wmma](Random &random, Bytes in) {
+      for (unsigned w = 0; w < warps; ++w) {
+        fillSmall(random, in, w * wmma->inBytes + wmma->aAt, wmma->form.m * wmma->form.k, wmma->form.a);
+        fillSmall(random, in, w * wmma->inBytes + wmma->bAt, wmma->form.n * wmma->form.k, wmma->form.b);
+      }
+    };
   family.describe = [wmma](ConstBytes in, unsigned word, uint64_t gpu, uint64_t emulator) {
     return describe(*wmma, in, word, gpu, emulator);
   };

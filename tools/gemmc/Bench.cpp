@@ -25,6 +25,9 @@ cl::list<std::string> also("also",
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
 cl::opt<double> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
                        cl::init(0.3), cl::sub(bench));
+cl::opt<double> rest("rest",
+                     cl::desc("Seconds of rest before each kernel's turn: a cool device (default: 0, sustained load)"),
+                     cl::init(0), cl::sub(bench));
 cl::opt<std::string> only("only", cl::desc("Of a suite: the problems with this text in their name or class"),
                           cl::value_desc("text"), cl::sub(bench));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(bench));
@@ -54,6 +57,7 @@ run::BenchRequest request() {
   request.problem.defaultSize = 4096;
   request.versusCublas = versus == Versus::cublaslt;
   request.warmUpSeconds = std::clamp(warmUp.getValue(), 0.0, 60.0);
+  request.restSeconds = std::clamp(rest.getValue(), 0.0, 10.0);
   request.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
   request.stopped = stopWanted;
   return request;

@@ -4,7 +4,6 @@
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/CubinCache.h"
 #include "gemmc/Runtime/GpuModule.h"
-#include "gemmc/Runtime/Ptxas.h"
 #include "llvm/Support/raw_ostream.h"
 #include <future>
 
@@ -56,6 +55,18 @@ cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(runCommand));
 
 emu::Timeline timeline;
 
+run::RunRequest requestFor(bool onEmulator) {
+  run::RunRequest request;
+  request.problem = problem.get();
+  request.problem.defaultSize = onEmulator ? 256 : 512;
+  request.problem.maxBytes = uint64_t(onEmulator ? 4 : 32) << 30;
+  request.threads = threads;
+  request.stress = std::min<uint64_t>(stress, 1000000);
+  if (ctas.getNumOccurrences())
+    request.ctas = ctas;
+  return request;
+}
+
 using Opened = Outcome<std::shared_ptr<const Device>>;
 using MaybeDevice = std::optional<Opened>;
 
@@ -82,18 +93,22 @@ public:
     if (!opening.valid())
       return code;
     assemble(code);
+    if (code && !opened())
+      if (auto made = run::makeInputs(code->info, requestFor(/*onEmulator=*/false)))
+        inputs = *made;
     device = opening.get();
     watch.lap();
     if (*device && (**device)->name != usual && !kernel.path().ends_with(".ptx")) {
       kernel.runsOn((**device)->name); // what was measured on it counts
       diags = std::make_unique<Diags>();
       assembling = {};
+      inputs.reset();
       code = kernel.compile(*diags);
       compileSeconds += watch.lap();
     }
     if (code && *device && assembling.valid())
       if (auto made = assembling.get()) {
-        code->cubin.assign(made->cubin.begin(), made->cubin.end());
+        code->cubin.assign(made->begin(), made->end());
         code->assembled = true;
       }
     assembleSeconds = watch.lap();
@@ -101,20 +116,23 @@ public:
   }
 
   MaybeDevice device;
+  std::shared_ptr<run::Inputs> inputs; ///< For a GPU; null: not made.
   double compileSeconds = 0, deviceSeconds = 0, assembleSeconds = 0;
 
 private:
   static constexpr StringRef usual = "NVIDIA H200"; ///< For which a kernel is planned where nothing else is known.
 
-  /// With a cache of cubins the module looks there first, and a machine without a GPU needs none.
+  /// A machine without a GPU needs no cubin.
   void assemble(const std::optional<run::Code> &code) {
-    bool waiting = opening.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-    if (code && waiting && cubinFile.empty() && !CubinCache::ofUser())
-      assembling = std::async(std::launch::async, [ptx = code->ptx] { return assemblePtx(ptx); });
+    if (code && !opened() && cubinFile.empty())
+      assembling = std::async(std::launch::async, [ptx = code->ptx] { return cubinOf(ptx, usual); });
   }
 
+  /// A missing driver is known at once: then nothing is prepared for a GPU.
+  bool opened() const { return opening.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+
   std::future<Opened> opening;
-  std::future<Outcome<PtxasResult>> assembling;
+  std::future<std::optional<std::vector<char>>> assembling;
 };
 
 /// The executor of choice; a remark when `auto` had to take the emulator.
@@ -174,14 +192,9 @@ int runIt() {
   if (!executor)
     return finishWith(executor.failure(), diags);
 
-  run::RunRequest request;
-  request.problem = problem.get();
-  request.problem.defaultSize = (*executor)->isEmulator() ? 256 : 512;
-  request.problem.maxBytes = uint64_t((*executor)->isEmulator() ? 4 : 32) << 30;
-  request.threads = threads;
-  request.stress = std::min<uint64_t>(stress, 1000000);
-  if (ctas.getNumOccurrences())
-    request.ctas = ctas;
+  run::RunRequest request = requestFor((*executor)->isEmulator());
+  if (!(*executor)->isEmulator())
+    request.inputs = std::move(start.inputs);
   auto report = [&] {
     Progress progress("running on " + (*executor)->where());
     return run::runRepeatedly(

@@ -21,6 +21,8 @@ class Memory {
 public:
   /// Returns the device address: a multiple of `align` plus `misalign` bytes.
   uint64_t allocate(uint64_t bytes, uint64_t align = 256, uint64_t misalign = 0);
+  /// Another address of the same bytes; `address` is that of an allocation, which must outlive the alias.
+  uint64_t alias(uint64_t address);
   void free(uint64_t address);
   /// The bytes behind [address, address + bytes), or nullptr when not wholly inside one allocation.
   std::byte *find(uint64_t address, uint64_t bytes);
@@ -29,6 +31,12 @@ public:
     uint64_t begin = 0, size = 0;
     std::byte *data = nullptr;
   };
+  /// What an address stands for: the byte's own address, and by which name it was called (0: its own).
+  struct Home {
+    uint64_t address = 0;
+    uint16_t alias = 0;
+  };
+  Home homeOf(uint64_t address) const { return numAliases ? findHome(address) : Home{address, 0}; }
   /// The allocation that holds the byte at `address`.
   std::optional<Span> blockOf(uint64_t address) const;
   /// The allocation whose bytes are nearest to `address`, for messages.
@@ -38,10 +46,13 @@ public:
 
 private:
   struct Block {
-    uint64_t size, offset; ///< `offset`: the host's address is as aligned as the device's, up to 16 bytes.
+    uint64_t size;
+    std::byte *bytes; ///< As aligned as the device's address, up to 16 bytes.
     std::unique_ptr<std::byte[]> data;
-    std::byte *at() const { return data.get() + offset; }
+    Home home; ///< Of an alias.
   };
+  Home findHome(uint64_t address) const;
+  uint16_t numAliases = 0;
   std::map<uint64_t, Block> blocks;
   uint64_t next = 0x7f0000000000;
 };

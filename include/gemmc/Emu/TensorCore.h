@@ -4,7 +4,8 @@
 /// the unit takes only half of K at a time: products are exact, all terms and c are aligned to the largest exponent
 /// among them, cut towards zero to F fraction bits there, and added exactly. The result is cut to f32, or rounded to
 /// nearest even for f16. The exponent of a product is the sum of the factors' exponents (it is not normalised), that of
-/// a subnormal factor its format's smallest; a product of zero has none, and c = 0 has -126.
+/// a subnormal factor its format's smallest; a product of zero and c = 0 have none. tf32 with K = 4 on sm_90 aligns at
+/// 2^-133 at least.
 ///
 ///   chip            F (f16, bf16, tf32)   K at once        F (fp8)   f32 result of fp8   K at once
 ///   sm_80, sm_86           24           128 bits of a row      -            -                -
@@ -28,6 +29,7 @@ struct DotModel {
   unsigned fraction = 25;       ///< F.
   unsigned step = ~0u;          ///< Elements of K in one fused sum.
   unsigned resultFraction = 23; ///< Fraction bits of an f32 result.
+  int smallest = -1000;         ///< Terms are aligned at this exponent at least.
   bool f16Result = false;
 };
 /// `a` is the type of the factors, `d` f32 or f16, `k` the instruction's.

@@ -71,6 +71,9 @@ struct KernelInfo {
   /// 1: it may start before the kernels in front of it on the stream have ended (programmatic dependent launch); what
   /// they write it reads behind griddepcontrol.wait.
   uint32_t overlaps = 0;
+  /// 1: it only readies the workspace, and the kernels behind it leave it as they found it: where the last launch of
+  /// these kernels had the same workspace, and nobody has written there since, it may be left out.
+  uint32_t readies = 0;
 };
 
 /// An operand as the kernels expect it (for those who have only the PTX: runners, verifiers).

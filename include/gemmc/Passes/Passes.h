@@ -53,6 +53,11 @@ void bringC(Kernel &kernel);
 /// meet (`exchange`). After stageStore: like its buffers, theirs are no stages of operands.
 void exchangeParts(Kernel &kernel);
 
+/// Lets the producer take tiles from a counter of the grid and hand their numbers to the consumers through a ring of
+/// shared memory with barriers of its own (scheduler `dynamic`). After specializeWarps, which makes the roles, and
+/// behind all that sums up the bytes of shared buffers or follows cursors: neither is meant.
+void queueTiles(Kernel &kernel);
+
 /// Brings the operands of a CTA's first tile to the L2, `prefetch` steps of them, before it waits for the kernel in front
 /// of it (roles and TMA). After placeBarriers, which says how a cluster shares a copy.
 void prefetchAhead(Kernel &kernel);

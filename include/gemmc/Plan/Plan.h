@@ -38,7 +38,7 @@ struct Plan {
   int64_t clusterK = 1;       ///< CTAs that share the k steps of a tile through the cluster's shared memory.
   int64_t exchangeOwners = 1; ///< Of these, the ones that add and store a share of the tile's columns.
   bool exchangeOver = false;  ///< Their sums take the place of the operand tiles.
-  RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's.
+  RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's; hilbert stays.
   unsigned threads = 0;                           ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.

@@ -40,7 +40,7 @@ public:
   MaybeFailure prepare();
   /// Each of `members`, `perRound` timings of it: its median, in seconds. The order is another one in each round: at
   /// the power limit the clock that a kernel finds is what its predecessor left.
-  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, unsigned perRound);
+  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, unsigned perRound, double restSeconds = 0);
 
   /// Seconds that the host takes to enqueue one launch of a contender.
   Outcome<double> hostCost(unsigned index);
@@ -60,7 +60,8 @@ private:
       : device(std::move(device)), stream(std::move(stream)) {}
   Contender contenderOf(unsigned algorithmIndex);
   Outcome<std::optional<double>> timeBriefly(unsigned algorithmIndex, double fastest);
-  MaybeFailure needWorkspace(uint64_t bytes);
+  /// `own`: of one contender alone, who leaves in it what the next launch needs.
+  Outcome<uint64_t> workspaceOf(uint64_t bytes, bool own);
   MaybeFailure chooseBatch();
   CublasProblem cublasProblem() const;
 
@@ -73,6 +74,7 @@ private:
   bool useGraphs = false;
   std::minstd_rand shuffler;
   std::vector<DeviceMemory> workspaces; ///< The last one is the largest; earlier contenders keep theirs.
+  std::vector<DeviceMemory> ownWorkspaces;
   DeviceMemory cublasWorkspace;
   std::shared_ptr<const CublasLt> cublas;
   std::unique_ptr<CublasMatmul> matmul;

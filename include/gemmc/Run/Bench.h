@@ -19,6 +19,7 @@ struct BenchRequest {
   unsigned perRound = 5;  ///< Timings of each contender in a round.
   unsigned finalists = 4; ///< cuBLASLt algorithms that take part in the rounds, after each was timed briefly.
   double warmUpSeconds = 0.3;
+  double restSeconds = 0;    ///< Before each contender's timings: the device cools down, and clocks are not limited.
   std::string cublasLibrary; ///< Empty = the usual names.
   /// Loaded already: one library for many benchmarks, which is half a second less for each. Null: loaded from above.
   std::shared_ptr<const CublasLt> cublas;

@@ -15,6 +15,7 @@ struct ForeignBuffer {
   Expr value;                 ///< formula: over i, the element's index, and size.
   std::vector<double> values; ///< listed: again from the first when there are fewer.
   uint64_t seed = 1;
+  std::optional<uint32_t> aliasOf; ///< Another address of that buffer.
   llvm::SMRange range;
 
   unsigned width() const { return ptx::bitsOf(type) / 8; }

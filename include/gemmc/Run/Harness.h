@@ -6,14 +6,25 @@
 
 namespace gemmc::run {
 
+/// What a run needs of the CPU: it can be made while the device is opened.
+struct Inputs {
+  GemmProblem problem;
+  std::optional<Reference> reference; ///< Of a small problem, with all of D.
+  double seconds = 0;                 ///< That making them took.
+};
+
 struct RunRequest {
   ProblemOptions problem;
   /// Emulator: clusters to run; 0 = decide by size (the whole grid up to wholeGridFlops, else a sample).
   std::optional<uint64_t> ctas;
-  unsigned threads = 0; ///< Of the reference.
-  uint64_t stress = 0;  ///< GPU: that many launches more, under load.
-  bool timed = true;    ///< Measure again after the first launch (GPU).
+  unsigned threads = 0;                ///< Of the reference.
+  uint64_t stress = 0;                 ///< GPU: that many launches more, under load.
+  bool timed = true;                   ///< Measure again after the first launch (GPU).
+  std::shared_ptr<Inputs> inputs = {}; ///< Of the first run, if they are there.
 };
+
+/// Failures: those of makeProblem.
+Outcome<std::shared_ptr<Inputs>> makeInputs(const ptx::LaunchInfo &info, const RunRequest &request);
 
 /// Floating-point operations up to which the emulator runs the whole grid by default.
 constexpr double wholeGridFlops = 2e9;

@@ -23,6 +23,8 @@ class Reference {
 public:
   explicit Reference(const GemmProblem &problem, unsigned threads = 0);
 
+  /// Computes all of D, which `row` then looks up: for a small problem, while there is nothing else to do.
+  void precompute();
   /// Elements [col, col + out.size()) of a row.
   void row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> out) const;
   /// Whether D may hold `bits` where `expected` is wanted: bit-exact (zeros of either sign are equal) when the problem
@@ -44,6 +46,7 @@ private:
   const GemmProblem &prob;
   unsigned threadCount;
   std::vector<double> a, b;
+  std::vector<Expected> all; ///< D row by row; empty: not precomputed.
   int64_t width = 0;
   FloatFormat format{}; ///< Of D, when it is no integer.
   double gamma = 0, epilogue = 0x1p-22;

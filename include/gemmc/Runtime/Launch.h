@@ -15,6 +15,8 @@ struct LaunchArgs {
   float alpha = 1, beta = 0;
   uint64_t workspace = 0; ///< Device address, a multiple of 256.
   uint64_t workspaceBytes = 0;
+  /// The workspace is as the last launch of the same kernels left it: those that only ready it are left out.
+  bool workspaceReady = false;
 };
 
 /// The value of a launch variable (see LaunchInfo.h); nullopt for an unknown name.

@@ -21,7 +21,9 @@ enum class CopyKind : uint8_t { ld, cp_async, tma };
 /// pingpong: a producer warp, two consumer warpgroups take block tiles in turn.
 enum class Schedule : uint8_t { pipelined, cooperative, pingpong };
 enum class Swizzle : uint8_t { none, b32, b64, b128, padded, xor_, blocked };
-enum class RasterOrder : uint8_t { along_m, along_n };
+enum class RasterOrder : uint8_t { along_m, along_n, hilbert };
+/// Where a CTA of a persistent kernel has its next tile from: its number says so, or a counter that all CTAs take from.
+enum class Scheduler : uint8_t { fixed, dynamic };
 enum class Persistence : uint8_t { off, on };
 enum class StoreKind : uint8_t { direct, staged, tma };
 /// How a fragment gets from shared memory into registers. descriptor: not at all, wgmma reads shared memory itself.
@@ -103,6 +105,7 @@ struct Spec {
   Field<RasterOrder> rasterOrder;
   Field<int64_t> rasterGroup; ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
   Field<Persistence> persistent;
+  Field<Scheduler> scheduler;
   Field<StoreKind> store; ///< How the epilogue writes D.
   Field<StoreKind> loadC; ///< How it reads C.
   Field<SplitMode> split;
@@ -151,6 +154,7 @@ llvm::StringRef nameOf(CopyKind);
 llvm::StringRef nameOf(Schedule);
 llvm::StringRef nameOf(Swizzle);
 llvm::StringRef nameOf(RasterOrder);
+llvm::StringRef nameOf(Scheduler);
 llvm::StringRef nameOf(Persistence);
 llvm::StringRef nameOf(StoreKind);
 llvm::StringRef nameOf(SplitMode);

@@ -337,6 +337,85 @@ end:
   EXPECT_EQ(got.result.verdict, Verdict::clean) << got.text;
 }
 
+// What pairs of clusters hand over is ordered by the address, whichever host thread is faster: an acquire takes the
+// releases whose values it has seen. Many rounds on two host threads, which meet after each: the mistake needs the
+// right moment.
+static void handOver(const std::string &code) {
+  constexpr unsigned rounds = 200, ctas = 4;
+  Trial r;
+  r.params.grid = {ctas, 1, 1};
+  r.options.threads = 2;
+  r.options.check.enabled = true;
+  uint64_t out = r.buffer(std::vector<uint32_t>(rounds * 16, 0));
+  r.param(out); // by round: a word of data for each CTA, of signals for each pair, to meet
+  r.body(".reg .b64 %data, %other, %flag;\n.reg .b32 %round, %cta, %x, %pair;\n.reg .pred %p, %odd;\n",
+         R"(
+setp.ne.u32 %p, %t, 0;
+@%p bra END;
+mov.u32 %cta, %ctaid.x;
+and.b32 %x, %cta, 1;
+setp.eq.u32 %odd, %x, 1;
+shr.u32 %pair, %cta, 1;
+mad.wide.u32 %data, %cta, 4, %out;
+xor.b32 %x, %cta, 1;
+mad.wide.u32 %other, %x, 4, %out;
+add.u32 %pair, %pair, 8;
+mad.wide.u32 %flag, %pair, 4, %out;
+mov.u32 %round, 0;
+LOOP:
+)" + code + R"(
+NEXT:
+red.relaxed.gpu.global.add.u32 [%flag+16], 1;
+MEET:
+ld.relaxed.gpu.global.b32 %x, [%flag+16];
+setp.lt.u32 %p, %x, 2;
+@%p bra MEET;
+add.u64 %data, %data, 64;
+add.u64 %other, %other, 64;
+add.u64 %flag, %flag, 64;
+add.u32 %round, %round, 1;
+setp.lt.u32 %p, %round, 200;
+@%p bra LOOP;
+END:
+)");
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+}
+
+TEST(EmuSync, AtomicsHandOverInOneStep) {
+  handOver(R"(
+st.global.b32 [%data], %round;
+atom.acq_rel.gpu.global.add.u32 %x, [%flag], 1;
+setp.ne.u32 %p, %x, 1;
+@%p bra NEXT;
+ld.global.b32 %x, [%other];
+)");
+}
+
+TEST(EmuSync, CompareAndSwapHandsOverInOneStep) {
+  handOver(R"(
+st.global.b32 [%data], %round;
+atom.acq_rel.gpu.global.cas.b32 %x, [%flag], 0, 1;
+setp.ne.u32 %p, %x, 1;
+@%p bra NEXT;
+ld.global.b32 %x, [%other];
+)");
+}
+
+TEST(EmuSync, AcquiringLoadsTakeWhatTheySee) { // CTA 2i writes for CTA 2i + 1
+  handOver(R"(
+@%odd bra TAKE;
+st.global.b32 [%data], %round;
+mov.u32 %x, 1;
+st.release.gpu.global.b32 [%flag], %x;
+bra NEXT;
+TAKE:
+ld.acquire.gpu.global.b32 %x, [%flag];
+setp.ne.u32 %p, %x, 1;
+@%p bra TAKE;
+ld.global.b32 %x, [%other];
+)");
+}
+
 TEST(EmuSync, RemoteArrival) {
   Outcome got = run(R"(
 mov.u32 %a, %cluster_ctarank;

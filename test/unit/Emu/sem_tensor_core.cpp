@@ -56,7 +56,7 @@ uint32_t modelDot(const DotModel &model, Type type, const std::vector<uint32_t> 
     if (x.digits && y.digits)
       terms.push_back({x.digits * y.digits, x.exponent + y.exponent, x.top + y.top});
   }
-  int largest = -10000;
+  int largest = model.smallest;
   for (const Exact &term : terms)
     largest = std::max(largest, term.top);
   int unit = largest - static_cast<int>(model.fraction);
@@ -141,7 +141,7 @@ const Config configs[] = {
     {Chip::ampere, false, Type::f16, Type::f32, 16},  {Chip::ampere, false, Type::f16, Type::f16, 16},
     {Chip::ampere, false, Type::bf16, Type::f32, 16}, {Chip::ampere, false, Type::tf32, Type::f32, 8},
     {Chip::ada, false, Type::e4m3, Type::f32, 32},    {Chip::ada, false, Type::e5m2, Type::f16, 32},
-    {Chip::ada, false, Type::f16, Type::f32, 16}};
+    {Chip::ada, false, Type::f16, Type::f32, 16},     {Chip::hopper, false, Type::tf32, Type::f32, 4}};
 
 } // namespace
 
@@ -278,6 +278,14 @@ TEST(SemTensorCore, SubnormalResultsAsOnTheCard) {
   EXPECT_EQ(dotOfBits(bf16, {0xbb08, 0x3b00, 0x3780, 0x3901, 0xb680, 0x3502, 0xbe20, 0x3881},
                       {0x017f, 0x0184, 0x8080, 0x01f2, 0x812f, 0x81f4, 0x806b, 0x8006}, 0),
             0x0010cf2cu);
+}
+
+// Of tf32 with K = 4, what lies more than 25 bits below 2^-133 is cut away, however small the largest term is.
+TEST(SemTensorCore, SmallestAlignmentAsOnTheCard) {
+  const Config quad{Chip::hopper, false, Type::tf32, Type::f32, 4};
+  EXPECT_EQ(dotOfBits(quad, {0x80800000, 0x007fe000, 0x80000000, 0x807fe000},
+                      {0x39ec27bc, 0x94ae5d0a, 0x84f3717e, 0xaf11c56d}, 0x80000000),
+            0x80000ec2u);
 }
 
 TEST(SemTensorCore, AlignmentCutsTowardsZero) {

@@ -52,7 +52,8 @@ public:
           {Swizzle::none, Swizzle::b32, Swizzle::b64, Swizzle::b128, Swizzle::padded, Swizzle::xor_, Swizzle::blocked});
     maybe(s.padding, {0, 8, 16, 32});
     maybe(s.copyBytes, {1, 2, 4, 8, 16});
-    maybe(s.rasterOrder, {RasterOrder::along_m, RasterOrder::along_n});
+    maybe(s.rasterOrder, {RasterOrder::along_m, RasterOrder::along_n, RasterOrder::hilbert});
+    maybe(s.scheduler, {Scheduler::fixed, Scheduler::dynamic});
     maybe(s.rasterGroup, {1, 8, 65536});
     maybe(s.persistent, {Persistence::off, Persistence::on});
     maybe(s.store, {StoreKind::direct, StoreKind::staged, StoreKind::tma});

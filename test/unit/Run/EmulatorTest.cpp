@@ -36,3 +36,57 @@ TEST(EmulatorExecutor, ATensorMapThatTheDriverWouldRefuseIsAFailure) {
   ASSERT_FALSE(bool(outcome));
   EXPECT_NE(outcome.failure().str().find("cuTensorMapEncodeTiled"), std::string::npos) << outcome.failure().str();
 }
+
+/// A kernel that takes tiles from a counter leaves it as it found it: a second launch does without the kernel that
+/// zeroes it, and computes everything again.
+TEST(EmulatorExecutor, ACounterOfTilesComesBackByItself) {
+  constexpr int64_t m = 200, n = 136, k = 64;
+  for (const char *schedule : {"cooperative", "pingpong"}) {
+    Diags diags;
+    std::string yaml = "target: sm_90a\nproblem: {m: 200, n: 136, k: 64}\na: {type: bf16, layout: row}\n"
+                       "b: {type: bf16, layout: col}\nd: {type: f32, layout: row}\ntile: {block: [64, 40, 64]}\n"
+                       "raster: {scheduler: dynamic}\npipeline: {schedule: " +
+                       std::string(schedule) + "}\n";
+    auto spec = readSpec(diags.addSource("tiles.yaml", yaml), {}, diags);
+    ASSERT_TRUE(spec);
+    auto compiled = compileSpec(*spec, diags);
+    ASSERT_TRUE(compiled);
+    auto emulator = makeEmulator(2, {}, 3);
+    LaunchArgs args;
+    args.m = m, args.n = n, args.k = args.lda = args.ldb = k, args.ldc = args.ldd = n;
+    auto upload = [&](llvm::StringRef name, const std::vector<std::byte> &bytes) {
+      auto placed = emulator->upload(name, bytes, 0);
+      EXPECT_TRUE(bool(placed));
+      return placed ? *placed : 0;
+    };
+    auto ones = [](int64_t count) { // of bf16
+      std::vector<std::byte> bytes(count * 2, std::byte(0x80));
+      for (size_t i = 1; i < bytes.size(); i += 2)
+        bytes[i] = std::byte(0x3f);
+      return bytes;
+    };
+    args.a = upload("a", ones(m * k)), args.b = upload("b", ones(k * n));
+    args.workspaceBytes = workspaceBytes(compiled->launch, args, 3).value_or(0);
+    ASSERT_EQ(args.workspaceBytes, 256u);
+    args.workspace = upload("workspace", std::vector<std::byte>(256, std::byte(0xff)));
+    for (int launch = 0; launch < 3; ++launch) {
+      SCOPED_TRACE(testing::Message() << schedule << ", launch " << launch);
+      args.d = upload("d", std::vector<std::byte>(m * n * 4, std::byte(0xff)));
+      args.workspaceReady = launch > 0;
+      auto outcome = emulator->launch({compiled->ptx, compiled->launch}, args, LaunchChoice{});
+      ASSERT_TRUE(bool(outcome)) << outcome.failure().str();
+      EXPECT_TRUE(outcome->findings.empty());
+      std::vector<std::byte> d(m * n * 4), workspace(256);
+      std::optional<GuardViolation> violation;
+      ASSERT_FALSE(emulator->download("d", d, violation));
+      ASSERT_FALSE(emulator->download("workspace", workspace, violation));
+      for (int64_t i = 0; i < m * n; ++i) {
+        float value;
+        std::memcpy(&value, &d[i * 4], 4);
+        ASSERT_EQ(value, float(k)) << i / n << ", " << i % n;
+      }
+      for (unsigned i = 0; i < 4; ++i)
+        EXPECT_EQ(workspace[i], std::byte(0));
+    }
+  }
+}

@@ -100,7 +100,7 @@ TEST_F(GemmTest, EachLaunchFindsItsKernelAgain) {
     misaligned.a += 2;
     ASSERT_FALSE((*gemm)->launch(nullptr, misaligned));
     for (const FakeLaunch &launch : fake->launches)
-      round.push_back(launch.kernel);
+      round.push_back(launch.kernel + " " + std::to_string(launch.config.sharedBytes));
   }
   EXPECT_EQ(kernels[0], kernels[1]);
   EXPECT_EQ(kernels[0].size(), 6u);

@@ -210,6 +210,49 @@ TEST_F(GpuTest, WithoutCublasTheBenchSaysWhy) {
   EXPECT_NE(report->remark.find("no cuBLASLt here"), std::string::npos);
 }
 
+// Seconds of a device are dear: a slow algorithm is not timed to the end, and a slow kernel's host cost is not the
+// median of a thousand launches. The first choice is timed all the same: there is a ratio to it.
+TEST_F(GpuTest, WhatIsSlowIsMeasuredLessOften) {
+  fake->onLaunch = nullptr;
+  auto opened = device();
+  auto matmuls = [&](std::vector<double> times) {
+    fake->algorithmMicroseconds = std::move(times);
+    fake->matmuls.clear();
+    auto report = runBench(Rival{"gemmc", code}, benchRequest(64), opened);
+    EXPECT_TRUE(bool(report));
+    std::map<int, int> count;
+    for (const FakeMatmul &matmul : fake->matmuls)
+      ++count[matmul.algorithm];
+    return std::pair(count, report->ratioToFirst().value_or(0));
+  };
+  auto [count, first] = matmuls({900, 100, 1000, 140});
+  EXPECT_EQ(count[2], 2);
+  EXPECT_GT(count[3], 4); // a finalist
+  EXPECT_GT(count[0], 4);
+  EXPECT_NEAR(first, 9, 1e-6);
+  fake->launchMicroseconds = 6000;
+  fake->launches.clear();
+  BenchRequest request = benchRequest(64);
+  request.versusCublas = false;
+  ASSERT_TRUE(bool(runBench(Rival{"gemmc", code}, request, opened)));
+  EXPECT_LT(fake->launches.size(), 100u);
+}
+
+TEST_F(GpuTest, CodeThatWasAssembledToSaveTimeMayFailToLoad) {
+  code.cubin = "\x7f"
+               "ELF of a newer Toolkit";
+  for (bool ours : {true, false}) {
+    code.assembled = ours;
+    std::string image;
+    fake->onLoad = [&](const void *loaded) { image = static_cast<const char *>(loaded); };
+    fake->failing["cuModuleLoadDataEx"] = cuda::noBinaryForGpu;
+    fake->failsOnce = true;
+    auto report = run(naive::sizes(20, 30, 40));
+    EXPECT_EQ(bool(report), ours);
+    EXPECT_EQ(image, ours ? code.ptx : "");
+  }
+}
+
 TEST_F(GpuTest, ABrokenAlgorithmIsNoCompetitor) {
   fake->onLaunch = nullptr;
   fake->failing["cublasLtMatmul"] = 13;

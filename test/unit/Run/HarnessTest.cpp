@@ -255,6 +255,43 @@ TEST(Harness, RepeatedRunsEndWithTheFirstThatIsNotRight) {
   EXPECT_EQ(launches, 3u);
 }
 
+// What was made while the device was opened is used once: a repeated run has another seed.
+TEST(Harness, InputsMadeBeforeGiveTheSameReport) {
+  for (InputKind kind : {InputKind::integer, InputKind::normal, InputKind::special})
+    for (bool wrong : {false, true}) {
+      RunRequest wanted = request(33, 20, 17);
+      wanted.problem.kind = kind;
+      wanted.problem.beta = 1;
+      RunRequest early = wanted;
+      auto inputs = makeInputs(naive::code().info, wanted);
+      ASSERT_TRUE(bool(inputs));
+      EXPECT_TRUE((*inputs)->reference);
+      early.inputs = *inputs;
+      std::vector<std::string> texts;
+      for (const RunRequest &one : {wanted, early}) {
+        HostExecutor executor;
+        if (wrong)
+          executor.after = [](const LaunchArgs &args) { reinterpret_cast<uint16_t *>(args.d)[100] ^= 0x4000; };
+        auto report = runRepeatedly(naive::code(), noFallback, one, 2, executor);
+        ASSERT_TRUE(bool(report)) << report.failure().str();
+        EXPECT_EQ(report->ok(), !wrong);
+        EXPECT_EQ(report->runs, wrong ? 1u : 2u);
+        texts.push_back(report->verification.str() + std::to_string(report->dHash));
+      }
+      EXPECT_EQ(texts[0], texts[1]);
+    }
+}
+
+TEST(Harness, OnlySmallReferencesAreMadeBefore) {
+  auto deep = makeInputs(naive::code().info, request(8, 8, 5000000));
+  ASSERT_TRUE(bool(deep));
+  EXPECT_FALSE((*deep)->reference);
+  auto wide = makeInputs(naive::code().info, request(2500, 2500, 1));
+  ASSERT_TRUE(bool(wide));
+  EXPECT_FALSE((*wide)->reference);
+  EXPECT_FALSE(makeInputs(naive::code().info, request(-1, 8, 8)));
+}
+
 TEST(Harness, TheReportIsJsonToo) {
   HostExecutor executor;
   auto report = runGemm(naive::code(), noFallback, request(9, 5, 6), executor);
