@@ -76,15 +76,10 @@ pipeline: {stages: 2, schedule: cooperative}
 raster: {persistent: on}
 split: {mode: stream_k}
 """, 4),
-    # One step of k a tile and many stages: the ring of tile numbers is full before they are.
-    "dynamic_tiles": wgmma((200, 120, 40), TN, """d: {type: bf16}
+    # Fewer stages than slots in the ring of tile numbers, else one guards the other.
+    "dynamic_tiles": wgmma((200, 120, 136), TN, """d: {type: bf16}
 tile: {block: [64, 40, 64]}
-pipeline: {stages: 8, schedule: cooperative}
-raster: {scheduler: dynamic}
-"""),
-    "dynamic_tiles_in_turn": wgmma((200, 120, 40), TN, """d: {type: f32}
-tile: {block: [64, 40, 64]}
-pipeline: {stages: 8, schedule: pingpong}
+pipeline: {stages: 2, schedule: cooperative}
 raster: {scheduler: dynamic}
 """),
     "single_role": wgmma((136, 72, 456), TN, """d: {type: f32}
