@@ -79,8 +79,11 @@ def write_spec(problem, path):
 
 
 def chosen(problems, only):
-    return [problem for problem in problems
-            if not only or any(text in problem["name"] or text in problem["class"] for text in only)]
+    """Those that one of the texts describes: each of its words, a regular expression, is found in the name or class."""
+    def fits(problem, text):
+        return all(re.search(word, problem["name"]) or re.search(word, problem["class"]) for word in text.split())
+
+    return [problem for problem in problems if not only or any(fits(problem, text) for text in only)]
 
 
 def key(problem):
@@ -214,6 +217,16 @@ def results(problems, lines):
     for line in lines:
         by_name.setdefault(line["name"], []).append(line)
     return [Result(problem, by_name.get(problem["name"], [])) for problem in sum(groups(problems), [])]
+
+
+def spent(lines):
+    """Seconds that the measuring took in all, by its parts."""
+    parts = {}
+    for line in lines:
+        for part, milliseconds in line.get("report", {}).get("spent_ms", {}).items():
+            parts[part] = parts.get(part, 0) + milliseconds / 1e3
+    parts["other"] = sum(line.get("took_s", 0) for line in lines) - sum(parts.values())
+    return ", ".join(f"{part} {seconds:.1f} s" for part, seconds in parts.items())
 
 
 def mean(values):

@@ -70,8 +70,10 @@ void Lowering::bringByTma(const Op &op) {
             inRegister(add(col0, unit % across * warpN + piece.column, "x"), "x"),
             inRegister(add(row0, row, "y"), "y")};
   };
-  // What must wait for a buffer waits for it in the L2.
-  for (int64_t number = kernel.number("store_buffers"); number < chunks; ++number)
+  // What must wait for a buffer waits for it in the L2. Pieces of many widths need more registers for that than a
+  // producer has.
+  bool oneWidth = pieces.front().bytes == pieces.back().bytes;
+  for (int64_t number = kernel.number("store_buffers"); oneWidth && number < chunks; ++number)
     for (int64_t unit = 0; unit < rings; ++unit) {
       Box box = boxOf(number, unit);
       Val coords[] = {box.x, box.y};

@@ -278,6 +278,18 @@ struct Lowering::WarpStore : StagedSums {
     b.when(first)("mbarrier.arrive.shared::cta.b64", b.sink(), at(chunk.c.left));
   }
 
+  /// C comes as one box, line behind line. Where none comes nothing keeps the warps together: each has a place of its
+  /// own, whatever the piece.
+  Val warpsPart(const LinePiece &piece) {
+    Val warpOfGroup = l.remainder(l.warp, 4, "warp_in_group");
+    Val inBox = l.mul(warpOfGroup, lines * piece.bytes, "part");
+    if (!readsC.isReg() || piece.bytes == lineBytes)
+      return inBox;
+    Val own = l.mul(warpOfGroup, bufferBytes, "part"), part = b.reg(Type::b32, "part");
+    b("selp.b32", part, inBox, own, readsC);
+    return part;
+  }
+
   std::vector<Chunk> chunksOfTile() {
     std::vector<LinePiece> pieces = linePieces(acc.warpN, elemBytes());
     int64_t count = int64_t(acc.regs.size() * pieces.size());
@@ -286,8 +298,7 @@ struct Lowering::WarpStore : StagedSums {
       Chunk chunk{number / int64_t(pieces.size()), pieces[number % pieces.size()], {}, {}};
       if (bringsC) {
         chunk.c = l.bufferOfC(op, op.ref("through").name, group, number, count);
-        Val warpOfGroup = l.remainder(l.warp, 4, "warp_in_group");
-        chunk.slot = l.add(chunk.c.place, l.mul(warpOfGroup, lines * chunk.piece.bytes, "slot"), "slot");
+        chunk.slot = l.add(chunk.c.place, warpsPart(chunk.piece), "slot");
       } else {
         chunk.slot = l.add(slots, number % buffers * bufferBytes, "slot");
       }

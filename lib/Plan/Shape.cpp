@@ -140,14 +140,18 @@ void decideShape(Draft &draft) {
   decideEpilogue(draft);
   std::vector<Shape> shapes = candidates(draft);
   std::optional<Choice> choice = choose(draft, shapes);
-  // Buffers that nobody asked for give way to stages or tiles that somebody did.
-  bool needed = s.loadC.given && *s.loadC == StoreKind::tma;
-  if (!choice && draft.wgmma() && !s.store.given && *s.store != StoreKind::direct && !needed) {
-    s.store.decide(StoreKind::direct, "buffers for whole lines do not fit beside the stages");
-    s.loadC.decide(StoreKind::direct, "TMA needs the buffers of a store");
+  // What nobody asked for gives way to stages or tiles that somebody did.
+  bool open = draft.wgmma() && !s.store.given && !(s.loadC.given && *s.loadC == StoreKind::tma);
+  auto instead = [&](StoreKind store, const char *why) {
+    s.store.decide(store, why);
+    s.loadC.decide(StoreKind::direct, why);
     shapes = candidates(draft);
     choice = choose(draft, shapes);
-  }
+  };
+  if (!choice && open && *s.loadC == StoreKind::tma)
+    instead(StoreKind::staged, "the tile leaves no registers or no shared memory for a C that TMA brings");
+  if (!choice && open && *s.store != StoreKind::direct)
+    instead(StoreKind::direct, "buffers for whole lines do not fit beside the stages");
   if (choice)
     return record(draft, *choice);
   if (draft.stream) { // its cut does not fit: the usual ones may

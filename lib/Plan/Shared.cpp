@@ -58,8 +58,16 @@ bool endsRowsInside16Bytes(const Draft &draft) {
 namespace {
 constexpr int64_t warpsOfGroup = 4, bufferBytes = 16 * 128; ///< 16 lines of 128 bytes.
 bool bringsC(const Draft &draft) { return draft.wgmma() && *draft.spec().loadC == StoreKind::tma; }
-/// Two mbarriers for each buffer of a warpgroup.
-int64_t barriersOfC(const Draft &draft) { return bringsC(draft) ? 2 * 8 : 0; }
+/// One buffer of each consumer warp; where C comes to it, two mbarriers for each warpgroup.
+int64_t bytesOfBuffers(const Draft &draft, const Shape &shape) {
+  return consumerWarpgroups(shape) * (warpsOfGroup * bufferBytes + (bringsC(draft) ? 2 * 8 : 0));
+}
+/// The least and the most buffers that C may come to.
+std::pair<int64_t, int64_t> buffersOfC(const Draft &draft, const Shape &shape) {
+  constexpr int64_t mostBuffers = 8;
+  int64_t chunks = std::max<int64_t>(1, storeChunks(draft, shape));
+  return {std::min<int64_t>(2, chunks), std::min(mostBuffers, chunks)};
+}
 } // namespace
 
 int64_t storeChunks(const Draft &draft, const Shape &shape) {
@@ -69,25 +77,20 @@ int64_t storeChunks(const Draft &draft, const Shape &shape) {
   return shape.warpM / 64 * pieces;
 }
 
-// Two: one is filled while the other one is read. C waits in them for its tile's end: then all of the tile where they
-// leave room for four stages, or for as many as were asked for.
+// Two: one is filled while the other one is read. C waits in them for its tile's end: as many as the stages leave.
 unsigned storeBuffers(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || *draft.spec().store == StoreKind::direct)
     return 0;
   if (!bringsC(draft))
     return 2;
-  constexpr int64_t enoughStages = 4, mostBuffers = 8;
-  const Field<int64_t> &stages = draft.spec().stages;
-  int64_t chunks = std::max<int64_t>(1, storeChunks(draft, shape));
-  int64_t room = draft.limits.sharedPerBlock - alignmentSlack - barrierBytes -
-                 (stages.given ? *stages : enoughStages) * stageBytes(draft, shape);
-  int64_t fit = room / (consumerWarpgroups(shape) * (warpsOfGroup * bufferBytes + barriersOfC(draft)));
-  return unsigned(std::clamp(fit, std::min<int64_t>(2, chunks), std::min(chunks, mostBuffers)));
+  auto [least, most] = buffersOfC(draft, shape);
+  int64_t room = draft.limits.sharedPerBlock - alignmentSlack - barrierBytes - shape.stages * stageBytes(draft, shape);
+  return unsigned(std::clamp(room / bytesOfBuffers(draft, shape), least, most));
 }
 
 // Each warp of a consumer warpgroup has its own buffers.
 int64_t stagedBytes(const Draft &draft, const Shape &shape) {
-  return consumerWarpgroups(shape) * storeBuffers(draft, shape) * (warpsOfGroup * bufferBytes + barriersOfC(draft));
+  return storeBuffers(draft, shape) * bytesOfBuffers(draft, shape);
 }
 
 // Slices meet as whole tiles of sums; a staged tile has eight elements of padding a line.
@@ -131,9 +134,19 @@ int64_t sharedBytes(const Draft &draft, const Shape &shape) {
   return std::max(shape.stages * stageBytes(draft, shape), later) + fixedBytes(draft, shape);
 }
 
+// More than are enough give way to buffers in which all of a tile's C waits. Ping-pong hides what has to wait.
 int64_t stagesThatFit(const Draft &draft, const Shape &shape) {
-  int64_t room = draft.limits.sharedPerBlock - fixedBytes(draft, shape);
-  return room <= 0 ? 0 : room / stageBytes(draft, shape);
+  auto stagesBeside = [&](int64_t bytes) {
+    int64_t room = draft.limits.sharedPerBlock - bytes;
+    return room <= 0 ? 0 : room / stageBytes(draft, shape);
+  };
+  if (!bringsC(draft))
+    return stagesBeside(fixedBytes(draft, shape));
+  const int64_t enough = shape.schedule == Schedule::pingpong ? 6 : 4;
+  auto [least, most] = buffersOfC(draft, shape);
+  int64_t fixed = alignmentSlack + barrierBytes, each = bytesOfBuffers(draft, shape);
+  int64_t fit = stagesBeside(fixed + least * each);
+  return fit <= enough ? fit : std::max(enough, stagesBeside(fixed + most * each));
 }
 
 } // namespace gemmc::plan

@@ -1,4 +1,6 @@
 #include "gemmc/Runtime/CubinCache.h"
+#include "gemmc/Runtime/CudaApi.h"
+#include "gemmc/Runtime/Ptxas.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -7,6 +9,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <cstdlib>
+#include <dlfcn.h>
 
 using namespace llvm;
 
@@ -118,6 +121,34 @@ void CubinCache::evict() const {
     sys::fs::remove(entry.path);
     bytes -= entry.bytes;
   }
+}
+
+/// The version of the driver, which it tells without being initialised; 0: there is none. It stays loaded: somebody
+/// else is about to initialise it.
+static int versionOf(StringRef driver) {
+  void *library = dlopen(driver.str().c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return 0;
+  int version = 0;
+  if (auto *ask = reinterpret_cast<cuda::Result (*)(int *)>(dlsym(library, "cuDriverGetVersion")))
+    if (ask(&version) != cuda::success)
+      version = 0;
+  return version;
+}
+
+std::optional<std::vector<char>> cubinOf(StringRef ptx, StringRef device, StringRef driver) {
+  auto cache = CubinCache::ofUser();
+  int version = cache ? versionOf(driver) : 0;
+  std::string key = version ? CubinCache::keyOf(ptx, version, device) : "";
+  if (version)
+    if (auto cubin = cache->find(key))
+      return cubin;
+  auto assembled = assemblePtx(ptx);
+  if (!assembled)
+    return std::nullopt;
+  if (version)
+    cache->store(key, assembled->cubin);
+  return std::move(assembled->cubin);
 }
 
 } // namespace gemmc

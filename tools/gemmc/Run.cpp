@@ -4,7 +4,6 @@
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/CubinCache.h"
 #include "gemmc/Runtime/GpuModule.h"
-#include "gemmc/Runtime/Ptxas.h"
 #include "llvm/Support/raw_ostream.h"
 #include <future>
 
@@ -109,7 +108,7 @@ public:
     }
     if (code && *device && assembling.valid())
       if (auto made = assembling.get()) {
-        code->cubin.assign(made->cubin.begin(), made->cubin.end());
+        code->cubin.assign(made->begin(), made->end());
         code->assembled = true;
       }
     assembleSeconds = watch.lap();
@@ -123,17 +122,17 @@ public:
 private:
   static constexpr StringRef usual = "NVIDIA H200"; ///< For which a kernel is planned where nothing else is known.
 
-  /// With a cache of cubins the module looks there first, and a machine without a GPU needs none.
+  /// A machine without a GPU needs no cubin.
   void assemble(const std::optional<run::Code> &code) {
-    if (code && !opened() && cubinFile.empty() && !CubinCache::ofUser())
-      assembling = std::async(std::launch::async, [ptx = code->ptx] { return assemblePtx(ptx); });
+    if (code && !opened() && cubinFile.empty())
+      assembling = std::async(std::launch::async, [ptx = code->ptx] { return cubinOf(ptx, usual); });
   }
 
   /// A missing driver is known at once: then nothing is prepared for a GPU.
   bool opened() const { return opening.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
 
   std::future<Opened> opening;
-  std::future<Outcome<PtxasResult>> assembling;
+  std::future<std::optional<std::vector<char>>> assembling;
 };
 
 /// The executor of choice; a remark when `auto` had to take the emulator.

@@ -1,5 +1,6 @@
 // The ptxas subprocess with scripts in its place, and the report it prints.
 #include "gemmc/Runtime/Ptxas.h"
+#include "gemmc/Runtime/CubinCache.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -174,4 +175,38 @@ TEST(Ptxas, TheRealOneAgreesWithTheParser) {
   EXPECT_EQ(result->report.kernels[0].sharedBytes, 256u) << result->report.log;
   EXPECT_EQ(result->report.kernels[0].barriers, 1u) << result->report.log;
   EXPECT_FALSE(result->report.spills());
+}
+
+// Before there is a device: the cubin is taken from the user's cache, or made and put there.
+TEST(Ptxas, ACubinIsAssembledOnce) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("gemmc-cubins", folder));
+  std::string count = (folder + "/count").str(), cache = (folder + "/cache").str();
+  Script script("echo x >> " + count + "\nwhile [ \"$1\" != -o ]; do shift; done\nprintf 'a cubin' > \"$2\"");
+  auto runs = [&] {
+    uint64_t bytes = 0;
+    return llvm::sys::fs::file_size(count, bytes) ? 0 : bytes / 2;
+  };
+  constexpr const char *text = ".version 8.3\n.target sm_90a\n", *driver = GEMMC_FAKES "/FakeCuda.so";
+  std::vector<char> expected = {'a', ' ', 'c', 'u', 'b', 'i', 'n'};
+  Environment program("GEMMC_PTXAS", script.path.c_str());
+  {
+    Environment none("GEMMC_CACHE", nullptr);
+    EXPECT_EQ(cubinOf(text, "NVIDIA H200", driver), expected);
+    EXPECT_EQ(cubinOf(text, "NVIDIA H200", driver), expected);
+    EXPECT_EQ(runs(), 2u);
+  }
+  Environment kept("GEMMC_CACHE", cache.c_str());
+  EXPECT_EQ(cubinOf(text, "NVIDIA H200", driver), expected);
+  EXPECT_EQ(cubinOf(text, "NVIDIA H200", driver), expected);
+  EXPECT_EQ(runs(), 3u);
+  EXPECT_EQ(CubinCache(cache).find(CubinCache::keyOf(text, 13000, "NVIDIA H200")),
+            expected); // as a module looks for it
+  EXPECT_EQ(cubinOf(text, "NVIDIA H100", driver), expected);
+  EXPECT_EQ(runs(), 4u);
+  EXPECT_EQ(cubinOf(text, "NVIDIA H200", "no-driver.so"), expected); // then nothing is known to be right
+  EXPECT_EQ(runs(), 5u);
+  Environment broken("GEMMC_PTXAS", "/dev/null/ptxas");
+  EXPECT_FALSE(cubinOf("// another\n.target sm_90a\nx", "NVIDIA H200", driver));
+  llvm::sys::fs::remove_directories(folder);
 }

@@ -26,7 +26,7 @@ def decoded(word):
 gemmc, spec, arguments = sys.argv[1], root / sys.argv[2], sys.argv[3:]
 
 with tempfile.TemporaryDirectory() as folder:
-    path, cubin, ptx, rest = counts.compiled(spec, arguments, gemmc, find_ptxas(), folder)
+    path, cubin, ptx, rest = counts.compiled(spec, arguments, gemmc, find_ptxas(), folder, "sm_90")
     machine = cubin.read_bytes()
     entry = counts.entry_of(ptx)
     lines = lines_of(machine, entry)
