@@ -130,6 +130,7 @@ def expect_late(kernel):
 
 
 replacing("M17", "init count +-1", r"^mbarrier\.init", (r"(\d+);", bump(1)), (r"([2-9]|\d\d+);", bump(-1)))
+dropping("M49", "drop griddepcontrol.wait", r"^griddepcontrol\.wait")
 dropping("M18", "drop fence.mbarrier_init", r"^fence\.mbarrier_init")
 
 

@@ -82,6 +82,20 @@ tile: {block: [64, 40, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 raster: {scheduler: dynamic}
 """),
+    "c_tma": wgmma((200, 72, 136), TN, """c: {type: bf16}
+d: {type: bf16}
+alpha: 2
+beta: -1
+tile: {block: [128, 40, 64], warp: [64, 40, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+epilogue: {store: tma, c: tma}
+"""),
+    # Two kernels that overlap.
+    "repacked": wgmma((72, 41, 137), "bf16/row bf16/col", """d: {type: bf16}
+tile: {block: [64, 40, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+launch: {dependent: on}
+""", 2),
     "single_role": wgmma((136, 72, 456), TN, """d: {type: f32}
 tile: {block: [128, 72, 64], warp: [64, 72, 64]}
 pipeline: {stages: 3, schedule: pipelined}
