@@ -15,9 +15,18 @@ enum Touch : uint8_t { touchRead = 1, touchWrite = 2 };
 /// A kernel that may run while the one before it does must have waited for it, or for somebody who has.
 void Check::dependency(const Agent &agent, uint64_t address, uint64_t bytes, bool isRead, bool isWrite) {
   const auto &early = cluster.launch.memory.earlyTouches;
-  if (!mayLaunchDependents && early.empty())
+  bool unknown = cluster.launch.memory.unknownInFront;
+  if (!mayLaunchDependents && early.empty() && !unknown)
     return;
-  bool waited = early.empty() || (*agent.clocks)[Sight::generic].knows(gridComponent, allLanes, 1);
+  bool waited = (early.empty() && !unknown) || (*agent.clocks)[Sight::generic].knows(gridComponent, allLanes, 1);
+  if (unknown && !waited && bytes) {
+    report(
+        agent.actor.warp, agent.actor.code, agent.actor.lane, "GD-1",
+        formatv("this kernel may start before the one in front of it has ended, whatever that is, which may still use "
+                "these bytes (global address {0:x}): no griddepcontrol.wait before this {1}",
+                address, nameOf(agent.access)));
+    waited = true;
+  }
   for (uint64_t at = address >> touchBits; bytes && at <= (address + bytes - 1) >> touchBits; ++at) {
     if (mayLaunchDependents)
       globalTouches[at] |= (isRead ? touchRead : 0) | (isWrite ? touchWrite : 0);

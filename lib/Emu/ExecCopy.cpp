@@ -356,6 +356,8 @@ Step bulkPrefetch(Warp &warp, const Code &code, Mask mask) {
 
 /// Operands: [a], b, [mbar].
 Step stAsync(Warp &warp, const Code &code, Mask mask) {
+  if (warp.cluster.ctas.size() == 1)
+    return warp.fail(code, firstLane(mask), "TM-17", "`st.async` in a cluster of one CTA: it wants several");
   return eachLane(mask, [&](unsigned l) {
     const Arg &from = code.args[1];
     unsigned count = from.kind == Arg::Vector ? from.count : 1;

@@ -12,7 +12,7 @@ Op *copiedTiles(Kernel &kernel) {
 }
 
 Op prefetchOf(const Op &copy) {
-  Op op = Op(OpKind::Prefetch, copy.subject.name).set("from", copy.ref("from"));
+  Op op = Op(OpKind::Prefetch, Ref{copy.subject.name, {0}}).set("from", copy.ref("from"));
   if (copy.has("multicast"))
     op.set("multicast", copy.word("multicast"));
   return op;

@@ -164,9 +164,12 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
   if (!chip.empty())
     module->target = chip;
   LaunchOutcome outcome;
+  bool first = true;
   for (const ptx::KernelInfo &kernel : code.info.kernels) {
     if (kernel.readies && args.workspaceReady)
       continue;
+    memory.unknownInFront = first && kernel.overlaps;
+    first = false;
     bool last = &kernel == &code.info.kernels.back(), overlapped = !last && (&kernel)[1].overlaps;
     bool maySample = last && code.info.blockM; // the last one reads what all CTAs of earlier ones wrote
     if (auto failed = launchKernel(*module, kernel, args, choice, maySample, overlapped, outcome))

@@ -17,6 +17,8 @@ SAME_WARP = ("between the barriers around it, each address operand is used by on
              "itself, by the same registers")
 WARP_READS = ("what the warp has read of the stage it has read by ldmatrix.sync.aligned, all lanes in one instruction: it is over "
               "for all of them when it is over for the lane that arrives, and each lane has fenced")
+WARP_WRITES = ("the next write is stmatrix.sync.aligned, which all lanes execute together: what each has read or waited for in "
+               "front of it, it has read or waited for itself")
 NEVER_WRAPS = "the slot is neither number when it is compared, in any CTA"
 
 
@@ -130,6 +132,7 @@ def expect_late(kernel):
 
 
 replacing("M17", "init count +-1", r"^mbarrier\.init", (r"(\d+);", bump(1)), (r"([2-9]|\d\d+);", bump(-1)))
+dropping("M49", "drop griddepcontrol.wait", r"^griddepcontrol\.wait")
 dropping("M18", "drop fence.mbarrier_init", r"^fence\.mbarrier_init")
 
 
@@ -263,6 +266,16 @@ def warp_reads(kernel, index):
         return None
     between = [s for s in kernel.statements[index + 1:arrives[0]] if not re.match(r"\s*(setp|and|add|shl|@\S+ mapa)", s)]
     return Proof(WARP_READS) if not between else None
+
+
+def warp_writes(kernel, index):
+    """Up to the next stmatrix nothing is written, and no lane alone has waited for bulk stores since the last barrier."""
+    writes = kernel.find(r"^(@\S+ )?(st\.shared|stmatrix|st\.async|cp\.async)", index)
+    barriers = [i for i in kernel.find(r"^bar\.(warp\.)?sync") if i < index]
+    if not writes or not re.match(r"\s*stmatrix\.sync\.aligned", kernel.statements[writes[0]]):
+        return None
+    alone = any("bulk.wait_group" in s for s in kernel.statements[barriers[-1] if barriers else 0:index])
+    return None if alone else Proof(WARP_WRITES)
 
 
 def same_warp(kernel, index):

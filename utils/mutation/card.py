@@ -21,7 +21,7 @@ from mutation.kernel import Kernel, text_of
 SANITIZERS = "memcheck", "racecheck", "synccheck"
 STEPS = ("ptxas", "card", *SANITIZERS)
 LAUNCHES = 20          # of a mutant in one process
-SAMPLE = 6             # mutants of each operator that compute-sanitizer sees
+SAMPLE = 3             # mutants of each operator that compute-sanitizer sees
 LIMITS = {"ptxas": 60, "card": 20, **dict.fromkeys(SANITIZERS, 40)}  # seconds of a process
 # Operators whose mistakes may block a warp in an instruction that cannot be bounded, and the rules that speak of such.
 BLOCKING = {"M38", "M39", "M46", "M47", "M48"}

@@ -1,7 +1,7 @@
 """Operators on copies and memory: M1 to M3, M29, M30, M35, M36, M40 to M43, M52, M53, M55 to M60."""
 import re
 
-from mutation.barriers import rest_of, same_warp, warp_reads
+from mutation.barriers import rest_of, same_warp, warp_reads, warp_writes
 from mutation.kernel import Proof, bump, differing, dropping, guard_of, never, operator, replacing, trapping
 
 ALWAYS_IN = "every thread that comes here passes the guard, in every CTA: the problem has no edge at this place"
@@ -122,7 +122,19 @@ def read_only(kernel):
             r"wait_group\s+", "wait_group.read ", kernel.statements[i])), Proof(BEFORE_EXIT) if last else None
 
 
-dropping("M60", "exit before the bulk store is done", r"cp\.async\.bulk\.wait_group\s")
+
+
+def read_already(kernel, index):
+    """Behind the last commit stands a wait for the reads of all groups, by the same thread and in the same iteration."""
+    commits = [i for i in kernel.find(r"bulk\.commit_group") if i < index]
+    waits = [i for i in kernel.find(r"^cp\.async\.bulk\.wait_group\.read 0") if i < index]
+    if not commits or not waits or waits[-1] < commits[-1]:
+        return None
+    between = kernel.statements[commits[-1] + 1:waits[-1]]
+    return Proof(BEFORE_EXIT) if not any(re.match(r"\s*L_|.* bra ", s) for s in between) else None
+
+
+dropping("M60", "exit before the bulk store is done", r"cp\.async\.bulk\.wait_group\s", read_already)
 
 # --- cp.async
 
@@ -182,7 +194,7 @@ def store_barrier(kernel):
                 proof = same_warp(kernel, i)
             else:
                 waits = "bulk.wait_group" in kernel.statements[i - 1]
-                proof = waits_for_nothing(kernel, i, i - 1) if waits else warp_reads(kernel, i)
+                proof = waits_for_nothing(kernel, i, i - 1) if waits else warp_reads(kernel, i) or warp_writes(kernel, i)
             yield kernel.statements[i].strip(), kernel.edit(i), proof
 
 

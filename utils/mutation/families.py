@@ -76,17 +76,26 @@ pipeline: {stages: 2, schedule: cooperative}
 raster: {persistent: on}
 split: {mode: stream_k}
 """, 4),
-    # One step of k a tile and many stages: the ring of tile numbers is full before they are.
-    "dynamic_tiles": wgmma((200, 120, 40), TN, """d: {type: bf16}
+    # Fewer stages than slots in the ring of tile numbers, else one guards the other.
+    "dynamic_tiles": wgmma((200, 120, 136), TN, """d: {type: bf16}
 tile: {block: [64, 40, 64]}
-pipeline: {stages: 8, schedule: cooperative}
+pipeline: {stages: 2, schedule: cooperative}
 raster: {scheduler: dynamic}
 """),
-    "dynamic_tiles_in_turn": wgmma((200, 120, 40), TN, """d: {type: f32}
-tile: {block: [64, 40, 64]}
-pipeline: {stages: 8, schedule: pingpong}
-raster: {scheduler: dynamic}
+    "c_tma": wgmma((200, 72, 136), TN, """c: {type: bf16}
+d: {type: bf16}
+alpha: 2
+beta: -1
+tile: {block: [128, 40, 64], warp: [64, 40, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+epilogue: {store: tma, c: tma}
 """),
+    # Two kernels that overlap.
+    "repacked": wgmma((72, 41, 137), "bf16/row bf16/col", """d: {type: bf16}
+tile: {block: [64, 40, 64]}
+pipeline: {stages: 2, schedule: cooperative}
+launch: {dependent: on}
+""", 2),
     "single_role": wgmma((136, 72, 456), TN, """d: {type: f32}
 tile: {block: [128, 72, 64], warp: [64, 72, 64]}
 pipeline: {stages: 3, schedule: pipelined}

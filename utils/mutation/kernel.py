@@ -43,7 +43,8 @@ class Kernel:
             code = line.split("//")[0].strip() if not line.startswith("//!") else ""
             if line == "{":
                 in_body = True
-            if pending or (in_body and code and not code.endswith((";", ":", "{", "}")) and not code.startswith(".")):
+            starts = in_body and code and code != ")" and not code.endswith((";", ":", "{", "}"))
+            if pending or (starts and not code.startswith(".")):
                 pending += ("\n" if pending else "") + line
                 if code.endswith(";"):
                     self.statements.append(pending)
@@ -83,7 +84,7 @@ def guard_of(statement):
 def trapping(kernel, index, lines, predicate, start=()):
     """The original that traps before statement `index` in lanes where `predicate`, set by `lines`, is true."""
     statements = kernel.insert(index, *(f"    {line}" for line in lines), f"    @{predicate} trap;")
-    body = statements.index("{") + 1
+    body = max(i for i, s in enumerate(statements[:index + 1]) if s == "{") + 1  # of the kernel that has the statement
     declared = ["    .reg .pred %mut_p, %mut_q;", "    .reg .b32 %mut_a, %mut_b;"]
     first = next(i for i, s in enumerate(statements) if i > body and s.strip() and not s.strip().startswith("."))
     return statements[:body] + declared + statements[body:first] + list(start) + statements[first:]

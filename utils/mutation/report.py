@@ -4,7 +4,7 @@ import datetime
 import re
 
 # Operators of the list that have no place in a kernel of gemmc, and what stands for them.
-NO_SITE = {"M49": "drop griddepcontrol.wait", "M50": "drop the acquire fence of a tensor map"}
+NO_SITE = {"M50": "drop the acquire fence of a tensor map"}
 MARKS = "<!-- table: written by utils/mutate --write-docs -->", "<!-- end of the table -->"
 MISTAKES = ("detected", "missed", "review", "incomplete", "timeout", "crashed", "contradiction")
 

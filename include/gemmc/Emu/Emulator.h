@@ -43,6 +43,8 @@ public:
   std::optional<Span> nearest(uint64_t address) const;
   /// What the last kernel has read (1) and written (2), by 16 bytes, if it let its dependents launch before its end.
   std::unordered_map<uint64_t, uint8_t> earlyTouches;
+  /// The next kernel may start before whatever runs in front of it has ended, and that may touch every byte.
+  bool unknownInFront = false;
 
 private:
   struct Block {

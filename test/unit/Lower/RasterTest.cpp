@@ -44,7 +44,8 @@ std::vector<Place> expected(int64_t rows, int64_t columns, int64_t group) {
   for (int64_t first = 0; first < rows; first += group) {
     int64_t size = std::min(group, rows - first);
     auto add = [&](int64_t row, int64_t column) {
-      places.push_back({first + row, first / group % 2 ? columns - 1 - column : column});
+      bool back = group > 1 && first / group % 2; // 1: the plain order
+      places.push_back({first + row, back ? columns - 1 - column : column});
     };
     for (int64_t column = 0; column < columns;) {
       if (size == group && column + group <= columns) {

@@ -26,7 +26,7 @@ def decoded(word):
 gemmc, spec, arguments = sys.argv[1], root / sys.argv[2], sys.argv[3:]
 
 with tempfile.TemporaryDirectory() as folder:
-    path, cubin, ptx, rest = counts.compiled(spec, arguments, gemmc, find_ptxas(), folder, "sm_90")
+    path, cubin, ptx, rest = counts.compiled(spec, arguments, gemmc, find_ptxas(), folder, "sm_80")
     machine = cubin.read_bytes()
     entry = counts.entry_of(ptx)
     lines = lines_of(machine, entry)
@@ -58,7 +58,7 @@ def page(change=0):
     return "==PROF== Connected\n" + out.getvalue()
 
 
-assert not list(counts.differences(ptx, counts.counted(counts.page(page()), lines), emulator))
+assert not (found := list(counts.differences(ptx, counts.counted(counts.page(page()), lines), emulator))), found
 differ, = counts.differences(ptx, counts.counted(counts.page(page(3)), lines), emulator)
 print(differ)
 try:
