@@ -32,8 +32,6 @@ std::string whyNotBroughtC(const Draft &draft) {
     return "takes C from a producer: the schedule is pipelined";
   if (*s.split != SplitMode::none)
     return "takes C for tiles that a CTA computes alone: k is split";
-  if (s.scheduler.given && *s.scheduler == Scheduler::dynamic)
-    return "takes C for tiles that the producer knows beforehand: the scheduler is dynamic";
   return "";
 }
 

@@ -136,7 +136,6 @@ const Case cases[] = {
     {"beta: 1\nepilogue: {store: staged, c: tma}", "plan_store_staged 3:30"},
     {"beta: 1\npipeline: {schedule: pipelined}\nepilogue: {c: tma}", "plan_store_staged 4:15"},
     {"beta: 1\nsplit: {mode: split_k}\nepilogue: {c: tma}", "plan_store_staged 4:15"},
-    {"beta: 1\nraster: {scheduler: dynamic}\nepilogue: {c: tma}", "plan_store_staged 4:15"},
     {"d: {layout: col}\nswap_operands: off\nepilogue: {store: tma}", "plan_store_staged 4:19"},
     {"tile: {cluster: [1, 1, 2]}\nsplit: {mode: none}", "plan_split 3:15"},
     {"tile: {cluster: [1, 1, 4]}\nsplit: {mode: split_k, slices: 2}", "plan_split 3:15"},
