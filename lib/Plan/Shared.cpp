@@ -58,6 +58,10 @@ bool endsRowsInside16Bytes(const Draft &draft) {
 namespace {
 constexpr int64_t warpsOfGroup = 4, bufferBytes = 16 * 128; ///< 16 lines of 128 bytes.
 bool bringsC(const Draft &draft) { return draft.wgmma() && *draft.spec().loadC == StoreKind::tma; }
+/// What every wgmma kernel has beside stages and buffers.
+int64_t basicBytes(const Draft &draft) {
+  return alignmentSlack + barrierBytes + (*draft.spec().scheduler == Scheduler::dynamic ? ringBytes : 0);
+}
 /// One buffer of each consumer warp; where C comes to it, two mbarriers for each warpgroup.
 int64_t bytesOfBuffers(const Draft &draft, const Shape &shape) {
   return consumerWarpgroups(shape) * (warpsOfGroup * bufferBytes + (bringsC(draft) ? 2 * 8 : 0));
@@ -84,7 +88,7 @@ unsigned storeBuffers(const Draft &draft, const Shape &shape) {
   if (!bringsC(draft))
     return 2;
   auto [least, most] = buffersOfC(draft, shape);
-  int64_t room = draft.limits.sharedPerBlock - alignmentSlack - barrierBytes - shape.stages * stageBytes(draft, shape);
+  int64_t room = draft.limits.sharedPerBlock - basicBytes(draft) - shape.stages * stageBytes(draft, shape);
   return unsigned(std::clamp(room / bytesOfBuffers(draft, shape), least, most));
 }
 
@@ -125,8 +129,7 @@ int64_t fixedBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma())
     return 0;
   int64_t exchange = exchangeOver(draft, shape) ? 0 : exchangeBytes(draft, shape);
-  int64_t ring = *draft.spec().scheduler == Scheduler::dynamic ? ringBytes : 0;
-  return alignmentSlack + barrierBytes + ring + stagedBytes(draft, shape) + exchange;
+  return basicBytes(draft) + stagedBytes(draft, shape) + exchange;
 }
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {
@@ -144,7 +147,7 @@ int64_t stagesThatFit(const Draft &draft, const Shape &shape) {
     return stagesBeside(fixedBytes(draft, shape));
   const int64_t enough = shape.schedule == Schedule::pingpong ? 6 : 4;
   auto [least, most] = buffersOfC(draft, shape);
-  int64_t fixed = alignmentSlack + barrierBytes, each = bytesOfBuffers(draft, shape);
+  int64_t fixed = basicBytes(draft), each = bytesOfBuffers(draft, shape);
   int64_t fit = stagesBeside(fixed + least * each);
   return fit <= enough ? fit : std::max(enough, stagesBeside(fixed + most * each));
 }
