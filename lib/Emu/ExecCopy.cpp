@@ -259,10 +259,11 @@ void checkLoad(Warp &warp, const Code &code, unsigned lane, std::vector<BulkTarg
   }
 }
 
-/// From shared::cta to shared::cluster, data go to another CTA: strictly remote (9.7.9.25.4.1; the H200 calls a
-/// reduction in the CTA's own memory an illegal instruction).
+/// From shared::cta to shared::cluster, copies go to another CTA: strictly remote (9.7.9.25.4.1). Of reductions the manual
+/// is silent. The H200 does both in the CTA's own memory, too, but calls them illegal instructions where the cluster has
+/// one CTA (`protocol/23`): so reductions need only a cluster.
 bool checkOther(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target) {
-  if (target.cta != &warp.cta)
+  if (target.cta != &warp.cta || (code.imm[1] && warp.cluster.ctas.size() > 1))
     return true;
   warp.fail(code, lane, "TM-16",
             formatv("the destination is in the executing CTA, {0} of the cluster: from `.shared::cta` to "

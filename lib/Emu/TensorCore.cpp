@@ -16,8 +16,9 @@ constexpr int zeroFactor = -1000;
 /// far from both ends of f32's range.
 constexpr int moderate = 50;
 
-/// Where tf32 with K = 4 aligns at least. What the card gave leaves -132 and -133; -133 would fit all types (docs/emulator.md).
-constexpr int smallestQuad = -133;
+/// Terms are aligned at this exponent at least: the card's answers to 10^4 dots of tiny powers of two in each of ten
+/// families of tf32 and bf16 leave no other (H200, `protocol/24`; docs/emulator.md). Products of f16 and fp8 are larger.
+constexpr int smallestAlignment = -133;
 
 constexpr uint32_t nanF32 = 0x7fffffff, nanF16 = 0x7fff;
 
@@ -210,8 +211,8 @@ DotModel dotModel(Chip chip, bool wgmma, ptx::Type a, ptx::Type d, unsigned k) {
   if (chip != Chip::hopper)
     model.step = fp8 ? 16 : 128 / (a == ptx::Type::tf32 ? 32 : 16);
   model.step = std::min(model.step, k);
-  if (chip == Chip::hopper && a == ptx::Type::tf32 && k == 4)
-    model.smallest = smallestQuad;
+  if (chip == Chip::hopper)
+    model.smallest = smallestAlignment;
   return model;
 }
 

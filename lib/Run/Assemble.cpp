@@ -4,7 +4,7 @@
 
 namespace gemmc::run {
 
-std::vector<Image> assembleAll(llvm::ArrayRef<const Code *> codes) {
+std::vector<Image> assembleAll(llvm::ArrayRef<const Code *> codes, unsigned sm) {
   std::vector<Image> images;
   for (const Code *code : codes)
     images.push_back({code, {}});
@@ -15,7 +15,8 @@ std::vector<Image> assembleAll(llvm::ArrayRef<const Code *> codes) {
   options.program = *program;
   llvm::DefaultThreadPool pool;
   for (Image &image : images)
-    pool.async([&image, &options] {
+    pool.async([&image, options, sm]() mutable {
+      options.target = architectureOn(sm, image.code->ptx);
       if (auto result = assemblePtx(image.code->ptx, options))
         image.cubin = std::move(result->cubin);
     });

@@ -136,14 +136,16 @@ static int versionOf(StringRef driver) {
   return version;
 }
 
-std::optional<std::vector<char>> cubinOf(StringRef ptx, StringRef device, StringRef driver) {
+std::optional<std::vector<char>> cubinOf(StringRef ptx, StringRef device, unsigned sm, StringRef driver) {
   auto cache = CubinCache::ofUser();
   int version = cache ? versionOf(driver) : 0;
   std::string key = version ? CubinCache::keyOf(ptx, version, device) : "";
   if (version)
     if (auto cubin = cache->find(key))
       return cubin;
-  auto assembled = assemblePtx(ptx);
+  PtxasOptions options;
+  options.target = architectureOn(sm, ptx);
+  auto assembled = assemblePtx(ptx, options);
   if (!assembled)
     return std::nullopt;
   if (version)

@@ -140,7 +140,9 @@ bool GpuModule::loadCached(llvm::StringRef image) {
   std::optional<std::vector<char>> cubin = cache->find(key);
   if (cubin)
     return !loadImage(llvm::StringRef(cubin->data(), cubin->size()));
-  auto assembled = assemblePtx(image);
+  PtxasOptions options;
+  options.target = architectureOn(devicePtr->major * 10 + devicePtr->minor, image);
+  auto assembled = assemblePtx(image, options);
   if (!assembled || loadImage(llvm::StringRef(assembled->cubin.data(), assembled->cubin.size())))
     return false;
   cache->store(key, assembled->cubin);

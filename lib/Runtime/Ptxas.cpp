@@ -130,6 +130,11 @@ Outcome<std::string> findPtxas(llvm::StringRef toolkit) {
   return *found;
 }
 
+std::string architectureOn(unsigned sm, llvm::StringRef ptx) {
+  llvm::StringRef target = targetOf(ptx);
+  return target.ends_with("a") ? target.str() : "sm_" + std::to_string(sm);
+}
+
 Outcome<PtxasResult> assemblePtx(llvm::StringRef ptx, const PtxasOptions &options) {
   std::string program = options.program;
   if (program.empty()) {

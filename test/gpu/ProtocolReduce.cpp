@@ -204,7 +204,7 @@ void addReduceQuestions(std::vector<Question> &questions) {
       questions.push_back(
           {formatv("protocol/23 {0} {1}", reduces ? "reduce" : "copy", name),
            formatv("a bulk {0} from shared::cta to shared::cluster into {1}", reduces ? "reduction" : "copy", whose),
-           target == Target::other ? "works" : "TM-16: an error",
+           target == Target::other || (reduces && target != Target::alone) ? "works" : "TM-16: an error",
            [=, target = target](Card &card) { return writesRemote(card, reduces, target); }});
   questions.push_back({"protocol/20 satfinite",
                        "whether wgmma of s8 clamps within a dot whose sum fits and whose partial sums do not",

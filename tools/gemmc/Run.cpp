@@ -120,12 +120,13 @@ public:
   double compileSeconds = 0, deviceSeconds = 0, assembleSeconds = 0;
 
 private:
+  static constexpr unsigned usualSm = 90;
   static constexpr StringRef usual = "NVIDIA H200"; ///< For which a kernel is planned where nothing else is known.
 
   /// A machine without a GPU needs no cubin.
   void assemble(const std::optional<run::Code> &code) {
     if (code && !opened() && cubinFile.empty())
-      assembling = std::async(std::launch::async, [ptx = code->ptx] { return cubinOf(ptx, usual); });
+      assembling = std::async(std::launch::async, [ptx = code->ptx] { return cubinOf(ptx, usual, usualSm); });
   }
 
   /// A missing driver is known at once: then nothing is prepared for a GPU.

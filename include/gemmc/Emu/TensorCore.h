@@ -4,8 +4,8 @@
 /// the unit takes only half of K at a time: products are exact, all terms and c are aligned to the largest exponent
 /// among them, cut towards zero to F fraction bits there, and added exactly. The result is cut to f32, or rounded to
 /// nearest even for f16. The exponent of a product is the sum of the factors' exponents (it is not normalised), that of
-/// a subnormal factor its format's smallest; a product of zero and c = 0 have none. tf32 with K = 4 on sm_90 aligns at
-/// 2^-133 at least.
+/// a subnormal factor its format's smallest; a product of zero and c = 0 have none. sm_90 aligns at 2^-133 at
+/// least.
 ///
 ///   chip            F (f16, bf16, tf32)   K at once        F (fp8)   f32 result of fp8   K at once
 ///   sm_80, sm_86           24           128 bits of a row      -            -                -

@@ -32,9 +32,9 @@ private:
 };
 
 /// The cubin of PTX text: from the user's cache, where there is one and it has it, else by ptxas, and kept there. It
-/// opens no device and may run while one is opened; `device` is the one that is expected. Nullopt: no ptxas, or it
-/// failed.
-std::optional<std::vector<char>> cubinOf(llvm::StringRef ptx, llvm::StringRef device,
+/// opens no device and may run while one is opened; `device`, of compute capability `sm` / 10, is the one that is
+/// expected. Nullopt: no ptxas, or it failed.
+std::optional<std::vector<char>> cubinOf(llvm::StringRef ptx, llvm::StringRef device, unsigned sm,
                                          llvm::StringRef driver = "libcuda.so.1");
 
 } // namespace gemmc

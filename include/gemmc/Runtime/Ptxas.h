@@ -34,6 +34,10 @@ struct PtxasOptions {
   uint64_t memory = uint64_t(8) << 30; ///< Bytes of address space.
 };
 
+/// What PTX text is assembled for to run on a device of compute capability `sm` / 10: an architecture with its own
+/// features (`sm_90a`) runs nowhere else, a cubin for an older one not on a newer device.
+std::string architectureOn(unsigned sm, llvm::StringRef ptx);
+
 /// $GEMMC_PTXAS, else `ptxas` of the PATH, else of `toolkit`. Failures: ptxas_missing, ptxas_override.
 Outcome<std::string> findPtxas(llvm::StringRef toolkit = "/usr/local/cuda/bin");
 /// Assembles PTX text. Failures: ptxas_missing, ptxas_failed (with its messages), ptxas_crashed (the text is kept),

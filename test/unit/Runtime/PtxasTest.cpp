@@ -192,21 +192,21 @@ TEST(Ptxas, ACubinIsAssembledOnce) {
   Environment program("GEMMC_PTXAS", script.path.c_str());
   {
     Environment none("GEMMC_CACHE", nullptr);
-    EXPECT_EQ(cubinOf(text, "NVIDIA H200", driver), expected);
-    EXPECT_EQ(cubinOf(text, "NVIDIA H200", driver), expected);
+    EXPECT_EQ(cubinOf(text, "NVIDIA H200", 90, driver), expected);
+    EXPECT_EQ(cubinOf(text, "NVIDIA H200", 90, driver), expected);
     EXPECT_EQ(runs(), 2u);
   }
   Environment kept("GEMMC_CACHE", cache.c_str());
-  EXPECT_EQ(cubinOf(text, "NVIDIA H200", driver), expected);
-  EXPECT_EQ(cubinOf(text, "NVIDIA H200", driver), expected);
+  EXPECT_EQ(cubinOf(text, "NVIDIA H200", 90, driver), expected);
+  EXPECT_EQ(cubinOf(text, "NVIDIA H200", 90, driver), expected);
   EXPECT_EQ(runs(), 3u);
   EXPECT_EQ(CubinCache(cache).find(CubinCache::keyOf(text, 13000, "NVIDIA H200")),
             expected); // as a module looks for it
-  EXPECT_EQ(cubinOf(text, "NVIDIA H100", driver), expected);
+  EXPECT_EQ(cubinOf(text, "NVIDIA H100", 90, driver), expected);
   EXPECT_EQ(runs(), 4u);
-  EXPECT_EQ(cubinOf(text, "NVIDIA H200", "no-driver.so"), expected); // then nothing is known to be right
+  EXPECT_EQ(cubinOf(text, "NVIDIA H200", 90, "no-driver.so"), expected); // then nothing is known to be right
   EXPECT_EQ(runs(), 5u);
   Environment broken("GEMMC_PTXAS", "/dev/null/ptxas");
-  EXPECT_FALSE(cubinOf("// another\n.target sm_90a\nx", "NVIDIA H200", driver));
+  EXPECT_FALSE(cubinOf("// another\n.target sm_90a\nx", "NVIDIA H200", 90, driver));
   llvm::sys::fs::remove_directories(folder);
 }
