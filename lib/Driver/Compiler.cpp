@@ -53,12 +53,10 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
 
 /// The lines of the spec's file that the regions of the kernel come from. Values of `--set` stand in no file.
 ptx::SpecInfo specInfo(const Spec &spec, const ptx::KernelInfo &kernel, const std::string &file, const Diags &diags) {
-  const std::pair<llvm::StringLiteral, llvm::SMRange> fields[] = {{"tile.block", spec.block.range},
-                                                                  {"tile.warp", spec.warp.range},
-                                                                  {"pipeline.stages", spec.stages.range},
-                                                                  {"raster.scheduler", spec.scheduler.range},
-                                                                  {"epilogue.store", spec.store.range},
-                                                                  {"epilogue.c", spec.loadC.range}};
+  const std::pair<llvm::StringLiteral, llvm::SMRange> fields[] = {
+      {"tile.block", spec.block.range},       {"tile.warp", spec.warp.range},
+      {"pipeline.stages", spec.stages.range}, {"raster.scheduler", spec.scheduler.range},
+      {"epilogue.store", spec.store.range},   {"epilogue.c", spec.loadC.range}};
   ptx::SpecInfo info;
   if (file.empty() || llvm::StringRef(file).find_first_of("\"\\\n") != llvm::StringRef::npos)
     return info;

@@ -18,8 +18,8 @@ Traffic trafficOf(Where where, const std::array<uint64_t, numLanes> &addresses, 
 /// these are the instructions that ptxas 13 makes for sm_80 and up, and ncu counts the same (examples/ladder).
 unsigned wmmaConflicts(const sem::MmaForm &form, sem::Role role, Order order, llvm::ArrayRef<uint64_t> lines);
 
-/// The new value of an atomic operation in shared memory (`atomicOpOf` numbers them); nullopt when it is not modelled for
-/// `type`. In global memory additions of f32 and f64 differ.
+/// The new value of an atomic operation in shared memory (`atomicOpOf` numbers them); nullopt when it is not modelled
+/// for `type`. In global memory additions of f32 and f64 differ.
 std::optional<uint64_t> atomicResult(ptx::Type type, unsigned op, uint64_t old, uint64_t operand);
 std::optional<unsigned> atomicOpOf(llvm::StringRef name);
 

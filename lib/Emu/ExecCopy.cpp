@@ -259,9 +259,9 @@ void checkLoad(Warp &warp, const Code &code, unsigned lane, std::vector<BulkTarg
   }
 }
 
-/// From shared::cta to shared::cluster, copies go to another CTA: strictly remote (9.7.9.25.4.1). Of reductions the manual
-/// is silent. The H200 does both in the CTA's own memory, too, but calls them illegal instructions where the cluster has
-/// one CTA (`protocol/23`): so reductions need only a cluster.
+/// From shared::cta to shared::cluster, copies go to another CTA: strictly remote (9.7.9.25.4.1). Of reductions the
+/// manual is silent. The H200 does both in the CTA's own memory, too, but calls them illegal instructions where the
+/// cluster has one CTA (`protocol/23`): so reductions need only a cluster.
 bool checkOther(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target) {
   if (target.cta != &warp.cta || (code.imm[1] && warp.cluster.ctas.size() > 1))
     return true;

@@ -17,7 +17,8 @@ constexpr int zeroFactor = -1000;
 constexpr int moderate = 50;
 
 /// Terms are aligned at this exponent at least: the card's answers to 10^4 dots of tiny powers of two in each of ten
-/// families of tf32 and bf16 leave no other (H200, `protocol/24`; docs/emulator.md). Products of f16 and fp8 are larger.
+/// families of tf32 and bf16 leave no other (H200, `protocol/24`; docs/emulator.md). Products of f16 and fp8 are
+/// larger.
 constexpr int smallestAlignment = -133;
 
 constexpr uint32_t nanF32 = 0x7fffffff, nanF16 = 0x7fff;

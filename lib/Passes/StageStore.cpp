@@ -31,8 +31,8 @@ size_t combineWithC(std::vector<Op> &tile, size_t at) {
   return at + 4;
 }
 
-/// 16 lines of 128 bytes for each buffer of each consumer warp. With a C that lanes read, the sums themselves are staged
-/// and become D on their way out; else D is.
+/// 16 lines of 128 bytes for each buffer of each consumer warp. With a C that lanes read, the sums themselves are
+/// staged and become D on their way out; else D is.
 Op warpBuffers(const Kernel &kernel, const Op &store) {
   constexpr int64_t warpsOfGroup = 4, lines = 16, lineBytes = 128;
   bool sums = store.has("c") && kernel.root.word("load_c") != "tma";

@@ -52,8 +52,9 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 
 /// A line of the L2 is 128 bytes. Rows of a TMA box that start inside one cost two, whatever they take of each.
 constexpr int64_t lineBytes = 128;
-/// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as its
-/// kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200, 2026-11-21).
+/// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as
+/// its kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200,
+/// 2026-11-21).
 constexpr double lineRate = 80;
 
 /// Bytes of whole lines that the tile of one operand, `extent` long across k, reads for each k.

@@ -263,8 +263,9 @@ MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const 
     return failed;
   if (keep)
     *keep = KernelReplay::of(kernel, prepared, args, encoded);
-  return prepared.empty || leftOut(kernel, args) ? std::nullopt
-                        : enqueue(index, stream, prepared.grid, prepared.offsets, prepared.params.data());
+  return prepared.empty || leftOut(kernel, args)
+             ? std::nullopt
+             : enqueue(index, stream, prepared.grid, prepared.offsets, prepared.params.data());
 }
 
 MaybeFailure GpuModule::enqueue(unsigned index, cuda::Stream stream, const std::array<uint32_t, 3> &grid,

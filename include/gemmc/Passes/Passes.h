@@ -45,8 +45,8 @@ void reduceSlices(Kernel &kernel);
 /// from which all threads write whole lines. After reduceSlices, whose sums it takes.
 void stageStore(Kernel &kernel);
 
-/// Lets TMA bring C while the main loop runs (`load_c=tma`): a second warp of the producer copies it into the buffers of
-/// the store, chunk by chunk, and the store waits for each. After stageStore, whose buffers they share.
+/// Lets TMA bring C while the main loop runs (`load_c=tma`): a second warp of the producer copies it into the buffers
+/// of the store, chunk by chunk, and the store waits for each. After stageStore, whose buffers they share.
 void bringC(Kernel &kernel);
 
 /// Gives the CTAs of a cluster that share a tile's k steps the shared memory and the barrier through which their sums
@@ -58,8 +58,8 @@ void exchangeParts(Kernel &kernel);
 /// behind all that sums up the bytes of shared buffers or follows cursors: neither is meant.
 void queueTiles(Kernel &kernel);
 
-/// Brings the operands of a CTA's first tile to the L2, `prefetch` steps of them, before it waits for the kernel in front
-/// of it (roles and TMA). After placeBarriers, which says how a cluster shares a copy.
+/// Brings the operands of a CTA's first tile to the L2, `prefetch` steps of them, before it waits for the kernel in
+/// front of it (roles and TMA). After placeBarriers, which says how a cluster shares a copy.
 void prefetchAhead(Kernel &kernel);
 
 /// Lets the first iteration of a wgmma loop write the accumulator instead of adding to it: it is taken out of the loop

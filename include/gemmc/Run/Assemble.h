@@ -13,8 +13,8 @@ struct Image {
   }
 };
 
-/// Assembles on all cores with the toolkit's ptxas, for a device of compute capability `sm` / 10. One module is left to the driver, as are all where there is no
-/// ptxas, and those that it refuses (the driver's message then says why).
+/// Assembles on all cores with the toolkit's ptxas, for a device of compute capability `sm` / 10. One module is left to
+/// the driver, as are all where there is no ptxas, and those that it refuses (the driver's message then says why).
 std::vector<Image> assembleAll(llvm::ArrayRef<const Code *> codes, unsigned sm);
 
 } // namespace gemmc::run
