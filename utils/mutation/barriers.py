@@ -17,8 +17,8 @@ SAME_WARP = ("between the barriers around it, each address operand is used by on
              "itself, by the same registers")
 WARP_READS = ("what the warp has read of the stage it has read by ldmatrix.sync.aligned, all lanes in one instruction: it is over "
               "for all of them when it is over for the lane that arrives, and each lane has fenced")
-WARP_WRITES = ("the next write is stmatrix.sync.aligned, which all lanes execute together: what each has read or waited for in "
-               "front of it, it has read or waited for itself")
+WARP_WRITES = ("the next write is stmatrix.sync.aligned and all reads are ldmatrix.sync.aligned, each by all lanes in one "
+               "instruction: the reads are over for all of them when the write begins, and each lane has waited for the buffer")
 NEVER_WRAPS = "the slot is neither number when it is compared, in any CTA"
 
 
@@ -274,6 +274,8 @@ def warp_writes(kernel, index):
     barriers = [i for i in kernel.find(r"^bar\.(warp\.)?sync") if i < index]
     if not writes or not re.match(r"\s*stmatrix\.sync\.aligned", kernel.statements[writes[0]]):
         return None
+    if kernel.find(r"^(@\S+ )?ld\.shared"):
+        return None  # lanes read by themselves
     alone = any("bulk.wait_group" in s for s in kernel.statements[barriers[-1] if barriers else 0:index])
     return None if alone else Proof(WARP_WRITES)
 

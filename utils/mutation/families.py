@@ -90,9 +90,10 @@ tile: {block: [128, 40, 64], warp: [64, 40, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 epilogue: {store: tma, c: tma}
 """),
-    # Two kernels that overlap.
-    "repacked": wgmma((72, 41, 137), "bf16/row bf16/col", """d: {type: bf16}
-tile: {block: [64, 40, 64]}
+    # Two kernels that overlap. Neighbouring tiles of a row are other CTAs', and all tiles of a warp leave through one buffer:
+    # of two, each would be kept off by the barrier behind the other's writes.
+    "repacked": wgmma((136, 81, 137), "bf16/row bf16/col", """d: {type: bf16}
+tile: {block: [64, 32, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 launch: {dependent: on}
 """, 2),
