@@ -71,9 +71,10 @@ def opcode(sass):
     return words[0].rstrip(";").split(".")[0] if words else ""
 
 
-def guarded_copies(rows, lines):
-    """The lines of LDGSTS that a guard may keep back."""
-    return {line for (sass, _), line in zip(rows, lines) if sass.strip().startswith("@") and opcode(sass) == "LDGSTS"}
+def unclear_copies(rows, lines):
+    """The lines of LDGSTS that a guard may keep back, or whose place in shared memory cuts them into uneven wavefronts."""
+    return {line for (sass, numbers), line in zip(rows, lines) if opcode(sass) == "LDGSTS" and
+            (sass.strip().startswith("@") or (numbers[IDEAL] and numbers[WAVEFRONTS] % numbers[IDEAL]))}
 
 
 def counted(rows, lines):
@@ -135,9 +136,7 @@ class Comparison:
                         "1", *self.command, "--device", "gpu", "--cubin", self.cubin)
         rows, lines = page(self.page), lines_of(self.cubin.read_bytes(), entry_of(self.ptx))
         self.card = counted(rows, lines)
-        text, guarded = self.ptx.splitlines(), guarded_copies(rows, lines)
-        ours = {line: self.emulator.get(line, [0, 0])[1] for line in self.card if line and "cp.async" in text[line - 1]}
-        self.unclear = {line for line in ours if line in guarded or self.card[line][1] > ours[line]}
+        self.unclear = unclear_copies(rows, lines)
 
     def differences(self):
         return list(differences(self.ptx, *({line: both for line, both in counts.items() if line not in self.unclear}

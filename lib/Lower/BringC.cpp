@@ -76,8 +76,7 @@ void Lowering::bringByTma(const Op &op) {
   for (int64_t number = kernel.number("store_buffers"); oneWidth && number < chunks; ++number)
     for (int64_t unit = 0; unit < rings; ++unit) {
       Box box = boxOf(number, unit);
-      Val coords[] = {box.x, box.y};
-      b("cp.async.bulk.prefetch.tensor.2d.L2.global.tile", at(box.map, 0, coords));
+      b.expand("sm90/tma_prefetch", {{"map", box.map}, {"x", box.x}, {"y", box.y}});
     }
   for (int64_t number = 0; number < chunks; ++number)
     for (int64_t unit = 0; unit < rings; ++unit) {

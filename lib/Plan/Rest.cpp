@@ -147,7 +147,7 @@ void decidePrefetch(Draft &draft) {
     why = "the CTAs of a split that meet in the workspace choose their tiles later";
   else if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
     why = "the kernel in front writes what this one reads";
-  s.prefetch.decide(0, why.empty() ? "nothing but launches is hidden" : why);
+  s.prefetch.decide(0, why.empty() ? "every product that was measured with it was slower" : why);
   if (!why.empty() && *s.prefetch > 0)
     draft.diags.report(Diag::plan_no_prefetch, s.prefetch.range, why).fix(s.prefetch.range, "0");
 }

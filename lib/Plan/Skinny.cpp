@@ -12,7 +12,7 @@ constexpr int64_t mostDeep = 192;  ///< Rows of both tiles of a stage that is 12
 constexpr int64_t mostTurned = 48; ///< A side as short as this wastes most of wgmma's 64 rows.
 
 // Bytes a nanosecond, and nanoseconds: a fit to 264 kernels for six skinny products on an H200 (2026-11-21;
-// docs/hopper.md).
+// docs/hopper.md). The meetings and `scattered` were set later, by the order of a dozen kernels for two of them.
 constexpr double memoryRate = 3600, cacheRate = 13000, portRate = 100, clusterRate = 50;
 constexpr double meeting = 1800, meetingOfMany = 4000; ///< Of two slices of k; of more.
 constexpr double scattered = 1.35;    ///< Slices of several tiles of the short side read the same lines at other times.
