@@ -19,7 +19,7 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   add(s.schedule.given, "pipeline.schedule", nameOf(shape.schedule).str());
   add(s.block.given, "tile.block", textOf(kernelView(draft, {shape.m, shape.n, shape.k})));
   add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
-  if (draft.stream)
+  if (draft.stream || rowsSplitSectors(draft))
     add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;
 }

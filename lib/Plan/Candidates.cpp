@@ -132,11 +132,18 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   return std::max<int64_t>(stages, 2);
 }
 
-Tile clusterOf(const Draft &draft) {
-  if (!draft.spec().cluster.given)
-    return {1, 1};
-  auto cluster = kernelView(draft, *draft.spec().cluster);
-  return {cluster[0], cluster[1]};
+/// Clusters to try, the favourite first. CTAs that share tiles are as fast as CTAs that do not, but where rows start
+/// inside sectors of the L2: there lines bound the main loop, and a shared tile's come once.
+Tiles clusterCandidates(const Draft &draft) {
+  if (draft.spec().cluster.given) {
+    auto cluster = kernelView(draft, *draft.spec().cluster);
+    return {{cluster[0], cluster[1]}};
+  }
+  const Spec &s = draft.spec();
+  bool open = !s.block.given && *s.split == SplitMode::none && *s.scheduler == Scheduler::fixed;
+  if (draft.wgmma() && *s.copy == CopyKind::tma && !draft.stream && open && rowsSplitSectors(draft))
+    return {{1, 1}, {2, 1}, {1, 2}};
+  return {{1, 1}};
 }
 
 /// Ping-pong takes whole tiles in turn, each read from shared memory by one warpgroup.
@@ -164,19 +171,23 @@ std::vector<Shape> candidates(const Draft &draft) {
   Shape shape;
   shape.k = blockDepth(draft);
   shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
-  Tile cluster = clusterOf(draft);
-  shape.clusterM = cluster.m, shape.clusterN = cluster.n;
   shape.clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
   Tiles blocks = blockCandidates(draft);
-  for (Schedule schedule : scheduleCandidates(draft))
-    for (Tile block : blocks)
-      for (Tile warp : warpCandidates(draft, schedule, block)) {
-        shape.schedule = schedule;
-        shape.m = block.m, shape.n = block.n;
-        shape.warpM = warp.m, shape.warpN = warp.n;
-        shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
-        shapes.push_back(shape);
-      }
+  for (Tile cluster : clusterCandidates(draft)) {
+    shape.clusterM = cluster.m, shape.clusterN = cluster.n;
+    for (Schedule schedule : scheduleCandidates(draft)) {
+      if (schedule == Schedule::pingpong && cluster.m * cluster.n > 1 && !s.cluster.given)
+        continue; // gains little by it: 4096x4096x4104 with 128x128 takes 304 us, cooperative 128x256 215 (H200)
+      for (Tile block : blocks)
+        for (Tile warp : warpCandidates(draft, schedule, block)) {
+          shape.schedule = schedule;
+          shape.m = block.m, shape.n = block.n;
+          shape.warpM = warp.m, shape.warpN = warp.n;
+          shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
+          shapes.push_back(shape);
+        }
+    }
+  }
   return shapes;
 }
 

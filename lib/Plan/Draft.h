@@ -107,6 +107,9 @@ struct Estimate {
 };
 Estimate estimate(const Draft &draft, const Shape &shape);
 
+/// Whether rows of A or B with k contiguous start inside sectors of the L2, as they are read.
+bool rowsSplitSectors(const Draft &draft);
+
 /// All shapes that are worth a look, legal or not (Candidates.cpp).
 std::vector<Shape> candidates(const Draft &draft);
 /// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.

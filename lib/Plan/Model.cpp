@@ -50,23 +50,34 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
   return std::clamp<int64_t>(std::min(ctasByRegisters(draft, shape), byShared), 1, 4);
 }
 
-/// A line of the L2 is 128 bytes. Rows of a TMA box that start inside one cost two, whatever they take of each.
-constexpr int64_t lineBytes = 128;
+/// A line of the L2 is 128 bytes in sectors of 32. Rows of a TMA box that start inside a line cost two, whatever they
+/// take of each; where k is contiguous the next box takes the rest of the second, so that only rows which start inside
+/// sectors cost more.
+constexpr int64_t lineBytes = 128, sectorBytes = 32;
 /// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as
 /// its kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200,
 /// 2026-11-21).
 constexpr double lineRate = 80;
+/// Lines, at that rate, that a row which starts inside a sector costs beside its own: 4096x4096x4104 takes 288 us in
+/// tiles of 128x256, 250 in tiles of 256x176, and 215 where two CTAs share half of the first (H200, 2026-11-21).
+constexpr double splitSectors = 1.6;
+
+/// What all rows of an operand start at a multiple of, a line at most.
+int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
+  if (*operand.repack == Persistence::on || operand.ld.value.dynamic())
+    return lineBytes;
+  return std::gcd(lineBytes, *operand.ld.value.fixed * draft.inputBits() / 8);
+}
 
 /// Bytes of whole lines that the tile of one operand, `extent` long across k, reads for each k.
 double linesRead(const Draft &draft, const OperandSpec &operand, bool kMajor, int64_t extent) {
   auto bytes = [&](int64_t elements) { return elements * draft.inputBits() / 8; };
-  int64_t step = lineBytes; // all rows start at multiples of this
-  if (*operand.repack != Persistence::on && !operand.ld.value.dynamic())
-    step = std::gcd(step, bytes(*operand.ld.value.fixed));
+  int64_t step = rowStep(draft, operand);
   if (!kMajor)
     step = std::gcd(step, bytes(extent));
   double whole = kMajor ? double(bytes(extent)) : double(llvm::alignTo(bytes(extent), lineBytes));
-  return whole * (2 - double(step) / lineBytes);
+  double more = 1 - double(step) / lineBytes;
+  return whole * (1 + (!kMajor ? more : step < sectorBytes ? splitSectors * more : 0));
 }
 
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy.
@@ -94,9 +105,15 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates) 
   constexpr int64_t fullStages = 5;
   if (shape.stages < fullStages)
     busy *= 1 + 0.006 * double(fullStages - shape.stages);
-  return busy + l2 / 5;
+  // What is not the slowest is not quite hidden either.
+  return busy + l2 / 5 + shared / 10;
 }
 } // namespace
+
+bool rowsSplitSectors(const Draft &draft) {
+  return (draft.kMajorA() && rowStep(draft, draft.kernelA()) < sectorBytes) ||
+         (draft.kMajorB() && rowStep(draft, draft.kernelB()) < sectorBytes);
+}
 
 Estimate estimate(const Draft &draft, const Shape &shape) {
   const Rates rates = ratesOf(draft);

@@ -12,9 +12,12 @@ constexpr int64_t repackedAlign = 128; // bytes: whole L2 lines, whole swizzled 
 
 void decideRaster(Draft &draft) {
   Spec &s = draft.spec();
-  // The kernel walks along its own m; the user's view of that is n when operands are swapped.
-  s.rasterOrder.decide(draft.plan.swapped ? RasterOrder::along_n : RasterOrder::along_m,
-                       "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
+  // The kernel walks along its own m; the user's view of that is n when operands are swapped. Tiles of a stream walk
+  // along the short side: the CTAs that read the same rows of the long operand are neighbours.
+  bool alongOwnM = !draft.stream || *draft.extentM() <= *draft.extentN();
+  s.rasterOrder.decide(alongOwnM != draft.plan.swapped ? RasterOrder::along_m : RasterOrder::along_n,
+                       draft.stream ? "neighbouring CTAs read the same rows of the long operand"
+                                    : "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
   if (draft.wgmma()) {
     // A wave of CTAs reads the fewest rows of A and columns of B when it covers a square.
     double sms = draft.limits.sms, rows = double(draft.plan.blockM), columns = double(draft.plan.blockN);
@@ -101,17 +104,31 @@ void decideCache(Draft &draft) {
 }
 
 /// Whether a launch is a part of the time that is worth hiding, a microsecond of 2 to 60, and hiding it was seen to
-/// pay: 512^3 18%, 1024^3 8%, skinny products 5%. Not where CTAs read the same lines of the long operand: what a launch
-/// begins together they share, 128x4096x7168 took 18.4 us and overlapped 21.9 (H200, 2026-11-21).
+/// pay: 512^3 18%, 1024^3 8%, skinny products 5%. All of it on an H200, 2026-11-21, as are the exceptions:
+/// - CTAs that read the same rows of the long operand: what a launch begins together they read together. 128x8192x8192
+/// in
+///   tiles of 64x128 takes 37.9 us and overlapped 45.6, 192x5120x5120 18.9 and 21.5.
+/// - Grids that leave SMs idle: the next one's CTAs begin there, two on neighbouring SMs that share a port. 80 CTAs of
+///   48x5120x5120 take 15.7 us and overlapped 19.5, 112 of 16x14336x4096 29.8 and 31.8; 120 and more gain.
+/// - Streams in several waves: 16x14336x4096 in 224 tiles takes 30.2 us and overlapped 32.2.
 bool hidesLaunch(const Draft &draft) {
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
+  const Plan &plan = draft.plan;
   if (!draft.wgmma() || *draft.spec().copy != CopyKind::tma || *draft.spec().split == SplitMode::stream_k || !m || !n ||
       !k)
     return false;
+  constexpr double leastProducts = 0x1p27, leastRead = 0x1p23, mostProducts = 0x1p35, fullGrid = 0.9;
+  constexpr int64_t mostShort = 256, leastLong = 1024;
   double products = double(*m) * double(*n) * double(*k);
-  bool sharesLong = std::min(*m, *n) <= 128 && std::max(*m, *n) >= 1024 &&
-                    (*m < *n ? *m > draft.plan.blockM : *n > draft.plan.blockN);
-  return products >= 0x1p27 && products <= 0x1p35 && !sharesLong;
+  double read = (double(*m) + double(*n)) * double(*k) * draft.inputBits() / 8;
+  double tilesM = std::ceil(double(*m) / double(plan.blockM)), tilesN = std::ceil(double(*n) / double(plan.blockN));
+  bool skinny = std::min(*m, *n) <= mostShort && std::max(*m, *n) >= leastLong;
+  bool sharesLong = skinny && (*m < *n ? tilesM : tilesN) > 1;
+  double ctas = tilesM * tilesN * double(plan.clusterK), sms = draft.limits.sms;
+  bool idle = skinny && ctas < fullGrid * sms;
+  bool inWaves = (draft.stream || *draft.spec().persistent == Persistence::off) && ctas > sms;
+  return (products >= leastProducts || read >= leastRead) && products <= mostProducts && !sharesLong && !idle &&
+         !inWaves;
 }
 
 /// Kernels that start before the one in front of them has ended.

@@ -16,9 +16,9 @@ struct Heat {
     return slackFirst + (slackLast - slackFirst) * double(round) / double(std::max(1u, rounds - 1));
   }
 };
-constexpr Heat tiles{5, 3, 0.15, 0.03}, variations{5, 3, 0.06, 0.015};
+constexpr Heat tiles{5, 3, 0.15, 0.03}, variations{9, 3, 0.06, 0.01};
 constexpr unsigned varied = 3;    ///< Tiles whose variations race.
-constexpr unsigned finalists = 4; ///< Beside the planner's own choice.
+constexpr unsigned finalists = 6; ///< Beside the planner's own choice.
 
 /// One kernel in the race.
 struct Entrant {
@@ -141,13 +141,16 @@ std::vector<std::string> Tuner::variationsOf(llvm::StringRef choice) const {
   return out;
 }
 
-/// Other ways for the leader's CTAs to come by their tiles.
+/// Other ways for the leader's CTAs to begin and to come by their tiles.
 std::vector<std::string> Tuner::walksOf(llvm::StringRef choice) const {
   std::vector<std::string> out;
   if (!spec.scheduler.given)
     out.push_back((choice + " raster.scheduler=dynamic").str());
   if (!spec.rasterOrder.given)
     out.push_back((choice + " raster.order=hilbert").str());
+  if (!spec.dependent.given)
+    for (const char *dependent : {" launch.dependent=on", " launch.dependent=off"})
+      out.push_back((choice + dependent).str());
   return out;
 }
 

@@ -58,7 +58,39 @@ TEST(PlanDefaults, WholeLines) {
   spec.n = given(fixed(4104));
   EXPECT_EQ((*planOf(spec).spec.block)[0], 256);
   spec.n = given(fixed(4096)), spec.k = given(fixed(4104)), spec.b.layout = given(Order::col);
-  EXPECT_EQ((*planOf(spec).spec.block)[0], 256);
+  EXPECT_EQ(*planOf(spec).spec.cluster, (Tile3{2, 1, 1})); // rows of A and B start inside sectors of the L2
+  spec.k = given(fixed(4112));
+  EXPECT_EQ(*planOf(spec).spec.cluster, (Tile3{1, 1, 1}));
+}
+
+/// Each is what won on an H200, or within 3% of it (docs/hopper.md, skinny products).
+TEST(PlanDefaults, SkinnyProducts) {
+  struct Row {
+    int64_t m, n, k;
+    Tile3 block;
+    int64_t slices;
+    Persistence swapped, overlapped;
+  };
+  constexpr auto on = Persistence::on, off = Persistence::off;
+  const Row rows[] = {
+      {1, 4096, 4096, {8, 64, 128}, 2, on, on},      {16, 4096, 4096, {16, 64, 128}, 2, on, on},
+      {64, 4096, 4096, {64, 32, 128}, 1, off, on},   {64, 2112, 7168, {64, 32, 128}, 2, off, on},
+      {48, 5120, 5120, {48, 64, 128}, 1, on, off},   // 80 CTAs leave SMs idle
+      {96, 4096, 4096, {48, 64, 128}, 1, on, off},   // no rows outside, and two CTAs read the same rows of B
+      {192, 5120, 5120, {64, 128, 64}, 1, off, off}, // three of them
+      {128, 8192, 8192, {64, 128, 64}, 1, off, off}, {16, 14336, 4096, {16, 128, 64}, 1, on, off},
+  };
+  for (const Row &row : rows) {
+    Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
+    spec.b.layout = given(Order::col);
+    Plan plan = planOf(spec);
+    std::string name = std::to_string(row.m) + "x" + std::to_string(row.n) + "x" + std::to_string(row.k);
+    EXPECT_EQ(*plan.spec.block, row.block) << name;
+    EXPECT_EQ(*plan.spec.splitSlices, row.slices) << name;
+    EXPECT_EQ(*plan.spec.swapOperands, row.swapped) << name;
+    EXPECT_EQ(*plan.spec.dependent, row.overlapped) << name;
+    EXPECT_EQ(*plan.spec.rasterOrder, RasterOrder::along_m) << name; // neighbours read the same rows of B
+  }
 }
 
 TEST(PlanDefaults, AmpereProblem) {
