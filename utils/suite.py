@@ -54,6 +54,11 @@ def to_flow(value):
     return str(value)
 
 
+def is_suite(path):
+    """Whether a file has problems, not the fields of one spec."""
+    return re.search(r"^problems:", path.read_text(), re.M) is not None
+
+
 def read(path=SUITE):
     """The problems of a suite, each a dict of `name`, `class` and the fields of its spec."""
     text = path.read_text()

@@ -25,10 +25,10 @@ constexpr double streaming = 0.6;     ///< Of the SMs, when they stream as fast 
 
 bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
 
-/// Whether a short side would leave a quarter or more of wgmma's 64 rows empty: then it is the side of the columns.
+/// Whether a short side would leave more than an eighth of wgmma's 64 rows empty: then it is the side of the columns.
 bool wastesRows(int64_t length) {
-  constexpr int64_t rows = 64, mostColumns = 128;
-  return length <= mostColumns && 4 * length <= 3 * int64_t(llvm::alignTo(length, rows));
+  constexpr int64_t rows = 64;
+  return length <= mostShort && 8 * length < 7 * int64_t(llvm::alignTo(length, rows));
 }
 
 /// Both operands whole 16-bit elements, all sizes known, one of them short.
@@ -111,7 +111,9 @@ void decideStream(Draft &draft) {
   int64_t step = sides.longIsM ? 64 : 8, least = sides.longIsM ? 64 : 32, most = sides.longIsM ? 128 : 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   double best = 0;
-  for (int64_t shortMost : {64, 128})
+  for (int64_t shortMost : {64, 128, 256}) {
+    if (shortMost > (sides.longIsM ? mostShort : 128))
+      continue; // 256 rows of the short side beside a long tile are more sums than registers
     for (int64_t tile = least; tile <= most; tile += step)
       for (int64_t slices = 1; slices <= 4; ++slices) {
         int64_t times = (sides.shortSide + shortMost - 1) / shortMost, each = (sides.shortSide + times - 1) / times;
@@ -132,6 +134,7 @@ void decideStream(Draft &draft) {
                              draft.limits.sms);
         draft.stream = way;
       }
+  }
 }
 
 } // namespace gemmc::plan

@@ -47,7 +47,7 @@ tile: {block: [192, 24, 64], warp: [64, 24, 64]}
 pipeline: {stages: 3, schedule: cooperative}
 """),
     "staged_store": wgmma((136, 72, 136), TN, """d: {type: bf16}
-tile: {block: [64, 32, 64]}
+tile: {block: [64, 32, 64], warp: [64, 16, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 epilogue: {store: staged}
 """),
@@ -103,7 +103,7 @@ pipeline: {stages: 3, schedule: pipelined}
 """),
     "swizzle_64b": wgmma((72, 120, 232), NN, """d: {type: f16}
 accumulator: f16
-tile: {block: [64, 64, 32]}
+tile: {block: [64, 64, 32], warp: [64, 32, 32]}
 swizzle: 64B
 pipeline: {stages: 4, schedule: cooperative}
 """),
