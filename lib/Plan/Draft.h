@@ -132,6 +132,8 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.
 bool decideFamily(Draft &draft);
+/// Whether `length` is the short side of a product that streams the operand of the `other` one (Skinny.cpp).
+bool isShort(int64_t length, int64_t other);
 /// What it takes the slices of a tile of so many sums to meet in a cluster.
 double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(

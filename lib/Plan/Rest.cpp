@@ -118,11 +118,10 @@ bool hidesLaunch(const Draft &draft) {
       !k)
     return false;
   constexpr double leastProducts = 0x1p27, leastRead = 0x1p23, mostProducts = 0x1p35, fullGrid = 0.9;
-  constexpr int64_t mostShort = 256, leastLong = 1024;
   double products = double(*m) * double(*n) * double(*k);
   double read = (double(*m) + double(*n)) * double(*k) * draft.inputBits() / 8;
   double tilesM = std::ceil(double(*m) / double(plan.blockM)), tilesN = std::ceil(double(*n) / double(plan.blockN));
-  bool skinny = std::min(*m, *n) <= mostShort && std::max(*m, *n) >= leastLong;
+  bool skinny = isShort(*m, *n) || isShort(*n, *m);
   bool sharesLong = skinny && (*m < *n ? tilesM : tilesN) > 1;
   double ctas = tilesM * tilesN * double(plan.clusterK), sms = draft.limits.sms;
   bool idle = skinny && ctas < fullGrid * sms;

@@ -23,8 +23,6 @@ constexpr double outside = 1.25;      ///< What a row of a box outside its matri
 constexpr double turn = 300;          ///< From one tile of a CTA to its next.
 constexpr double streaming = 0.6;     ///< Of the SMs, when they stream as fast as the memory delivers.
 
-bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
-
 /// Whether a short side would leave more than an eighth of wgmma's 64 rows empty: then it is the side of the columns.
 bool wastesRows(int64_t length) {
   constexpr int64_t rows = 64;
@@ -73,6 +71,8 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
 }
 } // namespace
 
+bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
+
 double meetingNanoseconds(int64_t slices, int64_t elements) {
   if (slices == 1)
     return 0;
@@ -111,9 +111,8 @@ void decideStream(Draft &draft) {
   int64_t step = sides.longIsM ? 64 : 8, least = sides.longIsM ? 64 : 32, most = sides.longIsM ? 128 : 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   double best = 0;
-  for (int64_t shortMost : {64, 128, 256}) {
-    if (shortMost > (sides.longIsM ? mostShort : 128))
-      continue; // 256 rows of the short side beside a long tile are more sums than registers
+  // As rows beside a long tile, 256 of the short side are more sums than there are registers.
+  for (int64_t shortMost = 64; shortMost <= (sides.longIsM ? 256 : 128); shortMost *= 2)
     for (int64_t tile = least; tile <= most; tile += step)
       for (int64_t slices = 1; slices <= 4; ++slices) {
         int64_t times = (sides.shortSide + shortMost - 1) / shortMost, each = (sides.shortSide + times - 1) / times;
@@ -134,7 +133,6 @@ void decideStream(Draft &draft) {
                              draft.limits.sms);
         draft.stream = way;
       }
-  }
 }
 
 } // namespace gemmc::plan
