@@ -44,7 +44,7 @@ def merged(base, over):
 
 def flow(text):
     """A map in YAML's flow style, of plain words and numbers, as a dict."""
-    quoted = re.sub(r"[A-Za-z_][\w.]*", lambda word: f'"{word[0]}"', text)
+    quoted = re.sub(r"[\w.]*[A-Za-z_][\w.]*", lambda word: f'"{word[0]}"', text)
     return json.loads(quoted)
 
 
