@@ -33,7 +33,8 @@ Rates ratesOf(const Draft &draft) {
 }
 
 // The constants of wgmma are a fit to 34 races of 6 to 48 kernels on an H200 (2026-11-21, `gemmc tune`, shapes of 512^3
-// to 8192x28672x8192): the model's first choice is 0.5% slower than the best of the race on average, 3.3% at worst.
+// to 8192x28672x8192): the first choice was 0.5% slower than the best of the race on average, 3.3% at worst. With what
+// was added since it is 0.8% and 3.9% over the 16 of them that are kept (docs/hopper.md).
 /// Clocks until the first stage has arrived and the first product is under way.
 constexpr double startClocks = 950;
 /// Ping-pong: from one warpgroup's main loop to the other's.

@@ -107,8 +107,8 @@ void decideCache(Draft &draft) {
 /// pay: 512^3 18%, 1024^3 8%, skinny products 5%. All of it on an H200, 2026-11-21, as are the exceptions:
 /// - CTAs that read the same rows of the long operand: what a launch begins together they read together. In tiles of
 ///   64x128 128x8192x8192 takes 37.9 us and overlapped 45.6, 192x5120x5120 18.9 and 21.5.
-/// - Grids that leave SMs idle: the next one's CTAs begin there, two on neighbouring SMs that share a port. 80 CTAs of
-///   48x5120x5120 take 15.7 us and overlapped 19.5, 112 of 16x14336x4096 29.8 and 31.8; 120 and more gain.
+/// - Grids that leave SMs idle, where the next one's CTAs begin; why that costs is not known. 80 CTAs of 48x5120x5120
+///   take 15.7 us and overlapped 19.5, 112 of 16x14336x4096 29.8 and 31.8; 128 of 132 gain. The line is drawn between.
 /// - Streams in several waves: 16x14336x4096 in 224 tiles takes 30.2 us and overlapped 32.2.
 bool hidesLaunch(const Draft &draft) {
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();

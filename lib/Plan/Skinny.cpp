@@ -50,7 +50,7 @@ struct Sides {
 };
 
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
-  auto count = [](int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; };
+  auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
   int64_t longTile = sides.longIsM ? way.m : way.n, shortTile = sides.longIsM ? way.n : way.m;
   int64_t longTiles = count(sides.longSide, longTile), shortTiles = count(sides.shortSide, shortTile);
   int64_t steps = count(count(sides.depth, way.k), way.slices);
@@ -115,8 +115,8 @@ void decideStream(Draft &draft) {
   for (int64_t shortMost = 64; shortMost <= (sides.longIsM ? 256 : 128); shortMost *= 2)
     for (int64_t tile = least; tile <= most; tile += step)
       for (int64_t slices = 1; slices <= 4; ++slices) {
-        int64_t times = (sides.shortSide + shortMost - 1) / shortMost, each = (sides.shortSide + times - 1) / times;
-        int64_t shortTile = llvm::alignTo(each, shortUnit);
+        int64_t times = llvm::divideCeil(sides.shortSide, shortMost); // equal parts
+        int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, times), shortUnit);
         Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
         if (shortTile + tile <= mostDeep)
           way.k = 128;
@@ -126,7 +126,7 @@ void decideStream(Draft &draft) {
         if (draft.stream && time >= 0.99 * best)
           continue;
         best = time;
-        int64_t tiles = (sides.longSide + tile - 1) / tile;
+        int64_t tiles = llvm::divideCeil(sides.longSide, tile);
         way.reason = formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide,
                              sides.depth, times > 1 ? formatv(" {0} times", times).str() : "", tiles, tile,
                              slices > 1 ? formatv(" in {0} slices of k", slices).str() : "", tiles * slices * times,
