@@ -73,12 +73,18 @@ TEST(PlanDefaults, SkinnyProducts) {
   };
   constexpr auto on = Persistence::on, off = Persistence::off;
   const Row rows[] = {
-      {1, 4096, 4096, {8, 64, 128}, 2, on, on},      {16, 4096, 4096, {16, 64, 128}, 2, on, on},
-      {64, 4096, 4096, {64, 32, 128}, 1, off, on},   {64, 2112, 7168, {64, 32, 128}, 2, off, on},
+      {1, 4096, 4096, {8, 64, 128}, 2, on, on},
+      {16, 4096, 4096, {16, 64, 128}, 2, on, on},
+      {64, 4096, 4096, {64, 32, 128}, 1, off, on},
+      {64, 2112, 7168, {64, 32, 128}, 2, off, on},
       {48, 5120, 5120, {48, 64, 128}, 1, on, off},   // 80 CTAs leave SMs idle
       {96, 4096, 4096, {48, 64, 128}, 1, on, off},   // no rows outside, and two CTAs read the same rows of B
       {192, 5120, 5120, {64, 128, 64}, 1, off, off}, // three of them
-      {128, 8192, 8192, {64, 128, 64}, 1, off, off}, {16, 14336, 4096, {16, 128, 64}, 1, on, off},
+      {128, 8192, 8192, {64, 128, 64}, 1, off, off},
+      {16, 14336, 4096, {16, 128, 64}, 1, on, off},
+      // Parts of a ragged side are equal, and columns; an eighth of the rows may be empty. Not measured: 144.
+      {144, 4096, 4096, {72, 64, 64}, 1, on, off},
+      {112, 4096, 11008, {128, 64, 64}, 2, off, on},
   };
   for (const Row &row : rows) {
     Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
