@@ -1,12 +1,14 @@
 // CTAs of a cluster that share the k steps of a tile: CTA number `rankK` along k multiplies slice rankK, then the sums
 // meet in the cluster's shared memory. Each warpgroup's tile is cut along n into as many shares as there are owners;
 // every CTA sends each share to its owner, as the registers lie (16 bytes a thread, threads side by side), into a slot
-// of its own; the owner adds the slots in the order of the slices and goes on with its share as with a narrower tile.
+// of its own; the owner adds the slots and its own registers in the order of the slices and goes on with its share as
+// with a narrower tile.
 //
-//     sX of an owner    slot of slice 0 | slot of slice 1 | ...      each: its columns of the tile, all warpgroups
+//     sX of owner 1    slot of slice 0 | slot of slice 2 | ...      each: its columns of the tile, all warpgroups
 //
 // st.async counts its bytes on the owner's mbarrier `sums` (PTX ISA 9.7.9.12), which has expected them from the start:
-// no CTA waits for another one but for the bytes it is to get, and none writes to one that has not started.
+// no CTA waits for another one but for the bytes it is to get, and none writes to one that has not started. Each
+// CTA runs the code of its slice, in which registers have their place.
 #include "Lowering.h"
 
 namespace gemmc {
@@ -57,67 +59,120 @@ void Lowering::leaveCluster() {
   b("barrier.cluster.wait.acquire");
 }
 
+/// The registers of a tile's sums, cut into shares.
+struct Lowering::Exchange {
+  Exchange(Lowering &l, const Op &op, const AccumulatorView &acc)
+      : l(l), b(l.b), acc(acc), owners(op.number("owners")), slices(op.number("slices")),
+        share(int64_t(acc.regs.size() * acc.regs[0].size()) / owners), width(share % 4 ? 2 : 4),
+        line(width * wordBytes * groupThreads * l.kernel.number("consumers")), half(acc.type == Elem::f16) {
+    Val thread = l.add(l.tid, -32 * l.roleWarp, "consumer_thread");
+    shares = l.add(l.add(l.sharedBase, l.buffers.find(op.ref("through").name)->second.offset, "shares"),
+                   l.mul(thread, width * wordBytes, "thread_place"), "shares");
+    sums = l.inRegister(l.barrierAddress(op.ref("signal"), "sums"), "sums");
+    own = b.regs(half ? Type::b32 : Type::f32, "own", share);
+  }
+
+  /// What the CTA of slice `me` does. Its own share never leaves its registers.
+  void play(int64_t me) {
+    for (int64_t owner = 0; owner < owners; ++owner)
+      if (owner != me)
+        send(me, owner);
+    if (me >= owners)
+      return;
+    b.expand("sm90/mbar_wait", {{"bar", sums}, {"parity", l.inRegister(Val(0), "first_phase")}});
+    const std::vector<Val> kept = shareOf(me);
+    for (int64_t i = 0; i < share; i += width)
+      for (int64_t slice = 0; slice < slices; ++slice) {
+        std::vector<Val> part(kept.begin() + i, kept.begin() + i + width);
+        if (slice != me) {
+          part = b.regs(half ? Type::b32 : Type::f32, "part", width);
+          b(vectors("ld.shared"), Val(part), at(shares, place(slice, me, i)));
+        }
+        for (int64_t j = 0; j < width; ++j)
+          slice ? b(half ? "add.rn.f16x2" : "add.rn.f32", own[i + j], own[i + j], part[j])
+                : b(half ? "mov.b32" : "mov.f32", own[i + j], part[j]);
+      }
+  }
+
+  /// The accumulator that an owner goes on with.
+  AccumulatorView owned() const {
+    AccumulatorView out = acc;
+    const int64_t blocks = int64_t(acc.regs.size()), each = share / blocks;
+    out.warpN = acc.warpN / owners;
+    for (int64_t i = 0; i < blocks; ++i)
+      out.regs[i].assign(own.begin() + i * each, own.begin() + (i + 1) * each);
+    return out;
+  }
+
+private:
+  std::string vectors(llvm::StringRef stem) const {
+    return (stem + (width == 4 ? ".v4." : ".v2.") + (half ? "b32" : "f32")).str();
+  }
+
+  std::vector<Val> shareOf(int64_t owner) const {
+    std::vector<Val> out;
+    for (const auto &block : acc.regs) {
+      auto first = block.begin() + owner * int64_t(block.size()) / owners;
+      out.insert(out.end(), first, first + block.size() / owners);
+    }
+    return out;
+  }
+
+  /// Of the registers from `i` on that `slice` sends to `owner`: bytes behind this thread's first place there.
+  int64_t place(int64_t slice, int64_t owner, int64_t i) const {
+    int64_t slot = slice < owner ? slice : slice - 1;
+    return (slot * share + i) / width * line;
+  }
+
+  void send(int64_t me, int64_t owner) {
+    const int64_t others = l.clusterM * l.clusterN;
+    Val peer = l.add(others > 1 ? l.binary("sub.u32", l.rank, l.mul(l.rankK, others, "peers"), "peer") : Val(0),
+                     owner * others, "peer");
+    Val to = b.reg(Type::b32, "to_shares"), signal = b.reg(Type::b32, "to_sums");
+    b("mapa.shared::cluster.u32", to, shares, peer);
+    b("mapa.shared::cluster.u32", signal, sums, peer);
+    const std::vector<Val> regs = shareOf(owner);
+    for (int64_t i = 0; i < share; i += width)
+      b(vectors("st.async.shared::cluster.mbarrier::complete_tx::bytes"), at(to, place(me, owner, i)),
+        Val(std::vector<Val>(regs.begin() + i, regs.begin() + i + width)), at(signal));
+  }
+
+  Lowering &l;
+  ptx::Builder &b;
+  const AccumulatorView &acc;
+  const int64_t owners, slices, share, width, line;
+  const bool half;
+  Val shares, sums;
+  std::vector<Val> own;
+};
+
 void Lowering::exchange(const Op &op) {
   const std::string name = op.subject.name;
   const AccumulatorView acc = accumulators.find(name)->second;
   const int64_t owners = op.number("owners"), slicesOfK = op.number("slices");
-  const int64_t blocks = int64_t(acc.regs.size()), each = int64_t(acc.regs[0].size()) / owners;
-  const int64_t total = blocks * each, threads = groupThreads * kernel.number("consumers");
-  const int64_t width = total % 4 ? 2 : 4, slotBytes = total * wordBytes * threads;
-  const bool half = acc.type == Elem::f16;
-  auto vectorOf = [&](llvm::StringRef stem, llvm::StringRef type) {
-    return (stem + (width == 4 ? ".v4." : ".v2.") + type).str();
-  };
-  auto some = [&](const std::vector<Val> &regs, int64_t at) {
-    return Val(std::vector<Val>(regs.begin() + at, regs.begin() + at + width));
-  };
-
   b.blank();
-  b.comment("each share of the tile's sums goes to its owner in the cluster");
+  b.comment("each share of the tile's sums goes to its owner in the cluster, who adds them in the order of the slices");
   meetCluster();
-  Val thread = add(tid, -32 * roleWarp, "consumer_thread");
-  Val area = add(add(sharedBase, buffers.find(op.ref("through").name)->second.offset, "shares"),
-                 mul(thread, width * wordBytes, "thread_place"), "shares");
-  Val slot = add(area, mul(rankK, slotBytes, "slot"), "slot");
-  Val bar = inRegister(barrierAddress(op.ref("signal"), "sums"), "sums");
-  for (int64_t owner = 0; owner < owners; ++owner) {
-    Val peer = add(clusterM * clusterN > 1 ? binary("sub.u32", rank, mul(rankK, clusterM * clusterN, "peers"), "peer")
-                                           : Val(0),
-                   owner * clusterM * clusterN, "peer");
-    Val to = b.reg(Type::b32, "to_share"), signal = b.reg(Type::b32, "to_sums");
-    b("mapa.shared::cluster.u32", to, slot, peer);
-    b("mapa.shared::cluster.u32", signal, bar, peer);
-    std::vector<Val> regs;
-    for (const auto &block : acc.regs)
-      regs.insert(regs.end(), block.begin() + owner * each, block.begin() + (owner + 1) * each);
-    for (int64_t i = 0; i < total; i += width)
-      b(vectorOf("st.async.shared::cluster.mbarrier::complete_tx::bytes", half ? "b32" : "f32"),
-        at(to, i * wordBytes * threads), some(regs, i), at(signal));
-  }
-
-  Val end = b.label("not_owner");
-  if (owners < slicesOfK) {
-    Val others = b.reg(Type::pred, "others");
-    b("setp.ge.u32", others, rankK, owners);
-    b.when(others)("bra", end);
-  }
-  b.comment("the owner adds its shares in the order of the slices");
-  b.expand("sm90/mbar_wait", {{"bar", bar}, {"parity", inRegister(Val(0), "first_phase")}});
-  AccumulatorView own = acc;
-  own.warpN = acc.warpN / owners;
-  std::vector<Val> sums = b.regs(half ? Type::b32 : Type::f32, "own", total);
-  for (int64_t i = 0; i < total; i += width)
-    for (int64_t part = 0; part < slicesOfK; ++part) {
-      std::vector<Val> more = b.regs(half ? Type::b32 : Type::f32, "more", width);
-      Val from = at(area, part * slotBytes + i * wordBytes * threads);
-      b(vectorOf("ld.shared", half ? "b32" : "f32"), part ? Val(more) : some(sums, i), from);
-      for (int64_t j = 0; part && j < width; ++j)
-        b(half ? "add.rn.f16x2" : "add.rn.f32", sums[i + j], sums[i + j], more[j]);
+  Exchange exchange(*this, op, acc);
+  Val owned = b.label("shares_added"), end = b.label("not_owner");
+  for (int64_t me = 0; me < slicesOfK; ++me) {
+    const bool last = me + 1 == slicesOfK;
+    Val next = b.label("next_slice");
+    if (!last) {
+      Val other = b.reg(Type::pred, "other_slice");
+      b("setp.ne.u32", other, rankK, me);
+      b.when(other)("bra", next);
     }
-  for (int64_t i = 0; i < blocks; ++i)
-    own.regs[i].assign(sums.begin() + i * each, sums.begin() + (i + 1) * each);
-  accumulators.insert_or_assign(name, own);
-  ownColumn = mul(rankK, own.warpN, "own_column");
+    exchange.play(me);
+    if (me >= owners)
+      b("bra", end);
+    else if (!last)
+      b("bra", owned);
+    b.place(next);
+  }
+  b.place(owned);
+  accumulators.insert_or_assign(name, exchange.owned());
+  ownColumn = mul(rankK, acc.warpN / owners, "own_column");
   ops(op.body);
   ownColumn = 0;
   accumulators.insert_or_assign(name, acc);

@@ -248,6 +248,7 @@ private:
   int64_t clusterSize() const { return clusterM * clusterN * clusterK; }
   void placeSlice();
   void meetCluster();
+  struct Exchange; ///< Code for the sums of one tile, in shares.
   void exchange(const Op &op);
   int64_t storedColumns(const Op &acc) const; ///< Of a warpgroup's tile, by one CTA.
   void leaveCluster();

@@ -3,12 +3,12 @@
 
 namespace gemmc::tile {
 namespace {
-/// One slot a slice, each as large as an owner's share of the tile.
+/// One slot for each slice but the owner's own, as large as its share of the tile.
 Op slots(const Kernel &kernel, const Op &exchange) {
   constexpr int64_t line = 128; // bytes; the lines mean nothing, registers lie as they are
   const Op &acc = *kernel.declaration(exchange.subject.name);
   int64_t bytes = acc.item("tile", 0) * acc.item("tile", 1) * int64_t(bytesOf(*parseElem(acc.word("type"))));
-  int64_t all = bytes / exchange.number("owners") * exchange.number("slices");
+  int64_t all = bytes / exchange.number("owners") * (exchange.number("slices") - 1);
   Op op(OpKind::Shared, "sX");
   op.set("type", "f32").set("extent", std::vector<Expr>{all / line, line / 4}).set("major", "k").set("swizzle", "rows");
   if (kernel.word("exchange") == "over")

@@ -112,11 +112,12 @@ int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
   return most;
 }
 
-// A slot a slice, of an owner's share of the tile.
+// A slot for each slice but the owner's own, of its share of the tile.
 int64_t exchangeBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || shape.clusterK <= 1)
     return 0;
-  return shape.m * shape.n * bytesOf(*draft.spec().accumulator) / exchangeOwners(shape) * shape.clusterK;
+  return shape.m * shape.n * bytesOf(*draft.spec().accumulator) / exchangeOwners(shape) *
+         (shape.clusterK - 1);
 }
 
 // A place of its own saves the CTAs a meeting; large sums would take it from the stages.
