@@ -23,15 +23,23 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
     add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;
 }
-void rankInto(Draft &draft, unsigned count, std::vector<Alternative> &found) {
+
+/// Adds the first `most` of the ranking that are legal; 0: all.
+void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
+  decideSplit(draft);
   decideEpilogue(draft);
+  const size_t before = found.size();
   for (const Ranked &next : rank(draft, candidates(draft))) {
-    if (count && found.size() >= count)
+    if (most && found.size() - before >= most)
       break;
     Diags scratch;
     checkShape(draft, next.shape, scratch);
-    if (!scratch.hasErrors())
-      found.push_back({choiceOf(draft, next.shape), next.estimate.clocks});
+    std::string choice = choiceOf(draft, next.shape);
+    bool known = llvm::any_of(found, [&](const Alternative &other) { // as a stream
+      return llvm::StringRef(other.choice).starts_with(choice);
+    });
+    if (!scratch.hasErrors() && !known)
+      found.push_back({std::move(choice), next.estimate.clocks});
   }
 }
 } // namespace
@@ -44,13 +52,23 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
   if (!decideFamily(draft) || diags.numErrors() != errors)
     return {};
   std::vector<Alternative> found;
-  // A skinny product: first the cut that streams it.
-  for (decideStream(draft); draft.stream; draft.stream.reset()) {
-    decideSplit(draft);
-    rankInto(draft, count, found);
+  // A skinny product: cuts that stream it come first; of the first one all warp tiles, of the others the best one. Half
+  // of the places are left to tiles that come from the clock of all products.
+  double atFirst = 0; // clocks a nanosecond
+  for (Stream &way : streams(draft)) {
+    if (count && found.size() >= (count + 1) / 2)
+      break;
+    const size_t before = found.size();
+    draft.stream = std::move(way);
+    rankInto(draft, before ? 1 : (count + 3) / 4, found);
+    if (!before && !found.empty())
+      atFirst = found.front().clocks / draft.stream->nanoseconds;
+    for (size_t i = before; before && i < found.size(); ++i)
+      found[i].clocks = draft.stream->nanoseconds * atFirst;
   }
-  decideSplit(draft);
-  rankInto(draft, count, found);
+  draft.stream.reset();
+  if (!count || found.size() < count)
+    rankInto(draft, count ? count - found.size() : 0, found);
   return found;
 }
 

@@ -168,7 +168,12 @@ Analysis analyse(const Plan &plan, unsigned next) {
   if (!next)
     return out;
   Spec open = plan.spec;
-  out.next = alternatives(open, next + 1, scratch);
+  out.next = alternatives(open, 2 * (next + 1), scratch); // of a skinny product half of them stream it
+  // The ranking's clocks know no slices: what it says of this plan is what the analysis says.
+  if (auto self = llvm::find_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
+      self != out.next.end() && self->clocks > 0)
+    for (double scale = out.clocks / self->clocks; Alternative & other : out.next)
+      other.clocks *= scale;
   llvm::erase_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
   out.next.resize(std::min<size_t>(next, out.next.size()));
   return out;

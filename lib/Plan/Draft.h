@@ -12,6 +12,7 @@ namespace gemmc::plan {
 struct Stream {
   int64_t m, n, k, slices;
   std::string reason;
+  double nanoseconds = 0; ///< Estimated.
 };
 
 struct Draft {
@@ -138,9 +139,12 @@ bool isShort(int64_t length, int64_t other);
 double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
-void decideStream(Draft &draft); ///< The cut of a skinny product that leaves it open.
-void decideSplit(Draft &draft);  ///< Before the shape: slices that meet in a cluster are one of its sides.
+void decideStream(Draft &draft); ///< The cut of a skinny product.
+std::vector<Stream> streams(const Draft &draft); ///< All cuts of one that leaves it open, the fastest first.
+void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a cluster are one of its sides.
 void checkSplit(Draft &draft);
+/// Clusters of so many CTAs, each on an SM of its own, that the GPU holds at a time.
+int64_t clustersAtATime(const Draft &draft, int64_t ctas);
 /// CTAs of a cluster that each store a share of the columns of a warpgroup's tile: whole instructions wide.
 int64_t exchangeOwners(const Shape &shape);
 constexpr int64_t mostStages = 15; ///< wgmma: what the barriers' 256 bytes are enough for.

@@ -116,8 +116,7 @@ int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
 int64_t exchangeBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || shape.clusterK <= 1)
     return 0;
-  return shape.m * shape.n * bytesOf(*draft.spec().accumulator) / exchangeOwners(shape) *
-         (shape.clusterK - 1);
+  return shape.m * shape.n * bytesOf(*draft.spec().accumulator) / exchangeOwners(shape) * (shape.clusterK - 1);
 }
 
 // A place of its own saves the CTAs a meeting; large sums would take it from the stages.

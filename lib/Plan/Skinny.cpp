@@ -2,6 +2,7 @@
 // stream, each with much under way, and that the short operand, which every CTA reads again, does not fill the L2's
 // port. The candidates cut the long side into tiles and k into slices; a few rates of an H200 choose among them.
 #include "Draft.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using llvm::formatv;
@@ -9,19 +10,17 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
-constexpr int64_t mostDeep = 128; ///< Rows of both tiles of a stage that is 128 deep, so that six fit and more.
+/// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
+constexpr int64_t mostDeep = 128, mostDeepShared = 112;
 
-// Bytes a nanosecond, and nanoseconds: a fit to 264 kernels for six skinny products on an H200 (2026-11-21;
-// docs/hopper.md). The meetings and `scattered` were set later, by the order of a dozen kernels for two of them.
-constexpr double memoryRate = 3600, cacheRate = 13000, portRate = 100, clusterRate = 50;
-constexpr double meeting = 2000, meetingOfMany = 4000; ///< Of two slices of k; of more.
-constexpr int64_t handySums = 8192;   ///< Elements of a tile whose sums are handed over at the rate of the cluster.
-constexpr double unhandy = 0.45;      ///< Of each more: 256x7168x2048 in 256x112 takes 22.8 us in two slices, 13 whole.
-constexpr double scattered = 1.35;    ///< Slices of several tiles of the short side read the same lines at other times.
-constexpr double productsRate = 3500; ///< Of an SM's tensor cores.
-constexpr double outside = 1.25;      ///< What a row of a box outside its matrix costs, relative to one inside.
-constexpr double turn = 300;          ///< From one tile of a CTA to its next.
-constexpr double streaming = 0.6;     ///< Of the SMs, when they stream as fast as the memory delivers.
+// Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 1250 kernels for 60 products on an H200 (2026-11-22;
+// docs/hopper.md). A fit: the ports of an SM take 127 bytes a nanosecond at most.
+constexpr double memoryRate = 4700, portRate = 185, productsRate = 3500, storeRate = 3600;
+constexpr double launchTime = 1650;                ///< Until the first bytes come, and from the last ones to the end.
+constexpr double turnTime = 880;                   ///< From one tile of a CTA to its next.
+constexpr double hiddenPart = 0.475;               ///< Of what is not the slowest: it is not quite hidden.
+constexpr double meetingTime = 600, sumsRate = 14; ///< Of slices of k: until they have met; what a CTA sends.
+constexpr double scattered = 1.37; ///< Slices of several tiles of the short side read the same lines at other times.
 
 /// Whether a short side would leave more than an eighth of wgmma's 64 rows empty: then it is the side of the columns.
 bool wastesRows(int64_t length) {
@@ -39,11 +38,6 @@ bool isSkinny(const Draft &draft) {
   return isShort(*s.m.value.fixed, *s.n.value.fixed) || isShort(*s.n.value.fixed, *s.m.value.fixed);
 }
 
-/// CTAs that run at a time: clusters stay within a group of 16 SMs.
-int64_t placesOf(const Draft &draft, int64_t cluster) {
-  return cluster <= 2 ? draft.limits.sms : draft.limits.sms / 16 * (16 / cluster * cluster);
-}
-
 struct Sides {
   int64_t shortSide, longSide, depth;
   bool longIsM;
@@ -52,22 +46,17 @@ struct Sides {
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
   int64_t longTile = sides.longIsM ? way.m : way.n, shortTile = sides.longIsM ? way.n : way.m;
-  int64_t longTiles = count(sides.longSide, longTile), shortTiles = count(sides.shortSide, shortTile);
-  int64_t steps = count(count(sides.depth, way.k), way.slices);
-  int64_t emptyRows = longTiles * longTile - sides.longSide + shortTiles * shortTile - sides.shortSide;
-  int64_t ctas = shortTiles * longTiles * way.slices, places = placesOf(draft, way.slices), waves = count(ctas, places);
-  double busy = std::min(1.0, double(ctas) / double(waves * places) / streaming); // of the SMs that memory needs
-  double longBytes = 2.0 * sides.longSide * sides.depth, shortBytes = 2.0 * sides.shortSide * sides.depth;
-  double memory = longBytes / memoryRate / busy * (way.slices > 1 && shortTiles > 1 ? scattered : 1);
-  double cache = (longBytes * shortTiles + shortBytes * longTiles) / cacheRate;
-  double port = 2.0 * waves * steps * way.k * (longTile + shortTile + outside * emptyRows) / portRate;
-  double products = double(waves) * steps * way.k * longTile * shortTile / productsRate;
-  double sums = meetingNanoseconds(way.slices, longTile * shortTile);
+  int64_t shortTiles = count(sides.shortSide, shortTile), tiles = count(sides.longSide, longTile) * shortTiles;
+  double waves = double(count(tiles, clustersAtATime(draft, way.slices)));
+  double depth = double(count(count(sides.depth, way.k), way.slices) * way.k) * waves; // of all tiles of a CTA
+  bool scatters = way.slices > 1 && shortTiles > 1;
+  double memory = 2.0 * double(sides.longSide) * double(sides.depth) / memoryRate * (scatters ? scattered : 1);
+  double port = 2.0 * depth * double(longTile + shortTile) / portRate;
+  double products = depth * double(longTile) * double(shortTile) / productsRate;
   // Only the last tile of each CTA is stored when nothing streams.
-  double stored = 2.0 * sides.longSide * sides.shortSide / double(waves) / memoryRate;
-  // What is not the slowest is not quite hidden either.
-  return std::max({memory, cache, port, products}) + std::min(memory, port) / 8 + sums + stored +
-         double(waves - 1) * turn;
+  double stored = 2.0 * double(sides.longSide) * double(sides.shortSide) / waves / storeRate;
+  return launchTime + std::max({memory, port, products}) + std::min(memory, port) * hiddenPart +
+         meetingNanoseconds(way.slices, longTile * shortTile) + stored + (waves - 1) * turnTime;
 }
 } // namespace
 
@@ -76,8 +65,7 @@ bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mo
 double meetingNanoseconds(int64_t slices, int64_t elements) {
   if (slices == 1)
     return 0;
-  double beyond = std::max(0.0, double(elements - handySums));
-  return (slices == 2 ? meeting : meetingOfMany) + 4.0 * double(elements) / clusterRate + beyond * unhandy;
+  return meetingTime + 4.0 * double(elements) * double(slices - 1) / double(slices) / sumsRate;
 }
 
 bool decideSkinnySwap(Draft &draft) {
@@ -99,18 +87,37 @@ bool decideSkinnySwap(Draft &draft) {
   return true;
 }
 
-void decideStream(Draft &draft) {
+namespace {
+/// Whether everything that a spec says of the schedule goes with streaming.
+bool mayStream(const Draft &draft) {
+  const Spec &s = draft.spec();
+  return draft.wgmma() && isSkinny(draft) && (!s.schedule.given || *s.schedule == Schedule::cooperative) &&
+         *s.scheduler == Scheduler::fixed;
+}
+
+/// The cut of a spec that gives its block tile.
+std::optional<Stream> givenStream(const Draft &draft) {
+  const Spec &s = draft.spec();
+  auto cluster = s.cluster.given ? *s.cluster : std::array<int64_t, 3>{1, 1, 1};
+  bool sliced = s.splitSlices.given || s.splitThrough.given || (s.split.given && *s.split != SplitMode::none);
+  if (cluster[0] * cluster[1] != 1 || (sliced && cluster[2] == 1))
+    return std::nullopt;
+  auto block = kernelView(draft, *s.block);
+  return Stream{block[0], block[1], block[2], cluster[2], "as the spec says"};
+}
+} // namespace
+
+std::vector<Stream> streams(const Draft &draft) {
   const Spec &s = draft.spec();
   bool open = !s.block.given && !s.warp.given && !s.cluster.given && !s.split.given && !s.splitThrough.given &&
-              !s.splitSlices.given && (!s.schedule.given || *s.schedule == Schedule::cooperative) &&
-              (!s.persistent.given || *s.persistent == Persistence::off) && *s.scheduler == Scheduler::fixed;
-  if (!draft.wgmma() || !isSkinny(draft) || !open)
-    return;
+              !s.splitSlices.given && (!s.persistent.given || *s.persistent == Persistence::off);
+  if (!open || !mayStream(draft))
+    return {};
   int64_t m = *draft.extentM(), n = *draft.extentN();
   Sides sides{std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
   int64_t step = sides.longIsM ? 64 : 8, least = sides.longIsM ? 64 : 32, most = sides.longIsM ? 128 : 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
-  double best = 0;
+  std::vector<Stream> found;
   // As rows beside a long tile, 256 of the short side are more sums than there are registers.
   for (int64_t shortMost = 64; shortMost <= (sides.longIsM ? 256 : 128); shortMost *= 2)
     for (int64_t tile = least; tile <= most; tile += step)
@@ -118,21 +125,27 @@ void decideStream(Draft &draft) {
         int64_t times = llvm::divideCeil(sides.shortSide, shortMost); // equal parts
         int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, times), shortUnit);
         Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
-        if (shortTile + tile <= mostDeep)
+        if (shortTile + tile <= (slices == 1 && times > 1 ? mostDeepShared : mostDeep))
           way.k = 128;
         if (sides.depth < slices * way.k)
           continue;
-        double time = nanoseconds(draft, sides, way);
-        if (draft.stream && time >= 0.99 * best)
-          continue;
-        best = time;
         int64_t tiles = llvm::divideCeil(sides.longSide, tile);
         way.reason = formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide,
                              sides.depth, times > 1 ? formatv(" {0} times", times).str() : "", tiles, tile,
                              slices > 1 ? formatv(" in {0} slices of k", slices).str() : "", tiles * slices * times,
                              draft.limits.sms);
-        draft.stream = way;
+        way.nanoseconds = nanoseconds(draft, sides, way);
+        found.push_back(std::move(way));
       }
+  llvm::stable_sort(found, [](const Stream &x, const Stream &y) { return x.nanoseconds < y.nanoseconds; });
+  return found;
+}
+
+void decideStream(Draft &draft) {
+  if (draft.spec().block.given && mayStream(draft))
+    draft.stream = givenStream(draft);
+  else if (auto ways = streams(draft); !ways.empty())
+    draft.stream = std::move(ways.front());
 }
 
 } // namespace gemmc::plan

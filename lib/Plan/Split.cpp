@@ -5,6 +5,12 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 
+// A cluster stays within a group of 16 to 18 SMs. What cuOccupancyMaxActiveClusters says of an H200.
+int64_t clustersAtATime(const Draft &draft, int64_t ctas) {
+  constexpr int64_t sms = 132, clusters[] = {132, 66, 39, 30, 22, 17, 15, 15};
+  return std::max<int64_t>(1, draft.limits.sms * clusters[std::clamp<int64_t>(ctas, 1, 8) - 1] / sms);
+}
+
 int64_t exchangeOwners(const Shape &shape) {
   int64_t groups = std::max<int64_t>(1, shape.warpN / 8),
           owners = std::min(std::max<int64_t>(1, shape.clusterK), groups);

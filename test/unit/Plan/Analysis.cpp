@@ -101,6 +101,32 @@ TEST(Analysis, TheAlternativesAreOthersAndSlower) {
   }
 }
 
+/// Of a skinny product the cuts that stream it come first, slices of k among them, in the order of their own estimate.
+TEST(Analysis, TheAlternativesOfAStream) {
+  Spec open = problem(fixed(64), fixed(2112), fixed(7168));
+  open.b.layout = given(Order::col);
+  Diags diags;
+  auto all = alternatives(open, 24, diags);
+  ASSERT_EQ(all.size(), 24u);
+  std::set<std::string> seen;
+  std::set<int64_t> slices;
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_TRUE(seen.insert(all[i].choice).second) << all[i].choice;
+    Spec spec = open;
+    ASSERT_TRUE(applyChoice(spec, all[i].choice, diags));
+    Plan plan = planOf(spec);
+    if (i < 12)
+      slices.insert(*plan.spec.splitSlices);
+    else
+      EXPECT_EQ(*plan.spec.splitSlices, 1) << all[i].choice;
+  }
+  EXPECT_TRUE(slices.contains(2) && slices.contains(3)) << slices.size();
+  Analysis a = analyse(planOf(open), 5);
+  ASSERT_EQ(a.next.size(), 5u);
+  for (const Alternative &other : a.next)
+    EXPECT_GE(other.clocks, a.clocks * 0.999) << other.choice;
+}
+
 /// The ranking takes well under a millisecond; the bound holds on a slow and busy machine.
 TEST(Analysis, RankingIsQuick) {
   Spec spec = cube(4096);

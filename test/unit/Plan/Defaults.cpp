@@ -79,12 +79,17 @@ TEST(PlanDefaults, SkinnyProducts) {
       {64, 2112, 7168, {64, 32, 128}, 2, off, on},
       {48, 5120, 5120, {48, 64, 128}, 1, on, off},   // 80 CTAs leave SMs idle
       {96, 4096, 4096, {48, 64, 128}, 1, on, off},   // no rows outside, and two CTAs read the same rows of B
-      {192, 5120, 5120, {64, 128, 64}, 1, off, off}, // three of them
+      {192, 5120, 5120, {64, 120, 64}, 1, off, off}, // three of them
       {128, 8192, 8192, {64, 128, 64}, 1, off, off},
       {16, 14336, 4096, {16, 128, 64}, 1, on, off},
-      // Parts of a ragged side are equal, and columns; an eighth of the rows may be empty. Not measured: 144.
+      // Parts of a ragged side are equal, and columns; an eighth of the rows may be empty.
       {144, 4096, 4096, {72, 64, 64}, 1, on, off},
       {112, 4096, 11008, {128, 64, 64}, 2, off, on},
+      // 40 tiles of 64 in three slices were more clusters than there is room for: 24.9 us, this 16.7.
+      {128, 2560, 9216, {64, 40, 128}, 1, off, off},
+      {128, 1792, 7168, {128, 48, 64}, 3, off, on},
+      {200, 2048, 8192, {56, 64, 64}, 1, on, off}, // 128 CTAs, four of which read the same rows
+      {104, 2048, 2048, {56, 64, 64}, 1, on, on},  // 64 CTAs: the next grid runs beside them
   };
   for (const Row &row : rows) {
     Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
@@ -96,6 +101,25 @@ TEST(PlanDefaults, SkinnyProducts) {
     EXPECT_EQ(*plan.spec.swapOperands, row.swapped) << name;
     EXPECT_EQ(*plan.spec.dependent, row.overlapped) << name;
     EXPECT_EQ(*plan.spec.rasterOrder, RasterOrder::along_m) << name; // neighbours read the same rows of B
+  }
+}
+
+// What a spec says of the cut of a skinny product changes nothing else.
+TEST(PlanDefaults, SkinnyProductsWithAGivenTile) {
+  for (auto [m, n, k] : {Tile3{200, 4096, 4096}, Tile3{64, 2112, 7168}, Tile3{128, 4096, 7168}}) {
+    Spec spec = problem(fixed(m), fixed(n), fixed(k));
+    spec.b.layout = given(Order::col);
+    Plan chosen = planOf(spec);
+    spec.swapOperands = given(*chosen.spec.swapOperands);
+    spec.block = given(*chosen.spec.block);
+    spec.cluster = given(*chosen.spec.cluster);
+    Plan plan = planOf(spec);
+    EXPECT_EQ(*plan.spec.stages, *chosen.spec.stages) << m;
+    EXPECT_EQ(*plan.spec.store, *chosen.spec.store) << m;
+    EXPECT_EQ(*plan.spec.rasterOrder, *chosen.spec.rasterOrder) << m;
+    EXPECT_EQ(*plan.spec.splitSlices, *chosen.spec.splitSlices) << m;
+    EXPECT_EQ(*plan.spec.dependent, *chosen.spec.dependent) << m;
+    EXPECT_EQ(*plan.spec.schedule, Schedule::cooperative) << m;
   }
 }
 
