@@ -10,17 +10,18 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
+constexpr int64_t mostRows = 128; ///< Of the short side, beside a wide tile: more are more sums than registers.
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
 
 // Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 1250 kernels for 60 products on an H200 (2026-11-22;
 // docs/hopper.md). A fit: the ports of an SM take 127 bytes a nanosecond at most.
-constexpr double memoryRate = 4700, portRate = 185, productsRate = 3500, storeRate = 3600;
-constexpr double launchTime = 1650;                ///< Until the first bytes come, and from the last ones to the end.
-constexpr double turnTime = 880;                   ///< From one tile of a CTA to its next.
-constexpr double hiddenPart = 0.475;               ///< Of what is not the slowest: it is not quite hidden.
-constexpr double meetingTime = 600, sumsRate = 14; ///< Of slices of k: until they have met; what a CTA sends.
-constexpr double scattered = 1.37; ///< Slices of several tiles of the short side read the same lines at other times.
+constexpr double memoryRate = 4450, portRate = 177, productsRate = 3180, storeRate = 3600;
+constexpr double launchTime = 2000;                  ///< Until the first bytes come, and from the last ones to the end.
+constexpr double turnTime = 150;                     ///< From one tile of a CTA to its next.
+constexpr double hiddenPart = 0.325;                 ///< Of what is not the slowest: it is not quite hidden.
+constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
+constexpr double scattered = 1.4; ///< Slices of several tiles of the short side read the same lines at other times.
 
 /// Whether a short side would leave more than an eighth of wgmma's 64 rows empty: then it is the side of the columns.
 bool wastesRows(int64_t length) {
@@ -56,7 +57,7 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   // Only the last tile of each CTA is stored when nothing streams.
   double stored = 2.0 * double(sides.longSide) * double(sides.shortSide) / waves / storeRate;
   return launchTime + std::max({memory, port, products}) + std::min(memory, port) * hiddenPart +
-         meetingNanoseconds(way.slices, longTile * shortTile) + stored + (waves - 1) * turnTime;
+         waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored + (waves - 1) * turnTime;
 }
 } // namespace
 
@@ -118,12 +119,16 @@ std::vector<Stream> streams(const Draft &draft) {
   int64_t step = sides.longIsM ? 64 : 8, least = sides.longIsM ? 64 : 32, most = sides.longIsM ? 128 : 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
-  // As rows beside a long tile, 256 of the short side are more sums than there are registers.
-  for (int64_t shortMost = 64; shortMost <= (sides.longIsM ? 256 : 128); shortMost *= 2)
+  // Of two tiles that take as long the one with more columns comes first: wgmma reads less of it.
+  const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64));
+  for (int64_t part = 1; part <= mostParts; ++part)
     for (int64_t tile = least; tile <= most; tile += step)
       for (int64_t slices = 1; slices <= 4; ++slices) {
-        int64_t times = llvm::divideCeil(sides.shortSide, shortMost); // equal parts
-        int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, times), shortUnit);
+        int64_t parts = sides.longIsM ? part : mostParts + 1 - part;
+        int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, parts), shortUnit); // equal parts
+        int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
+        if (times < parts || (!sides.longIsM && shortTile > mostRows))
+          continue;
         Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
         if (shortTile + tile <= (slices == 1 && times > 1 ? mostDeepShared : mostDeep))
           way.k = 128;
