@@ -21,6 +21,7 @@ constexpr double launchTime = 2000;                  ///< Until the first bytes 
 constexpr double turnTime = 150;                     ///< From one tile of a CTA to its next.
 constexpr double hiddenPart = 0.325;                 ///< Of what is not the slowest: it is not quite hidden.
 constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
+constexpr double drifting = 1.04; ///< CTAs of several tiles: those of the same rows no longer read them together.
 constexpr double scattered = 1.4; ///< Slices of several tiles of the short side read the same lines at other times.
 
 /// Whether a short side would leave more than an eighth of wgmma's 64 rows empty: then it is the side of the columns.
@@ -50,14 +51,15 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   int64_t shortTiles = count(sides.shortSide, shortTile), tiles = count(sides.longSide, longTile) * shortTiles;
   double waves = double(count(tiles, clustersAtATime(draft, way.slices)));
   double depth = double(count(count(sides.depth, way.k), way.slices) * way.k) * waves; // of all tiles of a CTA
-  bool scatters = way.slices > 1 && shortTiles > 1;
+  bool scatters = way.slices > 1 && shortTiles > 1, drifts = way.slices == 1 && shortTiles > 1 && waves > 1;
   double memory = 2.0 * double(sides.longSide) * double(sides.depth) / memoryRate * (scatters ? scattered : 1);
   double port = 2.0 * depth * double(longTile + shortTile) / portRate;
   double products = depth * double(longTile) * double(shortTile) / productsRate;
   // Only the last tile of each CTA is stored when nothing streams.
   double stored = 2.0 * double(sides.longSide) * double(sides.shortSide) / waves / storeRate;
-  return launchTime + std::max({memory, port, products}) + std::min(memory, port) * hiddenPart +
-         waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored + (waves - 1) * turnTime;
+  return launchTime + std::max({memory, port, products}) * (drifts ? drifting : 1) +
+         std::min(memory, port) * hiddenPart + waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored +
+         (waves - 1) * turnTime;
 }
 } // namespace
 
