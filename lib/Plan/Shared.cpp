@@ -112,17 +112,22 @@ int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
   return most;
 }
 
+// An owner's share of the sums of a tile.
+int64_t shareBytes(const Draft &draft, const Shape &shape) {
+  return shape.m * shape.n * bytesOf(*draft.spec().accumulator) / exchangeOwners(shape);
+}
+
 // A slot for each slice but the owner's own, of its share of the tile.
 int64_t exchangeBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || shape.clusterK <= 1)
     return 0;
-  return shape.m * shape.n * bytesOf(*draft.spec().accumulator) / exchangeOwners(shape) * (shape.clusterK - 1);
+  return shareBytes(draft, shape) * (shape.clusterK - 1);
 }
 
 // A place of its own saves the CTAs a meeting; large sums would take it from the stages.
 bool exchangeOver(const Draft &draft, const Shape &shape) {
-  constexpr int64_t mostApart = 32 * 1024;
-  return exchangeBytes(draft, shape) > mostApart;
+  constexpr int64_t mostApart = 32 * 1024; // the owner's share, too
+  return exchangeBytes(draft, shape) > 0 && shareBytes(draft, shape) * shape.clusterK > mostApart;
 }
 
 int64_t fixedBytes(const Draft &draft, const Shape &shape) {

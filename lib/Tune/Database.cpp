@@ -144,12 +144,17 @@ Outcome<Database> Database::open(const std::string &path, Mode mode, int patienc
   return database;
 }
 
-/// An empty file gets our tables. Two processes may both find it empty: all is looked at again under the lock.
+/// An empty file gets our tables. Two processes may both find it empty: all is looked at again under the lock. Each
+/// look is one transaction: what another process writes between two numbers would make a file look foreign.
 MaybeFailure Database::prepareSchema(Mode mode) {
   for (bool locked : {false, true}) {
+    if (auto failed = execute(locked ? "BEGIN IMMEDIATE" : "BEGIN", locked ? "write" : "read"))
+      return failed;
     auto version = number("PRAGMA user_version");
     auto id = version ? number("PRAGMA application_id") : version;
     auto tables = id && *version == 0 ? number("SELECT count(*) FROM sqlite_schema") : id;
+    if (!locked)
+      sqlite3_exec(handle, "ROLLBACK", nullptr, nullptr, nullptr);
     if (!tables)
       return tables.failure();
     bool fresh = *version == 0 && *id == 0 && *tables == 0;
@@ -164,11 +169,8 @@ MaybeFailure Database::prepareSchema(Mode mode) {
       empty = true;
       return std::nullopt;
     }
-    if (!locked) {
-      if (auto failed = execute("BEGIN IMMEDIATE", "write"))
-        return failed;
+    if (!locked)
       continue;
-    }
     std::string sql = formatv("PRAGMA application_id = {0}; PRAGMA user_version = {1};", applicationId, int(schema));
     for (int64_t step = *version; step < schema; ++step)
       sql += std::string(steps[step]) + ";";
