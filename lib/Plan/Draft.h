@@ -20,7 +20,7 @@ struct Draft {
   Diags &diags;
   TargetLimits limits;
   const MatrixInstruction *matrix = nullptr;   ///< mma, wmma: the instruction; nullptr for wgmma.
-  std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny and its cut is open.
+  std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny.
 
   Spec &spec() { return plan.spec; }
   const Spec &spec() const { return plan.spec; }

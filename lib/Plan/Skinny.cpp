@@ -45,6 +45,12 @@ struct Sides {
   bool longIsM;
 };
 
+/// Of a product that isSkinny.
+Sides sidesOf(const Draft &draft) {
+  int64_t m = *draft.extentM(), n = *draft.extentN();
+  return {std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
+}
+
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
   int64_t longTile = sides.longIsM ? way.m : way.n, shortTile = sides.longIsM ? way.n : way.m;
@@ -108,6 +114,16 @@ std::optional<Stream> givenStream(const Draft &draft) {
   auto block = kernelView(draft, *s.block);
   return Stream{block[0], block[1], block[2], cluster[2], "as the spec says"};
 }
+
+std::string reasonOf(const Draft &draft, const Stream &way) {
+  const Sides sides = sidesOf(draft);
+  auto tiles = llvm::divideCeil(sides.longSide, sides.longIsM ? way.m : way.n);
+  auto times = llvm::divideCeil(sides.shortSide, sides.longIsM ? way.n : way.m);
+  return formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide, sides.depth,
+                 times > 1 ? formatv(" {0} times", times).str() : "", tiles, sides.longIsM ? way.m : way.n,
+                 way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", tiles * way.slices * times,
+                 draft.limits.sms);
+}
 } // namespace
 
 std::vector<Stream> streams(const Draft &draft) {
@@ -116,8 +132,7 @@ std::vector<Stream> streams(const Draft &draft) {
               !s.splitSlices.given && (!s.persistent.given || *s.persistent == Persistence::off);
   if (!open || !mayStream(draft))
     return {};
-  int64_t m = *draft.extentM(), n = *draft.extentN();
-  Sides sides{std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
+  const Sides sides = sidesOf(draft);
   int64_t step = sides.longIsM ? 64 : 8, least = sides.longIsM ? 64 : 32, most = sides.longIsM ? 128 : 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
@@ -136,11 +151,6 @@ std::vector<Stream> streams(const Draft &draft) {
           way.k = 128;
         if (sides.depth < slices * way.k)
           continue;
-        int64_t tiles = llvm::divideCeil(sides.longSide, tile);
-        way.reason = formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide,
-                             sides.depth, times > 1 ? formatv(" {0} times", times).str() : "", tiles, tile,
-                             slices > 1 ? formatv(" in {0} slices of k", slices).str() : "", tiles * slices * times,
-                             draft.limits.sms);
         way.nanoseconds = nanoseconds(draft, sides, way);
         found.push_back(std::move(way));
       }
@@ -151,8 +161,10 @@ std::vector<Stream> streams(const Draft &draft) {
 void decideStream(Draft &draft) {
   if (draft.spec().block.given && mayStream(draft))
     draft.stream = givenStream(draft);
-  else if (auto ways = streams(draft); !ways.empty())
+  else if (auto ways = streams(draft); !ways.empty()) {
     draft.stream = std::move(ways.front());
+    draft.stream->reason = reasonOf(draft, *draft.stream);
+  }
 }
 
 } // namespace gemmc::plan

@@ -36,7 +36,7 @@ MaybeFailure admitAll(Arena &arena, llvm::ArrayRef<Rival> rivals, std::shared_pt
   std::vector<const Code *> codes;
   for (const Rival &rival : rivals)
     codes.push_back(&rival.code);
-  std::vector<Image> images = assembleAll(codes, device->major * 10 + device->minor);
+  std::vector<Image> images = assembleAll(codes, device->architecture());
   for (unsigned i = 0; i < rivals.size(); ++i) {
     const Code &code = rivals[i].code;
     auto module = GpuModule::load(device, images[i].text(), code.info, targetOf(code.ptx));

@@ -77,7 +77,7 @@ MaybeFailure Device::supports(llvm::StringRef target) const {
   unsigned wanted = 0;
   if (digits.getAsInteger(10, wanted))
     return Failure::make(Diag::device_target, name, major, minor, target, "a known target");
-  unsigned here = major * 10 + minor;
+  unsigned here = architecture();
   if (exact ? here == wanted : here >= wanted)
     return std::nullopt;
   return Failure::make(Diag::device_target, name, major, minor, target,

@@ -141,7 +141,7 @@ bool GpuModule::loadCached(llvm::StringRef image) {
   if (cubin)
     return !loadImage(llvm::StringRef(cubin->data(), cubin->size()));
   PtxasOptions options;
-  options.target = architectureOn(devicePtr->major * 10 + devicePtr->minor, image);
+  options.target = architectureOn(devicePtr->architecture(), image);
   auto assembled = assemblePtx(image, options);
   if (!assembled || loadImage(llvm::StringRef(assembled->cubin.data(), assembled->cubin.size())))
     return false;

@@ -81,7 +81,7 @@ MaybeFailure Tuner::admit() {
   std::vector<const run::Code *> codes;
   for (const Entrant &entrant : waiting)
     codes.push_back(&entrant.code);
-  std::vector<run::Image> images = run::assembleAll(codes, device->major * 10 + device->minor);
+  std::vector<run::Image> images = run::assembleAll(codes, device->architecture());
   for (unsigned i = 0; i < waiting.size(); ++i) {
     if (stopped())
       return Failure::make(Diag::measuring_stopped);

@@ -20,8 +20,9 @@ public:
 
   std::string name;
   unsigned sms = 0;
-  unsigned major = 0, minor = 0; ///< Compute capability.
-  uint64_t sharedOptIn = 0;      ///< Bytes of shared memory one block may have.
+  unsigned major = 0, minor = 0;                               ///< Compute capability.
+  unsigned architecture() const { return major * 10 + minor; } ///< As in the name of a target: 90 of sm_90a.
+  uint64_t sharedOptIn = 0;                                    ///< Bytes of shared memory one block may have.
   uint64_t l2Bytes = 0;
 
   /// Whether code for `target` (`sm_80`, `sm_90a`) runs here; the failure (device_target) says why not.
