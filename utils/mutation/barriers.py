@@ -27,24 +27,38 @@ def rest_of(kernel, index):
     return kernel.statements[index + 1:kernel.statements.index("}", index)]
 
 
-def nothing_follows(kernel, index):
-    """No wait for an mbarrier behind `index`, and no branch back over it."""
-    later = rest_of(kernel, index)
+def no_way_back(kernel, index):
+    """No branch behind `index` leads back over it."""
     labels = {s.strip()[:-1] for s in kernel.statements[:index + 1] if s.strip().endswith(":")}
-    targets = [m[1] for s in later for m in [re.search(r"bra\s+(\w+);", s)] if m]
-    return not any("try_wait" in s for s in later) and not any(target in labels for target in targets)
+    targets = [m[1] for s in rest_of(kernel, index) for m in [re.search(r"bra\s+(\w+);", s)] if m]
+    return not any(target in labels for target in targets)
+
+
+def barriers_at(kernel, statement):
+    """The name of the mbarriers that a statement is about: the comment behind the last one's init; a stage of them is an
+    address in a register plus the first one's offset. None: it does not say."""
+    place = re.compile(r"\[%\w+\+(\d+)\]")
+    about = place.search(statement)
+    for i in kernel.find(r"^mbarrier\.init") if about else []:
+        init = kernel.statements[i]
+        if "//" in init and place.search(init) and int(place.search(init)[1]) >= int(about[1]):
+            return init.split("//")[1].strip()
 
 
 def last_release(kernel, index):
     """A proof for what is done to the arrive at (or next after) `index`."""
     arrives = kernel.find(r"mbarrier\.arrive\.(?!expect)", index - 1)
-    return Proof(LAST_RELEASE) if arrives and nothing_follows(kernel, index) else None
+    if not arrives or not no_way_back(kernel, index):
+        return None
+    released = barriers_at(kernel, kernel.statements[arrives[0]])
+    waits = [barriers_at(kernel, s) for s in rest_of(kernel, index) if "try_wait" in s]
+    return None if any(wait in (released, None) or released is None for wait in waits) else Proof(LAST_RELEASE)
 
 
 def dead_behind(kernel, index, register):
     """`register` is not looked at behind the statements that set it there."""
     later = [s for s in rest_of(kernel, index) if not re.match(rf"\s*@%wraps\w*\s+mov\.u32\s+{register}, 0;", s)]
-    return nothing_follows(kernel, index) and not any(re.search(rf"{register}\b", s) for s in later)
+    return no_way_back(kernel, index) and not any(re.search(rf"{register}\b", s) for s in later)
 
 
 def wait_loops(kernel):

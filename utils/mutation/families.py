@@ -202,4 +202,9 @@ padding: 32
 raster: {persistent: on}
 epilogue: {store: staged, c: staged}
 """),
+    # Slices of 7, 6 and 6 steps, whose sums meet.
+    "cluster_sums": wgmma((136, 56, 1160), TN, """d: {type: f32}
+tile: {block: [64, 48, 64], cluster: [1, 1, 3]}
+pipeline: {stages: 2, schedule: cooperative}
+"""),
 }
