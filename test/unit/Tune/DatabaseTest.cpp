@@ -236,6 +236,30 @@ TEST(Database, ManyProcessesWriteAtOnce) {
   EXPECT_EQ(database.all()->size(), size_t(writers * each));
 }
 
+// One of them makes the tables while the others look whether there are any.
+TEST(Database, ManyProcessesMakeItAtOnce) {
+  Temporary folder;
+  constexpr int files = 60, writers = 6;
+  for (int i = 0; i < files; ++i) {
+    std::string path = folder.file("tuning" + std::to_string(i) + ".db");
+    std::vector<pid_t> children;
+    for (int writer = 0; writer < writers; ++writer) {
+      pid_t child = fork();
+      if (child == 0) {
+        auto database = Database::open(path, Mode::write, 60000);
+        _exit(database && !database->store(row(writer)) ? 0 : 1);
+      }
+      children.push_back(child);
+    }
+    for (pid_t child : children) {
+      int status = 0;
+      waitpid(child, &status, 0);
+      EXPECT_EQ(status, 0) << path;
+    }
+    EXPECT_EQ(opened(path, Mode::read).all()->size(), size_t(writers)) << path;
+  }
+}
+
 TEST(Database, AKilledProcessLeavesASoundDatabase) {
   Temporary folder;
   std::string path = folder.file("tuning.db");
