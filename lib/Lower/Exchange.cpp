@@ -89,8 +89,10 @@ struct Lowering::Exchange {
           b(vectors("ld.shared"), Val(part), at(shares, place(slice, me, i)));
         }
         for (int64_t j = 0; j < width; ++j)
-          slice ? b(half ? "add.rn.f16x2" : "add.rn.f32", own[i + j], own[i + j], part[j])
-                : b(half ? "mov.b32" : "mov.f32", own[i + j], part[j]);
+          if (slice == 0)
+            b(half ? "mov.b32" : "mov.f32", own[i + j], part[j]);
+          else
+            b(half ? "add.rn.f16x2" : "add.rn.f32", own[i + j], own[i + j], part[j]);
       }
   }
 

@@ -35,8 +35,8 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
     Diags scratch;
     checkShape(draft, next.shape, scratch);
     std::string choice = choiceOf(draft, next.shape);
-    bool known = llvm::any_of(found, [&](const Alternative &other) { // as a stream
-      return llvm::StringRef(other.choice).starts_with(choice);
+    bool known = llvm::any_of(found, [&](const Alternative &other) { // a stream says its cluster, too
+      return other.choice == choice || other.choice == choice + " tile.cluster=[1,1,1]";
     });
     if (!scratch.hasErrors() && !known)
       found.push_back({std::move(choice), next.estimate.clocks});
@@ -61,10 +61,10 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
     const size_t before = found.size();
     draft.stream = std::move(way);
     rankInto(draft, before ? 1 : (count + 3) / 4, found);
-    if (!before && !found.empty())
+    if (before && found.size() > before)
+      found.back().clocks = draft.stream->nanoseconds * atFirst;
+    else if (!found.empty())
       atFirst = found.front().clocks / draft.stream->nanoseconds;
-    for (size_t i = before; before && i < found.size(); ++i)
-      found[i].clocks = draft.stream->nanoseconds * atFirst;
   }
   draft.stream.reset();
   if (!count || found.size() < count)

@@ -43,6 +43,8 @@ bool isSkinny(const Draft &draft) {
 struct Sides {
   int64_t shortSide, longSide, depth;
   bool longIsM;
+  int64_t longTile(const Stream &way) const { return longIsM ? way.m : way.n; }
+  int64_t shortTile(const Stream &way) const { return longIsM ? way.n : way.m; }
 };
 
 /// Of a product that isSkinny.
@@ -53,7 +55,7 @@ Sides sidesOf(const Draft &draft) {
 
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
-  int64_t longTile = sides.longIsM ? way.m : way.n, shortTile = sides.longIsM ? way.n : way.m;
+  const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way);
   int64_t shortTiles = count(sides.shortSide, shortTile), tiles = count(sides.longSide, longTile) * shortTiles;
   double waves = double(count(tiles, clustersAtATime(draft, way.slices)));
   double depth = double(count(count(sides.depth, way.k), way.slices) * way.k) * waves; // of all tiles of a CTA
@@ -117,10 +119,10 @@ std::optional<Stream> givenStream(const Draft &draft) {
 
 std::string reasonOf(const Draft &draft, const Stream &way) {
   const Sides sides = sidesOf(draft);
-  auto tiles = llvm::divideCeil(sides.longSide, sides.longIsM ? way.m : way.n);
-  auto times = llvm::divideCeil(sides.shortSide, sides.longIsM ? way.n : way.m);
+  auto tiles = llvm::divideCeil(sides.longSide, sides.longTile(way));
+  auto times = llvm::divideCeil(sides.shortSide, sides.shortTile(way));
   return formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide, sides.depth,
-                 times > 1 ? formatv(" {0} times", times).str() : "", tiles, sides.longIsM ? way.m : way.n,
+                 times > 1 ? formatv(" {0} times", times).str() : "", tiles, sides.longTile(way),
                  way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", tiles * way.slices * times,
                  draft.limits.sms);
 }
@@ -136,12 +138,10 @@ std::vector<Stream> streams(const Draft &draft) {
   int64_t step = sides.longIsM ? 64 : 8, least = sides.longIsM ? 64 : 32, most = sides.longIsM ? 128 : 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
-  // Of two tiles that take as long the one with more columns comes first: wgmma reads less of it.
   const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64));
-  for (int64_t part = 1; part <= mostParts; ++part)
+  for (int64_t parts = 1; parts <= mostParts; ++parts)
     for (int64_t tile = least; tile <= most; tile += step)
       for (int64_t slices = 1; slices <= 4; ++slices) {
-        int64_t parts = sides.longIsM ? part : mostParts + 1 - part;
         int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, parts), shortUnit); // equal parts
         int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
         if (times < parts || (!sides.longIsM && shortTile > mostRows))
@@ -154,7 +154,10 @@ std::vector<Stream> streams(const Draft &draft) {
         way.nanoseconds = nanoseconds(draft, sides, way);
         found.push_back(std::move(way));
       }
-  llvm::stable_sort(found, [](const Stream &x, const Stream &y) { return x.nanoseconds < y.nanoseconds; });
+  // Of two tiles that take as long the one with more columns comes first: wgmma reads less of it.
+  llvm::stable_sort(found, [](const Stream &x, const Stream &y) {
+    return x.nanoseconds != y.nanoseconds ? x.nanoseconds < y.nanoseconds : x.n > y.n;
+  });
   return found;
 }
 

@@ -5,8 +5,6 @@
 using namespace gemmc;
 using namespace gemmc::test;
 
-using Tile3 = std::array<int64_t, 3>;
-
 TEST(PlanDefaults, LargeHopperProblem) {
   Spec spec = cube(4096);
   spec.b.layout = given(Order::col);

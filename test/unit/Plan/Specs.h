@@ -19,6 +19,8 @@ inline Spec problem(Size m, Size n, Size k) {
 inline Spec cube(int64_t size) { return problem(fixed(size), fixed(size), fixed(size)); }
 inline Spec dynamicProblem() { return problem(dynamic(), dynamic(), dynamic()); }
 
+using Tile3 = std::array<int64_t, 3>;
+
 /// The plan, or a test failure with what was reported.
 inline Plan planOf(const Spec &spec) {
   Diags diags;
