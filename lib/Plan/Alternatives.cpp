@@ -61,9 +61,11 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
     const size_t before = found.size();
     draft.stream = std::move(way);
     rankInto(draft, before ? 1 : (count + 3) / 4, found);
-    if (before && found.size() > before)
+    if (found.size() == before)
+      continue;
+    if (before)
       found.back().clocks = draft.stream->nanoseconds * atFirst;
-    else if (!found.empty())
+    else
       atFirst = found.front().clocks / draft.stream->nanoseconds;
   }
   draft.stream.reset();
