@@ -77,12 +77,29 @@ void Lowering::tiles(const Op &op) {
   b.when(done)("bra", end);
   b.place(next);
   placeTile(id, tilesM, tilesN);
+  walk = TileWalk{id, step, stride, total, true};
   ops(op.body);
+  walk->inside = false;
   b("add.u32", id, id, stride);
   Val more = b.reg(Type::pred, "more");
   b("setp.lt.u32", more, id, total);
   b.when(more)("bra", next);
   b.place(end);
+}
+
+/// Of the CTA's last tile, by the warps that have it: the first thread of a CTA that says so speaks for all of them.
+void Lowering::trigger() {
+  Val last;
+  if (walk && (walk->inside || walk->stride.op != walk->step.op)) {
+    last = b.reg(Type::pred, "last_tile");
+    Val next = b.reg(Type::b32, "next_tile"),
+        bound = walk->inside ? walk->total : add(walk->total, walk->stride, "end");
+    b("add.u32", next, walk->id, walk->step);
+    b("setp.ge.u32", last, next, bound);
+  }
+  if (last.isReg())
+    b.when(last);
+  b("griddepcontrol.launch_dependents");
 }
 
 void Lowering::loop(const Op &op) {

@@ -81,6 +81,8 @@ Lowered Lowering::run() {
       if (op.kind == OpKind::Ahead)
         ops(op.body);
     waitForKernelInFront(b);
+    if (!kernel.root.has("trigger"))
+      b("griddepcontrol.launch_dependents");
   }
   ops(kernel.body());
   finish();
@@ -355,6 +357,8 @@ void Lowering::op(const Op &op) {
     return arrive(op);
   case OpKind::Turn:
     return turn(op);
+  case OpKind::Trigger:
+    return trigger();
   case OpKind::Zero:
     return zero(op);
   case OpKind::Load:

@@ -79,11 +79,8 @@ struct CursorView {
 };
 
 /// Before the first access to global memory of a kernel that overlaps the one in front of it: nothing of that one, nor
-/// of those before it, is left to happen. From here on the next one may start.
-inline void waitForKernelInFront(ptx::Builder &b) {
-  b("griddepcontrol.wait");
-  b("griddepcontrol.launch_dependents");
-}
+/// of those before it, is left to happen.
+inline void waitForKernelInFront(ptx::Builder &b) { b("griddepcontrol.wait"); }
 
 /// Declares a parameter in the kernel and in what a launch knows of it. A tensor map is 128 bytes aligned to 64.
 void addParam(ptx::Function &function, ptx::KernelInfo &info, ptx::ParamInfo param);
@@ -169,6 +166,7 @@ private:
   void wait(const Op &op);
   void arrive(const Op &op);
   void turn(const Op &op);
+  void trigger();
   Val barrierAddress(const tile::Ref &ref, llvm::StringRef name);
   Val stageAddress(const SharedView &shared, const tile::Ref &ref, llvm::StringRef name);
 
@@ -301,7 +299,13 @@ private:
   Val ownColumn = 0;                   ///< Of the warpgroup's tile: where the columns begin that this CTA stores.
   bool clusterWaits = false;           ///< The cluster barrier of the start has been arrived at and not waited for.
   int64_t roleWarp = 0, roleWarps = 0; ///< Of the role being lowered.
-  bool lanesElected = false;           ///< Inside `elect`: one lane is there.
+  /// The tile of a CTA that has several: whose turn comes `stride` later is the same warps', `step` later the CTA's.
+  struct TileWalk {
+    Val id, step, stride, total;
+    bool inside = false; ///< In the loop, else behind it.
+  };
+  std::optional<TileWalk> walk;
+  bool lanesElected = false; ///< Inside `elect`: one lane is there.
   struct {
     Val tile, slot, first,
         count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.

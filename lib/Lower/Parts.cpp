@@ -220,8 +220,10 @@ void Lowering::clearCounters() {
   c("mov.u32", thread, c.special("%tid.x"));
   c("mov.u32", block, c.special("%ctaid.x"));
   c("mad.lo.u32", index, block, threads, thread);
-  if (isDependent())
+  if (isDependent()) {
     waitForKernelInFront(c);
+    c("griddepcontrol.launch_dependents");
+  }
   c("ld.param.u32", count, at(c.symbol("counters")));
   c("setp.ge.u32", beyond, index, count);
   c.when(beyond)("bra", end);

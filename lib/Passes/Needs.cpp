@@ -126,6 +126,16 @@ bool fitsRing(const Kernel &kernel) {
   return gives && takes && whole && declares(kernel, "acc", OpKind::Accumulator) && !kernel.declaration("sT");
 }
 
+bool fitsTrigger(const Kernel &kernel) {
+  if (!kernel.root.has("trigger"))
+    return true; // the pass does nothing
+  const std::vector<Op> *multiplies = &kernel.body();
+  for (const Op &op : kernel.body())
+    if (op.kind == OpKind::Role)
+      multiplies = &op.body;
+  return mainLoop(*multiplies);
+}
+
 bool hasFlatLoops(const Kernel &kernel) {
   bool flat = true;
   walk(kernel.body(), [&](const Op &op) {

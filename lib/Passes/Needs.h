@@ -23,6 +23,8 @@ bool fitsBringC(const Kernel &kernel);
 bool hasExchange(const Kernel &kernel);
 /// A role that elects lanes for its `tiles`, and one whose warps all have them. Or nothing to do.
 bool fitsRing(const Kernel &kernel);
+/// A main loop in the `tiles` of the kernel or of its last role. Or nothing to do.
+bool fitsTrigger(const Kernel &kernel);
 /// No loop in a loop.
 bool hasFlatLoops(const Kernel &kernel);
 

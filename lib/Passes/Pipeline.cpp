@@ -31,6 +31,8 @@ llvm::ArrayRef<Pass> passes() {
       {"exchange-parts", exchangeParts, "the accumulator that an `exchange` names", hasExchange},
       {"queue-tiles", queueTiles,
        "a role whose `elect` holds whole `tiles` and a role with `tiles`, of a kernel without `sT`", fitsRing},
+      {"place-trigger", placeTrigger, "one `tiles`, of the kernel or of its last role, with a `for` that stays one",
+       fitsTrigger},
       {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},

@@ -120,12 +120,12 @@ void guardProducer(const Kernel &kernel, std::vector<Op> &body, bool elect) {
   body = std::move(result);
 }
 
-/// wait full; wgmma; the wgmma before it has finished: release its stage.
-void guardConsumer(std::vector<Op> &body) {
+/// wait full; wgmma; the wgmma `inFlight` before it has finished: release its stage.
+void guardConsumer(std::vector<Op> &body, int64_t inFlight) {
   size_t at = indexOf(body, OpKind::Wgmma);
   if (at == body.size())
     return;
-  Expr r = Expr::var("r"), q = Expr::var("q"), later = less(0, Expr::var("kt"));
+  Expr r = Expr::var("r"), q = Expr::var("q"), later = less(inFlight - 1, Expr::var("kt"));
   // Fragments of A are loaded into registers that the wgmma before may still read: it is waited for first.
   size_t loads = indexOf(body, OpKind::Load);
   if (loads < at) {
@@ -135,20 +135,29 @@ void guardConsumer(std::vector<Op> &body) {
                  Op(OpKind::Advance, "q").set("when", later)});
     return;
   }
-  body.insert(body.begin() + at + 1,
-              {Op(OpKind::WaitWgmma).set("pending", 1).set("when", later),
-               Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later), Op(OpKind::Advance, "q").set("when", later)});
+  Op wait = Op(OpKind::WaitWgmma).set("pending", inFlight);
+  if (inFlight == 1) // more are waited for without a branch: with fewer under way it waits for nothing
+    wait.set("when", later);
+  body.insert(body.begin() + at + 1, {wait, Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later),
+                                      Op(OpKind::Advance, "q").set("when", later)});
   body.insert(body.begin() + at, Op(OpKind::Wait, Ref{"full", {r}}));
 }
 
 /// In `outer` (a role, or the kernel): the released stage gets a cursor of its own, `q`, that follows `r`.
-void guardReads(std::vector<Op> &outer) {
+void guardReads(std::vector<Op> &outer, int64_t inFlight = 1) {
   Op &tiles = *findIn(outer, OpKind::Tiles);
   size_t at = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); }) -
               tiles.body.begin();
-  guardConsumer(tiles.body[at].body);
-  tiles.body.insert(tiles.body.begin() + at + 1, {Op(OpKind::WaitWgmma).set("pending", 0),
-                                                  Op(OpKind::Arrive, Ref{"empty", {Expr::var("q")}}), advance("q")});
+  guardConsumer(tiles.body[at].body, inFlight);
+  Expr steps = tiles.body[at].expr("to");
+  std::vector<Op> last = {Op(OpKind::WaitWgmma).set("pending", 0)};
+  for (int64_t i = 0; i < inFlight; ++i)
+    for (Op &op : std::vector<Op>{Op(OpKind::Arrive, Ref{"empty", {Expr::var("q")}}), advance("q")}) {
+      if (i > 0 && !(steps.isConst() && steps.constant() > i))
+        op.set("when", less(i, steps)); // a tile of fewer steps
+      last.push_back(op);
+    }
+  tiles.body.insert(tiles.body.begin() + at + 1, last.begin(), last.end());
   // Wherever `r` is declared or steps over another warpgroup's tile, `q` does.
   auto follow = [](std::vector<Op> &body) {
     for (size_t i = 0; i < body.size(); ++i) {
@@ -205,7 +214,7 @@ void placeMbarriers(Kernel &kernel) {
       guardProducer(kernel, findIn(findIn(elect->body, OpKind::Tiles)->body, OpKind::For)->body, false);
       continue;
     }
-    guardReads(role.body);
+    guardReads(role.body, kernel.root.number("in_flight", 1));
     passTurnEarly(*findIn(role.body, OpKind::Tiles));
   }
 }

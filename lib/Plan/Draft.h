@@ -158,6 +158,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked);
 void refuseRepack(Draft &draft, const std::string &why, bool reported = true);
 void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.
 void decideRest(Draft &draft);      ///< Raster, persistence, store.
+void decideOverlap(Draft &draft);   ///< Kernels with each other, products with waits; the last one.
 void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.
 /// The shape of the matrix instruction (mma).
 void decideMatrix(Draft &draft);

@@ -58,6 +58,7 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.fragmentOrder);
   leaveOpen(plain.cluster);
   leaveOpen(plain.stages);
+  leaveOpen(plain.inFlight);
   leaveOpen(plain.schedule);
   leaveOpen(plain.swizzle);
   leaveOpen(plain.persistent);

@@ -14,6 +14,7 @@ std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
     decideShape(draft);
     decideRest(draft);
     decideFragments(draft);
+    decideOverlap(draft);
   }
   if (diags.numErrors() != errors)
     return std::nullopt;

@@ -1,4 +1,4 @@
-// What is decided when the tile is known: raster, persistence; and the plan's view of the operands.
+// What is decided when the tile is known: raster, persistence, hints; and the plan's view of the operands.
 #include "Draft.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -103,70 +103,6 @@ void decideCache(Draft &draft) {
   draft.plan.cacheB = *draft.kernelB().cache;
 }
 
-/// Whether a launch is a part of the time that is worth hiding, a microsecond of 2 to 60, and hiding it was seen to
-/// pay: 512^3 18%, 1024^3 8%, skinny products 2 to 6%. The exceptions are skinny products that fill more than half of
-/// the SMs (1250 kernels for 60 of them, with and without, H200, 2026-11-22, docs/hopper.md):
-/// - Grids that leave some SMs idle: a part of the next grid begins there and ends alone. Of a grid on 55% of the SMs
-///   that takes 30%, on 75% 7%. Smaller grids run side by side and gain 4%.
-/// - CTAs that read the same rows of the long operand: what a launch begins together they read together; if not they
-///   lose 10%. Slices of k gain all the same.
-bool hidesLaunch(const Draft &draft) {
-  auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
-  const Plan &plan = draft.plan;
-  if (!draft.wgmma() || *draft.spec().copy != CopyKind::tma || *draft.spec().split == SplitMode::stream_k || !m || !n ||
-      !k)
-    return false;
-  constexpr double leastProducts = 0x1p27, leastRead = 0x1p23, mostProducts = 0x1p35;
-  constexpr double halfGrid = 0.5, fullGrid = 0.86;
-  double products = double(*m) * double(*n) * double(*k);
-  double read = (double(*m) + double(*n)) * double(*k) * draft.inputBits() / 8;
-  if ((products < leastProducts && read < leastRead) || products > mostProducts)
-    return false;
-  double tilesM = std::ceil(double(*m) / double(plan.blockM)), tilesN = std::ceil(double(*n) / double(plan.blockN));
-  double grid = tilesM * tilesN / double(clustersAtATime(draft, plan.clusterK));
-  bool skinny = isShort(*m, *n) || isShort(*n, *m);
-  bool sharesLong = (*m < *n ? tilesM : tilesN) > 1 && plan.clusterK == 1;
-  return !skinny || grid <= halfGrid || (grid >= fullGrid && !sharesLong);
-}
-
-/// Kernels that start before the one in front of them has ended.
-void decideDependence(Draft &draft) {
-  Spec &s = draft.spec();
-  bool repacks = *s.a.repack == Persistence::on || *s.b.repack == Persistence::on;
-  if (*s.target != Target::sm_90a)
-    s.dependent.decide(Persistence::off,
-                       formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
-  else if (repacks)
-    s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
-  else if ((*s.split == SplitMode::none || draft.inCluster()) && hidesLaunch(draft))
-    s.dependent.decide(Persistence::on,
-                       "its launch is hidden behind the end of the kernel in front: 5 to 18% of so short a time");
-  else
-    s.dependent.decide(Persistence::off, *s.split != SplitMode::none && !draft.inCluster()
-                                             ? "the kernels of a split were not measured to gain by it"
-                                             : "one kernel, and what runs before it is not known");
-  if (*s.dependent == Persistence::on && *s.target != Target::sm_90a)
-    draft.diags.report(Diag::plan_needs_sm90a, s.dependent.range, "launch.dependent: on", nameOf(*s.target))
-        .fix(s.dependent.range, "off");
-}
-
-/// Operands of the first tile, brought to the L2 while the kernel in front ends.
-void decidePrefetch(Draft &draft) {
-  Spec &s = draft.spec();
-  std::string why;
-  if (*s.dependent != Persistence::on)
-    why = "`launch.dependent: off` waits for no kernel in front";
-  else if (*s.schedule == Schedule::pipelined || *s.copy != CopyKind::tma)
-    why = "only a producer that copies by TMA does it (`pipeline.schedule: cooperative` or `pingpong`)";
-  else if (*s.split != SplitMode::none && !draft.inCluster())
-    why = "the CTAs of a split that meet in the workspace choose their tiles later";
-  else if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
-    why = "the kernel in front writes what this one reads";
-  s.prefetch.decide(0, why.empty() ? "every product that was measured with it was slower" : why);
-  if (!why.empty() && *s.prefetch > 0)
-    draft.diags.report(Diag::plan_no_prefetch, s.prefetch.range, why).fix(s.prefetch.range, "0");
-}
-
 Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
   return size.value.dynamic() ? Expr::var(variable) : Expr(*size.value.fixed);
 }
@@ -207,8 +143,6 @@ void decideRest(Draft &draft) {
   decideNegation(draft);
   checkSplit(draft);
   decideCache(draft);
-  decideDependence(draft);
-  decidePrefetch(draft);
   Plan &plan = draft.plan;
   const Spec &s = plan.spec;
   plan.m = plan.swapped ? exprOf(s.n, "n") : exprOf(s.m, "m");

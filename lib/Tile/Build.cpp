@@ -89,6 +89,10 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("cluster_k", plan.clusterK).set("exchange", plan.exchangeOver ? "over" : "apart");
   if (*spec.dependent == Persistence::on)
     root.set("dependent", "on");
+  if (*spec.dependent == Persistence::on && *spec.trigger != Trigger::start)
+    root.set("trigger", nameOf(*spec.trigger));
+  if (*spec.inFlight > 1)
+    root.set("in_flight", *spec.inFlight);
   if (*spec.prefetch > 0)
     root.set("prefetch", *spec.prefetch);
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));

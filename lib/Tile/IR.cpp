@@ -28,7 +28,8 @@ constexpr RowText kernelText = {
     "group:expr persistent:word scheduler?:word store:word store_buffers?:expr split_slices?:expr cluster_k?:expr "
     "exchange?:word "
     "consumers:expr producer_regs?:expr "
-    "consumer_regs?:expr resident?:expr slices?:expr padding?:expr load_c?:word dependent?:word prefetch?:expr "
+    "consumer_regs?:expr resident?:expr slices?:expr padding?:expr load_c?:word dependent?:word trigger?:word "
+    "in_flight?:expr prefetch?:expr "
     "shared?:expr",
     Body};
 

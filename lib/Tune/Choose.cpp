@@ -222,12 +222,18 @@ std::optional<Plan> choosePlan(const Spec &spec, const ChooseOptions &options, D
 
 std::string wholeChoice(const Spec &spec, StringRef choice) {
   // What the planner's model and the tuner vary; other fields follow from these and the problem.
-  static constexpr StringRef deciding[] = {
-      "instruction",     "copy",         "a.repack",         "b.repack",          "tile.block",
-      "tile.warp",       "tile.cluster", "pipeline.stages",  "pipeline.schedule", "raster.order",
-      "raster.group",    "split.mode",   "split.slices",     "split.through",     "swap_operands",
-      "a.cache",         "b.cache",      "launch.dependent", "launch.prefetch",   "raster.persistent",
-      "raster.scheduler"};
+  static constexpr StringRef deciding[] = {"instruction",       "copy",
+                                           "a.repack",          "b.repack",
+                                           "tile.block",        "tile.warp",
+                                           "tile.cluster",      "pipeline.stages",
+                                           "pipeline.schedule", "raster.order",
+                                           "raster.group",      "split.mode",
+                                           "split.slices",      "split.through",
+                                           "swap_operands",     "a.cache",
+                                           "b.cache",           "launch.dependent",
+                                           "launch.prefetch",   "raster.persistent",
+                                           "raster.scheduler",  "pipeline.in_flight",
+                                           "launch.trigger"};
   Diags scratch;
   Spec with = spec;
   auto paths = applyChoice(with, choice, scratch);

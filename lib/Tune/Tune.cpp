@@ -141,7 +141,7 @@ std::vector<std::string> Tuner::variationsOf(llvm::StringRef choice) const {
   return out;
 }
 
-/// Other ways for the leader's CTAs to begin and to come by their tiles.
+/// Other ways for the leader's CTAs to begin and to end, to wait, and to come by their tiles.
 std::vector<std::string> Tuner::walksOf(llvm::StringRef choice) const {
   std::vector<std::string> out;
   if (!spec.scheduler.given)
@@ -149,8 +149,13 @@ std::vector<std::string> Tuner::walksOf(llvm::StringRef choice) const {
   if (!spec.rasterOrder.given)
     out.push_back((choice + " raster.order=hilbert").str());
   if (!spec.dependent.given)
-    for (const char *dependent : {" launch.dependent=on", " launch.dependent=off"})
-      out.push_back((choice + dependent).str());
+    out.push_back((choice + " launch.dependent=off").str());
+  if (!spec.trigger.given)
+    for (const char *trigger : {" launch.trigger=start", " launch.trigger=sums", " launch.trigger=end"})
+      out.push_back((choice + (spec.dependent.given ? "" : " launch.dependent=on") + trigger).str());
+  if (!spec.inFlight.given)
+    for (const char *inFlight : {" pipeline.in_flight=1", " pipeline.in_flight=2", " pipeline.in_flight=3"})
+      out.push_back((choice + inFlight).str());
   return out;
 }
 

@@ -58,6 +58,10 @@ void exchangeParts(Kernel &kernel);
 /// behind all that sums up the bytes of shared buffers or follows cursors: neither is meant.
 void queueTiles(Kernel &kernel);
 
+/// Says when the kernel behind may be launched (`trigger`): behind the main loop of a CTA's last tile, or behind all
+/// that its consumers do. After placeBarriers, whose waits end the main loop.
+void placeTrigger(Kernel &kernel);
+
 /// Brings the operands of a CTA's first tile to the L2, `prefetch` steps of them, before it waits for the kernel in
 /// front of it (roles and TMA). After placeBarriers, which says how a cluster shares a copy.
 void prefetchAhead(Kernel &kernel);

@@ -25,6 +25,9 @@ enum class RasterOrder : uint8_t { along_m, along_n, hilbert };
 /// Where a CTA of a persistent kernel has its next tile from: its number says so, or a counter that all CTAs take from.
 enum class Scheduler : uint8_t { fixed, dynamic };
 enum class Persistence : uint8_t { off, on };
+/// When a kernel lets the one behind it be launched: as soon as it runs, when the sums of a CTA's last tile are done,
+/// or when the CTA has stored them.
+enum class Trigger : uint8_t { start, sums, end };
 enum class StoreKind : uint8_t { direct, staged, tma };
 /// How a fragment gets from shared memory into registers. descriptor: not at all, wgmma reads shared memory itself.
 enum class FragmentLoad : uint8_t { ldmatrix, lds, descriptor, wmma_load };
@@ -99,6 +102,7 @@ struct Spec {
   Field<CopyKind> copy;
   Field<int64_t> copyBytes; ///< At most, of one copy instruction.
   Field<int64_t> stages;
+  Field<int64_t> inFlight; ///< Stages whose products are not waited for, while the next stage is.
   Field<Schedule> schedule;
   Field<Swizzle> swizzle;
   Field<int64_t> padding; ///< Bytes behind each row of a padded tile; 0 for the other layouts.
@@ -112,6 +116,7 @@ struct Spec {
   Field<SplitThrough> splitThrough;
   Field<int64_t> splitSlices;
   Field<Persistence> dependent;    ///< Kernels start before the one in front of them has ended.
+  Field<Trigger> trigger;          ///< When the kernel behind may be launched.
   Field<int64_t> prefetch;         ///< Of k, of each CTA's first tile, before the kernel in front has ended.
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
@@ -156,6 +161,7 @@ llvm::StringRef nameOf(Swizzle);
 llvm::StringRef nameOf(RasterOrder);
 llvm::StringRef nameOf(Scheduler);
 llvm::StringRef nameOf(Persistence);
+llvm::StringRef nameOf(Trigger);
 llvm::StringRef nameOf(StoreKind);
 llvm::StringRef nameOf(SplitMode);
 llvm::StringRef nameOf(SplitThrough);

@@ -67,27 +67,32 @@ TEST(PlanDefaults, SkinnyProducts) {
     int64_t m, n, k;
     Tile3 block;
     int64_t slices;
-    Persistence swapped, overlapped;
+    Persistence swapped;
+    Trigger trigger;
+    int64_t inFlight;
   };
   constexpr auto on = Persistence::on, off = Persistence::off;
+  constexpr auto start = Trigger::start, sums = Trigger::sums, end = Trigger::end;
   const Row rows[] = {
-      {1, 4096, 4096, {8, 64, 128}, 2, on, on},
-      {16, 4096, 4096, {16, 64, 128}, 2, on, on},
-      {64, 4096, 4096, {64, 32, 128}, 1, off, on},
-      {64, 2112, 7168, {64, 32, 128}, 2, off, on},
-      {48, 5120, 5120, {48, 64, 128}, 1, on, off},   // 80 CTAs leave SMs idle
-      {96, 4096, 4096, {48, 64, 128}, 1, on, off},   // no rows outside, and two CTAs read the same rows of B
-      {192, 5120, 5120, {64, 120, 64}, 1, off, off}, // three of them
-      {128, 8192, 8192, {64, 128, 64}, 1, off, off},
-      {16, 14336, 4096, {16, 128, 64}, 1, on, off},
+      {1, 4096, 4096, {8, 64, 128}, 2, on, start, 1},
+      {16, 4096, 4096, {16, 64, 128}, 2, on, start, 1},
+      {64, 4096, 4096, {64, 32, 128}, 1, off, start, 1},
+      {64, 2112, 7168, {64, 32, 128}, 2, off, start, 1},
+      {48, 5120, 5120, {48, 64, 128}, 1, on, sums, 2}, // 80 CTAs leave SMs idle
+      {26, 9216, 5120, {32, 128, 64}, 1, on, sums, 3},
+      {96, 4096, 4096, {48, 64, 128}, 1, on, sums, 1},  // no rows outside, and two CTAs read the same rows of B
+      {192, 5120, 5120, {64, 120, 64}, 1, off, end, 1}, // three of them
+      {128, 8192, 8192, {64, 128, 64}, 1, off, end, 1},
+      {16, 14336, 4096, {16, 128, 64}, 1, on, sums, 3},
       // Parts of a ragged side are equal, and columns; an eighth of the rows may be empty.
-      {144, 4096, 4096, {72, 64, 64}, 1, on, off},
-      {112, 4096, 11008, {128, 64, 64}, 2, off, on},
+      {144, 4096, 4096, {72, 64, 64}, 1, on, end, 1},
+      {112, 4096, 11008, {128, 64, 64}, 2, off, start, 1},
       // 40 tiles of 64 in three slices were more clusters than there is room for: 24.9 us, this 16.7.
-      {128, 2560, 9216, {64, 40, 128}, 1, off, off},
-      {128, 1792, 7168, {128, 48, 64}, 3, off, on},
-      {200, 2048, 8192, {56, 64, 64}, 1, on, off}, // 128 CTAs, four of which read the same rows
-      {104, 2048, 2048, {56, 64, 64}, 1, on, on},  // 64 CTAs: the next grid runs beside them
+      {128, 2560, 9216, {64, 40, 128}, 1, off, sums, 1},
+      {128, 1792, 7168, {128, 48, 64}, 3, off, start, 1},
+      {200, 2048, 8192, {56, 64, 64}, 1, on, sums, 1},    // 128 CTAs, four of which read the same rows
+      {104, 2048, 2048, {56, 64, 64}, 1, on, start, 1},   // 64 CTAs: the next grid runs beside them
+      {256, 1024, 1024, {64, 32, 128}, 1, off, start, 1}, // 3 us: the launch counts
   };
   for (const Row &row : rows) {
     Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
@@ -97,7 +102,9 @@ TEST(PlanDefaults, SkinnyProducts) {
     EXPECT_EQ(*plan.spec.block, row.block) << name;
     EXPECT_EQ(*plan.spec.splitSlices, row.slices) << name;
     EXPECT_EQ(*plan.spec.swapOperands, row.swapped) << name;
-    EXPECT_EQ(*plan.spec.dependent, row.overlapped) << name;
+    EXPECT_EQ(*plan.spec.dependent, on) << name;
+    EXPECT_EQ(*plan.spec.trigger, row.trigger) << name;
+    EXPECT_EQ(*plan.spec.inFlight, row.inFlight) << name;
     EXPECT_EQ(*plan.spec.rasterOrder, RasterOrder::along_m) << name; // neighbours read the same rows of B
   }
 }

@@ -1,0 +1,157 @@
+// What overlaps what: a kernel with the one in front of it and the one behind, products with the waits between them.
+#include "Draft.h"
+#include <cmath>
+
+using llvm::formatv;
+
+namespace gemmc::plan {
+namespace {
+/// Whether a launch is a part of the time that is worth hiding, a microsecond of 2 to 60, and hiding it was seen to
+/// pay: 512^3 18%, 1024^3 8%, skinny products 2 to 6%.
+bool hidesLaunch(const Draft &draft) {
+  auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
+  if (!draft.wgmma() || *draft.spec().copy != CopyKind::tma || *draft.spec().split == SplitMode::stream_k || !m || !n ||
+      !k)
+    return false;
+  constexpr double leastProducts = 0x1p27, leastRead = 0x1p23, mostProducts = 0x1p35;
+  double products = double(*m) * double(*n) * double(*k);
+  double read = (double(*m) + double(*n)) * double(*k) * draft.inputBits() / 8;
+  return (products >= leastProducts || read >= leastRead) && products <= mostProducts;
+}
+
+/// Kernels that start before the one in front of them has ended.
+void decideDependence(Draft &draft) {
+  Spec &s = draft.spec();
+  bool repacks = *s.a.repack == Persistence::on || *s.b.repack == Persistence::on;
+  if (*s.target != Target::sm_90a)
+    s.dependent.decide(Persistence::off,
+                       formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
+  else if (repacks)
+    s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
+  else if ((*s.split == SplitMode::none || draft.inCluster()) && hidesLaunch(draft))
+    s.dependent.decide(Persistence::on,
+                       "its launch is hidden behind the end of the kernel in front: 2 to 18% of so short a time");
+  else
+    s.dependent.decide(Persistence::off, *s.split != SplitMode::none && !draft.inCluster()
+                                             ? "the kernels of a split were not measured to gain by it"
+                                             : "one kernel, and what runs before it is not known");
+  if (*s.dependent == Persistence::on && *s.target != Target::sm_90a)
+    draft.diags.report(Diag::plan_needs_sm90a, s.dependent.range, "launch.dependent: on", nameOf(*s.target))
+        .fix(s.dependent.range, "off");
+}
+
+/// The grid of a product whose sizes are known.
+struct Grid {
+  double filled;     ///< Tiles, of as many as the GPU works on at a time.
+  int64_t shortSide; ///< Rows or columns of the tile along the shorter side of D.
+  bool skinny;       ///< That side is short.
+  bool sharesLong;   ///< CTAs that are not slices of one tile read the same rows of the long operand.
+};
+std::optional<Grid> gridOf(const Draft &draft) {
+  auto m = draft.extentM(), n = draft.extentN();
+  if (!m || !n || !draft.extentK())
+    return std::nullopt;
+  const Plan &plan = draft.plan;
+  double tilesM = std::ceil(double(*m) / double(plan.blockM)), tilesN = std::ceil(double(*n) / double(plan.blockN));
+  return Grid{tilesM * tilesN / double(clustersAtATime(draft, plan.clusterK)), *m < *n ? plan.blockM : plan.blockN,
+              isShort(*m, *n) || isShort(*n, *m), (*m < *n ? tilesM : tilesN) > 1 && plan.clusterK == 1};
+}
+
+/// CTAs that are launched one by one, as places fall free, lie and run apart: those that read the same rows do so at
+/// other times, in other parts of the GPU, and a grid that leaves some SMs idle begins there and ends alone (55% of the
+/// SMs: 30% slower). Launched when all CTAs in front have come to their ends, they lie and run together. Measured for
+/// 61 skinny products and 16 others, each way (H200, 2026-11-22, docs/hopper.md).
+std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
+  constexpr double halfGrid = 0.5, fullGrid = 0.86;
+  constexpr int64_t leastDepth = 1024, smallTile = 64 * 64;
+  const Spec &s = draft.spec();
+  if (*s.dependent != Persistence::on)
+    return {Trigger::start, "`launch.dependent: off`"};
+  if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
+    return {Trigger::end, "CTAs that share tiles are launched together"};
+  std::optional<Grid> grid = gridOf(draft);
+  if (!grid || !draft.wgmma())
+    return {Trigger::start, "the kernel behind begins as places fall free"};
+  bool full = grid->filled >= fullGrid, brief = *draft.extentK() / draft.plan.clusterK <= leastDepth;
+  bool alone = grid->skinny ? grid->filled <= halfGrid || (full && (brief || !grid->sharesLong))
+                            : grid->filled > 1 || brief || *s.split != SplitMode::none;
+  if (alone)
+    return {Trigger::start, "the kernel behind begins as places fall free"};
+  bool oneTile = grid->filled <= 1 && *s.split == SplitMode::none && *s.scheduler == Scheduler::fixed;
+  if (oneTile && draft.plan.blockM * draft.plan.blockN <= smallTile)
+    return {Trigger::sums, "the kernel behind is launched all at once, while small tiles are stored"};
+  return {Trigger::end, "the kernel behind is launched all at once: its CTAs read shared rows together"};
+}
+
+void decideTrigger(Draft &draft) {
+  Spec &s = draft.spec();
+  auto [trigger, why] = bestTrigger(draft);
+  s.trigger.decide(trigger, why);
+  if (*s.trigger == Trigger::start)
+    return;
+  std::string against;
+  if (*s.dependent != Persistence::on)
+    against = "is for kernels that overlap: `launch.dependent` is off";
+  else if (*s.trigger == Trigger::sums && *s.scheduler == Scheduler::dynamic)
+    against = "needs to know a CTA's last tile: `raster.scheduler` is dynamic";
+  else if (*s.trigger == Trigger::sums && *s.split != SplitMode::none && !draft.inCluster())
+    against = "needs to know a CTA's last tile: those of a split that meet in the workspace have parts";
+  if (!against.empty())
+    draft.diags.report(Diag::plan_trigger, s.trigger.range, nameOf(*s.trigger), against)
+        .fix(s.trigger.range, *s.dependent == Persistence::on ? "end" : "start");
+}
+
+/// A stage of a thin tile holds few products: what a warpgroup waits for between two of them (450 clocks) is more than
+/// they take. It matters where few CTAs stream what the memory delivers.
+void decideInFlight(Draft &draft) {
+  Spec &s = draft.spec();
+  constexpr double partOfGrid = 0.86;
+  constexpr int64_t thin = 40, slim = 96, leastStages = 7;
+  bool free = draft.wgmma() && *s.schedule != Schedule::pipelined && draft.plan.loadA == FragmentLoad::descriptor;
+  std::optional<Grid> grid = gridOf(draft);
+  int64_t most = 1;
+  if (free && grid && grid->skinny && !grid->sharesLong && grid->filled < partOfGrid && *s.stages >= leastStages)
+    most = grid->shortSide <= thin ? 3 : grid->shortSide <= slim ? 2 : 1;
+  s.inFlight.decide(most, most > 1 ? "few CTAs stream thin tiles: their products are short beside the waits"
+                          : free   ? "of one stage while the next is waited for"
+                                   : "products are waited for before the next stage is");
+  if (*s.inFlight == 1)
+    return;
+  std::string against;
+  if (!free)
+    against = "is for `wgmma` with a producer (`pipeline.schedule: cooperative` or `pingpong`) that reads A from "
+              "shared memory";
+  else if (*s.inFlight >= *s.stages)
+    against = formatv("leaves none of the {0} stages to be filled", *s.stages);
+  if (!against.empty())
+    draft.diags.report(Diag::plan_in_flight, s.inFlight.range, *s.inFlight, against)
+        .fix(s.inFlight.range, llvm::Twine(free ? std::max<int64_t>(1, *s.stages - 1) : 1));
+}
+
+/// Operands of the first tile, brought to the L2 while the kernel in front ends.
+void decidePrefetch(Draft &draft) {
+  Spec &s = draft.spec();
+  std::string why;
+  if (*s.dependent != Persistence::on)
+    why = "`launch.dependent: off` waits for no kernel in front";
+  else if (*s.schedule == Schedule::pipelined || *s.copy != CopyKind::tma)
+    why = "only a producer that copies by TMA does it (`pipeline.schedule: cooperative` or `pingpong`)";
+  else if (*s.split != SplitMode::none && !draft.inCluster())
+    why = "the CTAs of a split that meet in the workspace choose their tiles later";
+  else if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
+    why = "the kernel in front writes what this one reads";
+  s.prefetch.decide(0, why.empty() ? "every product that was measured with it was slower" : why);
+  if (!why.empty() && *s.prefetch > 0)
+    draft.diags.report(Diag::plan_no_prefetch, s.prefetch.range, why).fix(s.prefetch.range, "0");
+}
+
+} // namespace
+
+void decideOverlap(Draft &draft) {
+  decideDependence(draft);
+  decideTrigger(draft);
+  decidePrefetch(draft);
+  decideInFlight(draft);
+}
+
+} // namespace gemmc::plan
