@@ -336,4 +336,9 @@ class Draw:
             raster = spec.setdefault("raster", {})
             if raster.get("persistent") != "off":
                 raster["scheduler"] = "dynamic"
+        if self.family in ("cooperative", "pingpong") and self.stages > 2 and self.chance(0.25):
+            spec["pipeline"]["in_flight"] = self.pick(*range(1, min(self.stages, 4)))
+        if self.wgmma and self.chance(0.25):
+            dynamic = spec.get("raster", {}).get("scheduler") == "dynamic"
+            spec["launch"] = {"dependent": "on", "trigger": self.pick("start", "end", *([] if dynamic else ["sums"]))}
         return spec

@@ -1,6 +1,7 @@
 // What the planner tries: schedules, block and warp tiles, clusters. All that a spec gives stays as it is.
 #include "Draft.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace gemmc::plan {
 
@@ -127,7 +128,8 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
     stages = 3;
   if (std::optional<int64_t> k = draft.extentK()) {
     int64_t steps = *k / shape.k + (*k % shape.k != 0);
-    stages = std::min(stages, std::max<int64_t>(2, (steps + shape.clusterK - 1) / shape.clusterK));
+    const int64_t least = s.inFlight.given ? *s.inFlight + 1 : 2; // one of them is filled
+    stages = std::min(stages, std::max<int64_t>(least, (steps + shape.clusterK - 1) / shape.clusterK));
   }
   return std::max<int64_t>(stages, 2);
 }
@@ -158,9 +160,7 @@ llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
   bool split = draft.stream || *s.split != SplitMode::none;
   bool registers = s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor;
   bool oneTile = s.persistent.given && *s.persistent == Persistence::off;
-  // Through the warps' own stores ping-pong loses a third (H200, 4095^3: 291 us, cooperative 223 us).
-  bool slowStore = *s.store != StoreKind::tma;
-  if (split || registers || oneTile || slowStore)
+  if (split || registers || oneTile)
     return {Schedule::cooperative};
   return {Schedule::cooperative, Schedule::pingpong};
 }
@@ -175,17 +175,26 @@ std::vector<Shape> candidates(const Draft &draft) {
   shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
   shape.clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
   Tiles blocks = blockCandidates(draft);
+  // Who takes tiles in turn needs two.
+  auto takesTurns = [&](Tile block) {
+    auto m = draft.extentM(), n = draft.extentN();
+    bool known = m && n && block.m > 0 && block.n > 0;
+    return !known || llvm::divideCeil(*m, block.m) * llvm::divideCeil(*n, block.n) > draft.limits.sms;
+  };
   for (Schedule schedule : scheduleCandidates(draft)) {
     shape.schedule = schedule;
     for (Tile cluster : clusterCandidates(draft, schedule)) {
       shape.clusterM = cluster.m, shape.clusterN = cluster.n;
-      for (Tile block : blocks)
+      for (Tile block : blocks) {
+        if (schedule == Schedule::pingpong && !s.schedule.given && !takesTurns(block))
+          continue;
         for (Tile warp : warpCandidates(draft, schedule, block)) {
           shape.m = block.m, shape.n = block.n;
           shape.warpM = warp.m, shape.warpN = warp.n;
           shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
           shapes.push_back(shape);
         }
+      }
     }
   }
   return shapes;

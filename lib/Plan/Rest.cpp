@@ -10,6 +10,18 @@ namespace {
 constexpr int64_t maxRasterGroup = 1024;
 constexpr int64_t repackedAlign = 128; // bytes: whole L2 lines, whole swizzled rows
 
+/// CTAs that are to read few rows and columns together: all of a wave; of a grid that is one wave, and reads all of A
+/// and B whatever their order is, the 16 of a GPC, where k is so deep that they stay together (H200, 2026-11-22:
+/// 1024x1024x65536 in groups of 16 tiles 248.9 us, of 4 219.7; x8192 29.0 and 28.3; x1024 the same).
+int64_t together(const Draft &draft) {
+  constexpr int64_t ctasOfGpc = 16, deep = 8192, whole = 4;
+  auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
+  if (!m || !n || !k || *k < deep || draft.inCluster() || draft.stream)
+    return draft.limits.sms;
+  int64_t tilesM = llvm::divideCeil(*m, draft.plan.blockM), tilesN = llvm::divideCeil(*n, draft.plan.blockN);
+  return tilesM * tilesN <= draft.limits.sms && tilesM % whole == 0 ? ctasOfGpc : draft.limits.sms;
+}
+
 void decideRaster(Draft &draft) {
   Spec &s = draft.spec();
   // The kernel walks along its own m; the user's view of that is n when operands are swapped. Tiles of a stream walk
@@ -20,11 +32,12 @@ void decideRaster(Draft &draft) {
                                     : "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
   if (draft.wgmma()) {
     // A wave of CTAs reads the fewest rows of A and columns of B when it covers a square.
-    double sms = draft.limits.sms, rows = double(draft.plan.blockM), columns = double(draft.plan.blockN);
-    int64_t group = int64_t(1) << std::clamp<int64_t>(std::llround(std::log2(std::sqrt(sms * columns / rows))), 0, 5);
+    double ctas = double(together(draft)), rows = double(draft.plan.blockM), columns = double(draft.plan.blockN);
+    double square = std::log2(std::sqrt(ctas * columns / rows)); // the lower of two that are as near
+    int64_t group = int64_t(1) << std::clamp<int64_t>(int64_t(std::ceil(square - 0.5)), 0, 5);
     s.rasterGroup.decide(
         group, formatv("{0} tile rows walked together: {1} CTAs read about {2} rows of A and {3} columns of B", group,
-                       draft.limits.sms, int64_t(rows) * group, std::llround(columns * sms / double(group))));
+                       together(draft), int64_t(rows) * group, std::llround(columns * ctas / double(group))));
   } else { // measured on an H200 at 4096^3: 16 is 2 to 3% ahead of 8 for mma.sync
     s.rasterGroup.decide(16, "16 tile rows walked together: about 16 + 8 operand tiles for each 128 results in the L2");
   }
