@@ -23,7 +23,9 @@ std::vector<Op> firstOf(const Op &loop) {
       op.set("accumulate", "no");
     dropWhen(op, Expr(1));
   }
-  llvm::erase_if(first, never);
+  // One group is in flight: a wait for all but one or more waits for nothing.
+  llvm::erase_if(first,
+                 [](const Op &op) { return never(op) || (op.kind == OpKind::WaitWgmma && op.number("pending") > 0); });
   return first;
 }
 

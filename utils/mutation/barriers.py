@@ -19,6 +19,8 @@ WARP_READS = ("what the warp has read of the stage it has read by ldmatrix.sync.
               "for all of them when it is over for the lane that arrives, and each lane has fenced")
 WARP_WRITES = ("the next write is stmatrix.sync.aligned and all reads are ldmatrix.sync.aligned, each by all lanes in one "
                "instruction: the reads are over for all of them when the write begins, and each lane has waited for the buffer")
+COVERED = ("the thread has just released the stage in front of this one, and done nothing since but count the slot: the producer "
+           "waits for the stages in their order, and has acquired what was in front of that release")
 NEVER_WRAPS = "the slot is neither number when it is compared, in any CTA"
 
 
@@ -53,6 +55,17 @@ def last_release(kernel, index):
     released = barriers_at(kernel, kernel.statements[arrives[0]])
     waits = [barriers_at(kernel, s) for s in rest_of(kernel, index) if "try_wait" in s]
     return None if any(wait in (released, None) or released is None for wait in waits) else Proof(LAST_RELEASE)
+
+
+def covered_release(kernel, index):
+    """Of two releases of a ring in a row, the second."""
+    counting = re.compile(r"(@\S+\s+)?(add|setp|mov|shl|xor)\S*\s+%(q_slot|q_phase|wraps|empty)")
+    before = index - 1
+    while counting.match(kernel.statements[before].strip()):
+        before -= 1
+    same = re.compile(r"\[%\w+\+")
+    first, second = (same.sub("[+", kernel.statements[i].strip()) for i in (before, index))
+    return Proof(COVERED) if before < index - 1 and first == second else None
 
 
 def dead_behind(kernel, index, register):
@@ -361,6 +374,6 @@ def relaxed(kernel):
     for i in kernel.find(r"mbarrier\.arrive\.shared"):
         made = kernel.edit(i, re.sub(r"arrive\.shared", "arrive.relaxed.cluster.shared", kernel.statements[i]))
         newer = [re.sub(r"^\.version 8\.[0-5]$", ".version 8.6", one) for one in made]  # or ptxas does not know it
-        yield kernel.statements[i].strip(), newer, last_release(kernel, i)
+        yield kernel.statements[i].strip(), newer, last_release(kernel, i) or covered_release(kernel, i)
     for i in kernel.find(r"^(@\S+ )?atom\.acq_rel"):
         yield kernel.statements[i].strip(), kernel.edit(i, kernel.statements[i].replace("acq_rel", "relaxed"))

@@ -207,4 +207,10 @@ epilogue: {store: staged, c: staged}
 tile: {block: [64, 48, 64], cluster: [1, 1, 3]}
 pipeline: {stages: 2, schedule: cooperative}
 """),
+    # Two CTAs with three tiles of eleven steps: the stages that a tile's end releases are used again, and the slots wrap anywhere.
+    "in_flight": wgmma((136, 72, 696), TN, """d: {type: bf16}
+tile: {block: [64, 40, 64]}
+pipeline: {stages: 4, schedule: cooperative, in_flight: 2}
+launch: {dependent: on, trigger: sums}
+""", 2),
 }
