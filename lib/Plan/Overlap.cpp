@@ -49,9 +49,9 @@ struct Grid {
 };
 std::optional<Grid> gridOf(const Draft &draft) {
   auto m = draft.extentM(), n = draft.extentN();
-  if (!m || !n || !draft.extentK())
-    return std::nullopt;
   const Plan &plan = draft.plan;
+  if (!m || !n || !draft.extentK() || plan.blockM == 0) // no tile is legal
+    return std::nullopt;
   double tilesM = std::ceil(double(*m) / double(plan.blockM)), tilesN = std::ceil(double(*n) / double(plan.blockN));
   return Grid{tilesM * tilesN / double(clustersAtATime(draft, plan.clusterK)), *m < *n ? plan.blockM : plan.blockN,
               isShort(*m, *n) || isShort(*n, *m), (*m < *n ? tilesM : tilesN) > 1 && plan.clusterK == 1};
@@ -115,7 +115,7 @@ void decideInFlight(Draft &draft) {
   s.inFlight.decide(most, most > 1 ? "few CTAs stream thin tiles: their products are short beside the waits"
                           : free   ? "of one stage while the next is waited for"
                                    : "products are waited for before the next stage is");
-  if (*s.inFlight == 1)
+  if (*s.inFlight == 1 || draft.plan.blockM == 0)
     return;
   std::string against;
   if (!free)
