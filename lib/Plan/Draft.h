@@ -145,6 +145,19 @@ void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a clu
 void checkSplit(Draft &draft);
 /// Clusters of so many CTAs, each on an SM of its own, that the GPU holds at a time.
 int64_t clustersAtATime(const Draft &draft, int64_t ctas);
+/// The block tiles of D, when its sizes are known and a tile has been chosen (Split.cpp).
+struct Grid {
+  int64_t tilesM, tilesN; ///< Along the kernel's m and n.
+  int64_t atATime;        ///< Tiles that the GPU works on at a time.
+  bool longIsM;           ///< D has more rows than columns.
+  bool skinny;            ///< Its other side is short.
+
+  double filled() const { return double(tilesM) * double(tilesN) / double(atATime); } ///< Of what it works on.
+  bool oneWave() const { return filled() <= 1; }
+  /// Tiles along the shorter side of D: as many CTAs read the same rows of the long operand.
+  int64_t alongShort() const { return longIsM ? tilesN : tilesM; }
+};
+std::optional<Grid> gridOf(const Draft &draft);
 /// CTAs of a cluster that each store a share of the columns of a warpgroup's tile: whole instructions wide.
 int64_t exchangeOwners(const Shape &shape);
 constexpr int64_t mostStages = 15; ///< wgmma: what the barriers' 256 bytes are enough for.

@@ -1,6 +1,5 @@
 // What overlaps what: a kernel with the one in front of it and the one behind, products with the waits between them.
 #include "Draft.h"
-#include <cmath>
 
 using llvm::formatv;
 
@@ -40,22 +39,8 @@ void decideDependence(Draft &draft) {
         .fix(s.dependent.range, "off");
 }
 
-/// The grid of a product whose sizes are known.
-struct Grid {
-  double filled;     ///< Tiles, of as many as the GPU works on at a time.
-  int64_t shortSide; ///< Rows or columns of the tile along the shorter side of D.
-  bool skinny;       ///< That side is short.
-  bool sharesLong;   ///< CTAs that are not slices of one tile read the same rows of the long operand.
-};
-std::optional<Grid> gridOf(const Draft &draft) {
-  auto m = draft.extentM(), n = draft.extentN();
-  const Plan &plan = draft.plan;
-  if (!m || !n || !draft.extentK() || plan.blockM == 0) // no tile is legal
-    return std::nullopt;
-  double tilesM = std::ceil(double(*m) / double(plan.blockM)), tilesN = std::ceil(double(*n) / double(plan.blockN));
-  return Grid{tilesM * tilesN / double(clustersAtATime(draft, plan.clusterK)), *m < *n ? plan.blockM : plan.blockN,
-              isShort(*m, *n) || isShort(*n, *m), (*m < *n ? tilesM : tilesN) > 1 && plan.clusterK == 1};
-}
+/// Whether CTAs that are not slices of one tile read the same rows of the long operand.
+bool sharesLong(const Draft &draft, const Grid &grid) { return grid.alongShort() > 1 && draft.plan.clusterK == 1; }
 
 /// CTAs that are launched one by one, as places fall free, lie and run apart: those that read the same rows do so at
 /// other times, in other parts of the GPU, and a grid that leaves some SMs idle begins there and ends alone (55% of the
@@ -70,14 +55,14 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
     return {Trigger::end, "CTAs that share tiles are launched together"};
   std::optional<Grid> grid = gridOf(draft);
-  if (!grid || !draft.wgmma())
+  if (!grid || !draft.wgmma() || !draft.extentK())
     return {Trigger::start, "the kernel behind begins as places fall free"};
-  bool full = grid->filled >= fullGrid, brief = *draft.extentK() / draft.plan.clusterK <= leastDepth;
-  bool alone = grid->skinny ? grid->filled <= halfGrid || (full && (brief || !grid->sharesLong))
-                            : grid->filled > 1 || brief || *s.split != SplitMode::none;
+  bool full = grid->filled() >= fullGrid, brief = *draft.extentK() / draft.plan.clusterK <= leastDepth;
+  bool alone = grid->skinny ? grid->filled() <= halfGrid || (full && (brief || !sharesLong(draft, *grid)))
+                            : !grid->oneWave() || brief || *s.split != SplitMode::none;
   if (alone)
     return {Trigger::start, "the kernel behind begins as places fall free"};
-  bool oneTile = grid->filled <= 1 && *s.split == SplitMode::none && *s.scheduler == Scheduler::fixed;
+  bool oneTile = grid->oneWave() && *s.split == SplitMode::none && *s.scheduler == Scheduler::fixed;
   if (oneTile && draft.plan.blockM * draft.plan.blockN <= smallTile)
     return {Trigger::sums, "the kernel behind is launched all at once, while small tiles are stored"};
   return {Trigger::end, "the kernel behind is launched all at once: its CTAs read shared rows together"};
@@ -110,8 +95,11 @@ void decideInFlight(Draft &draft) {
   bool free = draft.wgmma() && *s.schedule != Schedule::pipelined && draft.plan.loadA == FragmentLoad::descriptor;
   std::optional<Grid> grid = gridOf(draft);
   int64_t most = 1;
-  if (free && grid && grid->skinny && !grid->sharesLong && grid->filled < partOfGrid && *s.stages >= leastStages)
-    most = grid->shortSide <= thin ? 3 : grid->shortSide <= slim ? 2 : 1;
+  if (free && grid && grid->skinny && !sharesLong(draft, *grid) && grid->filled() < partOfGrid &&
+      *s.stages >= leastStages) {
+    int64_t columns = grid->longIsM ? draft.plan.blockN : draft.plan.blockM; // of the short side
+    most = columns <= thin ? 3 : columns <= slim ? 2 : 1;
+  }
   s.inFlight.decide(most, most > 1 ? "few CTAs stream thin tiles: their products are short beside the waits"
                           : free   ? "of one stage while the next is waited for"
                                    : "products are waited for before the next stage is");

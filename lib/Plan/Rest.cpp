@@ -15,12 +15,10 @@ constexpr int64_t repackedAlign = 128; // bytes: whole L2 lines, whole swizzled 
 /// 1024x1024x65536 in groups of 16 tiles 248.9 us, of 4 219.7; x8192 29.0 and 28.3; x1024 the same).
 int64_t together(const Draft &draft) {
   constexpr int64_t ctasOfGpc = 16, deep = 8192, whole = 4;
-  auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
-  bool chosen = draft.plan.blockM > 0; // else no tile is legal
-  if (!chosen || !m || !n || !k || *k < deep || draft.inCluster() || draft.stream)
-    return draft.limits.sms;
-  int64_t tilesM = llvm::divideCeil(*m, draft.plan.blockM), tilesN = llvm::divideCeil(*n, draft.plan.blockN);
-  return tilesM * tilesN <= draft.limits.sms && tilesM % whole == 0 ? ctasOfGpc : draft.limits.sms;
+  std::optional<Grid> grid = gridOf(draft);
+  bool byGpc = grid && grid->oneWave() && grid->tilesM % whole == 0 && draft.extentK().value_or(0) >= deep &&
+               !draft.inCluster() && !draft.stream;
+  return byGpc ? ctasOfGpc : draft.limits.sms;
 }
 
 void decideRaster(Draft &draft) {
@@ -33,8 +31,9 @@ void decideRaster(Draft &draft) {
                                     : "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
   if (draft.wgmma()) {
     // A wave of CTAs reads the fewest rows of A and columns of B when it covers a square.
-    double ctas = double(together(draft)), rows = double(draft.plan.blockM), columns = double(draft.plan.blockN);
-    double square = std::log2(std::sqrt(ctas * columns / rows)); // the lower of two that are as near
+    double ctas = double(together(draft)), rows = std::max<double>(1, double(draft.plan.blockM));
+    double columns = std::max<double>(1, double(draft.plan.blockN)); // 0 where no tile is legal
+    double square = std::log2(std::sqrt(ctas * columns / rows));     // the lower of two that are as near
     int64_t group = int64_t(1) << std::clamp<int64_t>(int64_t(std::ceil(square - 0.5)), 0, 5);
     s.rasterGroup.decide(
         group, formatv("{0} tile rows walked together: {1} CTAs read about {2} rows of A and {3} columns of B", group,
@@ -110,11 +109,9 @@ void decideNegation(Draft &draft) {
 /// what is read again. 64x2112x7168 takes 9.59 us in place of 9.77, 92x6144x6144 21.9 and 22.3; where several CTAs read
 /// the same rows, or one of several tiles, it is 0 to 4% slower (H200, 2026-11-22).
 bool isReadOnce(const Draft &draft, const OperandSpec &operand) {
-  auto m = draft.extentM(), n = draft.extentN();
-  if (!draft.stream || draft.plan.blockM == 0 || !m || !n || &operand != (*m > *n ? &draft.kernelA() : &draft.kernelB()))
-    return false;
-  int64_t tilesM = llvm::divideCeil(*m, draft.plan.blockM), tilesN = llvm::divideCeil(*n, draft.plan.blockN);
-  return (*m > *n ? tilesN : tilesM) == 1 && tilesM * tilesN <= clustersAtATime(draft, draft.plan.clusterK);
+  std::optional<Grid> grid = gridOf(draft);
+  return draft.stream && grid && &operand == (grid->longIsM ? &draft.kernelA() : &draft.kernelB()) &&
+         grid->alongShort() == 1 && grid->oneWave();
 }
 
 /// A word to the L2 about what TMA reads; other copies have none.

@@ -1,5 +1,6 @@
 // CTAs that share the k steps of a tile.
 #include "Draft.h"
+#include "llvm/Support/MathExtras.h"
 
 using llvm::formatv;
 
@@ -9,6 +10,15 @@ namespace gemmc::plan {
 int64_t clustersAtATime(const Draft &draft, int64_t ctas) {
   constexpr int64_t sms = 132, clusters[] = {132, 66, 39, 30, 22, 17, 15, 15};
   return std::max<int64_t>(1, draft.limits.sms * clusters[std::clamp<int64_t>(ctas, 1, 8) - 1] / sms);
+}
+
+std::optional<Grid> gridOf(const Draft &draft) {
+  auto m = draft.extentM(), n = draft.extentN();
+  const Plan &plan = draft.plan;
+  if (!m || !n || plan.blockM == 0)
+    return std::nullopt;
+  return Grid{int64_t(llvm::divideCeil(*m, plan.blockM)), int64_t(llvm::divideCeil(*n, plan.blockN)),
+              clustersAtATime(draft, plan.clusterK), *m > *n, isShort(*m, *n) || isShort(*n, *m)};
 }
 
 int64_t exchangeOwners(const Shape &shape) {
