@@ -25,6 +25,8 @@ void decideDependence(Draft &draft) {
   if (*s.target != Target::sm_90a)
     s.dependent.decide(Persistence::off,
                        formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
+  else if (s.trigger.given && *s.trigger != Trigger::start)
+    s.dependent.decide(Persistence::on, "`launch.trigger` is for kernels that overlap");
   else if (repacks)
     s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
   else if ((*s.split == SplitMode::none || draft.inCluster()) && hidesLaunch(draft))

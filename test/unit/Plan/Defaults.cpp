@@ -109,6 +109,42 @@ TEST(PlanDefaults, SkinnyProducts) {
   }
 }
 
+// Who says when the kernel behind is launched wants launches to overlap.
+TEST(PlanDefaults, ATriggerOverlaps) {
+  Spec spec = problem(fixed(8192), fixed(8192), fixed(8192));
+  EXPECT_EQ(*planOf(spec).spec.dependent, Persistence::off);
+  spec.trigger = given(Trigger::start);
+  EXPECT_EQ(*planOf(spec).spec.dependent, Persistence::off);
+  spec.trigger = given(Trigger::end);
+  EXPECT_EQ(*planOf(spec).spec.dependent, Persistence::on);
+}
+
+// A deep product of one wave is walked by GPCs, and nobody takes turns with a single tile; behind a repack ping-pong
+// does.
+TEST(PlanDefaults, OneWave) {
+  Spec spec = problem(fixed(1024), fixed(1024), fixed(65536));
+  Plan plan = planOf(spec);
+  EXPECT_EQ(*plan.spec.schedule, Schedule::cooperative);
+  EXPECT_EQ(*plan.spec.rasterGroup, 4);
+  EXPECT_EQ(*planOf(problem(fixed(6001), fixed(6001), fixed(1001))).spec.schedule, Schedule::pingpong);
+}
+
+// The rows that one CTA reads, once, are not kept.
+TEST(PlanDefaults, RowsThatAreReadOnce) {
+  auto cacheOfB = [](int64_t m, int64_t n, int64_t k) {
+    Spec spec = problem(fixed(m), fixed(n), fixed(k));
+    spec.b.layout = given(Order::col);
+    Plan plan = planOf(spec);
+    EXPECT_EQ(*plan.spec.a.cache, CachePolicy::normal);
+    return *plan.spec.b.cache;
+  };
+  EXPECT_EQ(cacheOfB(64, 2112, 7168), CachePolicy::evict_first);
+  EXPECT_EQ(cacheOfB(16, 4096, 4096), CachePolicy::evict_first);
+  EXPECT_EQ(cacheOfB(128, 4096, 7168), CachePolicy::normal);  // two CTAs read them
+  EXPECT_EQ(cacheOfB(128, 24576, 1536), CachePolicy::normal); // CTAs of several tiles
+  EXPECT_EQ(cacheOfB(4096, 4096, 4096), CachePolicy::normal);
+}
+
 // What a spec says of the cut of a skinny product changes nothing else.
 TEST(PlanDefaults, SkinnyProductsWithAGivenTile) {
   for (auto [m, n, k] : {Tile3{200, 4096, 4096}, Tile3{64, 2112, 7168}, Tile3{128, 4096, 7168}}) {
