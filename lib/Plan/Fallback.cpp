@@ -32,6 +32,7 @@ std::optional<Plan> makeRepackPlan(const Spec &spec) {
   Spec copied = withoutAlignment(spec);
   leaveOpen(copied.store); // D's rows start anywhere, too
   leaveOpen(copied.loadC);
+  leaveOpen(copied.prefetch); // the kernel in front writes what it would fetch
   Diags scratch;
   std::optional<Plan> plan = makePlan(copied, scratch);
   bool repacks = plan && (plan->a.repacked || plan->b.repacked);
@@ -72,6 +73,8 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.loadC);
   leaveOpen(plain.rasterOrder);
   leaveOpen(plain.rasterGroup);
+  leaveOpen(plain.trigger);
+  leaveOpen(plain.prefetch);
   return makePlan(plain, diags);
 }
 

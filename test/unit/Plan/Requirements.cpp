@@ -137,3 +137,18 @@ TEST(PlanRequirements, FallbackAsksNothing) {
   EXPECT_EQ(plan->copyBytesA, 2u);
   EXPECT_EQ(plan->a.ld.str(), "lda");
 }
+
+// What only the planned kernel can do is no reason to have no other.
+TEST(PlanRequirements, FallbackOfAKernelThatOverlaps) {
+  Spec spec = open();
+  spec.dependent = given(Persistence::on);
+  spec.prefetch = given(int64_t(4));
+  spec.trigger = given(Trigger::sums);
+  spec.inFlight = given(int64_t(2));
+  ASSERT_EQ(*planOf(spec).spec.inFlight, 2);
+  Diags diags;
+  std::optional<Plan> plan = makeFallbackPlan(spec, diags);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(*plan->spec.prefetch, 0);
+  EXPECT_EQ(*plan->spec.inFlight, 1);
+}
