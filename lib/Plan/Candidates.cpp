@@ -169,7 +169,7 @@ llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
 
 std::vector<Shape> candidates(const Draft &draft) {
   const Spec &s = draft.spec();
-  std::vector<Shape> shapes;
+  std::vector<Shape> shapes, tooShallow;
   Shape shape;
   shape.k = blockDepth(draft);
   shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
@@ -192,12 +192,13 @@ std::vector<Shape> candidates(const Draft &draft) {
           shape.m = block.m, shape.n = block.n;
           shape.warpM = warp.m, shape.warpN = warp.n;
           shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
-          shapes.push_back(shape);
+          bool shallow = s.inFlight.given && draft.wgmma() && shape.stages <= *s.inFlight; // none is left to be filled
+          (shallow ? tooShallow : shapes).push_back(shape);
         }
       }
     }
   }
-  return shapes;
+  return shapes.empty() ? tooShallow : shapes;
 }
 
 } // namespace gemmc::plan

@@ -73,7 +73,6 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.loadC);
   leaveOpen(plain.rasterOrder);
   leaveOpen(plain.rasterGroup);
-  leaveOpen(plain.trigger);
   leaveOpen(plain.prefetch);
   return makePlan(plain, diags);
 }

@@ -82,7 +82,8 @@ void decideTrigger(Draft &draft) {
   else if (*s.trigger == Trigger::sums && *s.scheduler == Scheduler::dynamic)
     against = "needs to know a CTA's last tile: `raster.scheduler` is dynamic";
   else if (*s.trigger == Trigger::sums && *s.split != SplitMode::none && !draft.inCluster())
-    against = "needs to know a CTA's last tile: those of a split that meet in the workspace have parts";
+    against = "needs to know a CTA's last tile: slices that meet in the workspace have parts of tiles "
+              "(`split.through: cluster` has none)";
   if (!against.empty())
     draft.diags.report(Diag::plan_trigger, s.trigger.range, nameOf(*s.trigger), against)
         .fix(s.trigger.range, *s.dependent == Persistence::on ? "end" : "start");

@@ -17,8 +17,12 @@ std::optional<Grid> gridOf(const Draft &draft) {
   const Plan &plan = draft.plan;
   if (!m || !n || plan.blockM == 0)
     return std::nullopt;
-  return Grid{int64_t(llvm::divideCeil(*m, plan.blockM)), int64_t(llvm::divideCeil(*n, plan.blockN)),
-              clustersAtATime(draft, plan.clusterK), *m > *n, isShort(*m, *n) || isShort(*n, *m)};
+  auto tiles = [](int64_t extent, int64_t tile, int64_t cluster) {
+    return int64_t(llvm::alignTo(llvm::divideCeil(extent, tile), cluster));
+  };
+  int64_t share = plan.clusterM * plan.clusterN; // CTAs of a cluster with tiles of their own
+  return Grid{tiles(*m, plan.blockM, plan.clusterM), tiles(*n, plan.blockN, plan.clusterN),
+              clustersAtATime(draft, share * plan.clusterK) * share, *m > *n, isShort(*m, *n) || isShort(*n, *m)};
 }
 
 int64_t exchangeOwners(const Shape &shape) {

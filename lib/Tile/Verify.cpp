@@ -134,7 +134,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "cluster", 1, 16, 2},
     {"kernel", "copy_bytes", 1, 16, 2},
     {"kernel", "stages", 1, maxStages},
-    {"kernel", "in_flight", 1, maxStages},
+    {"kernel", "in_flight", 1, 7}, // as wgmma.wait_group counts
     {"kernel", "buffers", 1, 2},
     {"kernel", "group", 1, 65536},
     {"kernel", "consumers", 0, 8},
@@ -188,6 +188,7 @@ public:
     numbers(kernel.root, "kernel");
     for (const Op &op : kernel.body())
       declare(op);
+    configuration();
     // What follows computes with the numbers.
     walk(kernel.body(), [&](const Op &op) { numbers(op, formOf(op.kind).spelling); });
     if (diags.numErrors() != before)
@@ -202,6 +203,16 @@ private:
   llvm::SMRange placeOf(const Op &op) const { return op.range.isValid() ? op.range : kernel.root.range; }
 
   static bool isDeclaration(OpKind kind) { return kind <= OpKind::Fragment; }
+
+  /// Fields of the kernel that are nothing without others.
+  void configuration() {
+    const Op &root = kernel.root;
+    if (root.has("in_flight") && root.expr("in_flight").isConst() && root.expr("stages").isConst() &&
+        root.number("in_flight") >= root.number("stages"))
+      diags.report(Diag::tile_in_flight, placeOf(root), root.number("in_flight"), root.number("stages"));
+    if (root.has("trigger") && !root.has("dependent"))
+      diags.report(Diag::tile_trigger, placeOf(root), root.word("trigger"));
+  }
 
   void declare(const Op &op) {
     if (isDeclaration(op.kind) && !declared.try_emplace(op.subject.name, &op).second)

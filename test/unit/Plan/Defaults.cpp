@@ -119,6 +119,15 @@ TEST(PlanDefaults, ATriggerOverlaps) {
   EXPECT_EQ(*planOf(spec).spec.dependent, Persistence::on);
 }
 
+// Tiles of too few stages are no candidates for who wants more of them under way.
+TEST(PlanDefaults, InFlightChoosesTheTile) {
+  for (int64_t size : {2000, 9000, 12000}) {
+    Spec spec = problem(fixed(size), fixed(size), fixed(size));
+    spec.inFlight = given(int64_t(4));
+    EXPECT_GT(*planOf(spec).spec.stages, 4) << size;
+  }
+}
+
 // A deep product of one wave is walked by GPCs, and nobody takes turns with a single tile; behind a repack ping-pong
 // does.
 TEST(PlanDefaults, OneWave) {

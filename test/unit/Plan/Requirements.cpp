@@ -150,5 +150,6 @@ TEST(PlanRequirements, FallbackOfAKernelThatOverlaps) {
   std::optional<Plan> plan = makeFallbackPlan(spec, diags);
   ASSERT_TRUE(plan);
   EXPECT_EQ(*plan->spec.prefetch, 0);
+  EXPECT_EQ(*plan->spec.trigger, Trigger::sums);
   EXPECT_EQ(*plan->spec.inFlight, 1);
 }
