@@ -143,18 +143,20 @@ void Parser::label(StringRef name) {
 /// The labels behind the name of a jump table.
 void Parser::branchTargets() {
   std::vector<Operand> targets;
+  std::vector<Scope::LabelUse> uses; // of a statement that is there only when all of it was read
   do {
     StringRef word = lex.identifier();
     if (word.empty()) {
       diags.report(Diag::ptx_expected, lex.here(), "a label");
       return recover();
     }
-    scopes.back().labelUses.push_back({function->body.size(), static_cast<unsigned>(targets.size()), word});
+    uses.push_back({function->body.size(), static_cast<unsigned>(targets.size()), word});
     targets.push_back(Operand::makeLabel(word));
   } while (lex.take(',') && targets.size() < maxElements);
   Stmt &stmt = function->body.emplace_back();
   stmt.kind = Stmt::Targets;
   stmt.inst.ops.assign(targets.begin(), targets.end());
+  llvm::append_range(scopes.back().labelUses, uses);
   endStatement();
 }
 

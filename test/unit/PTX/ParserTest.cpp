@@ -169,6 +169,7 @@ const Bad bads[] = {
     {".shared .b8 buffer[4];", "`buffer` is declared twice in one scope", "buffer"},
     {"call foo;", "`foo` is not declared", "foo"},
     {"t: .branchtargets;", "expected a label", ";"},
+    {"first: t: .branchtargets first, 1;\nret;", "expected a label", "1"},
     {"p: .calltargets foo;", "`.calltargets` in a body is not supported", "calltargets"},
     {".regg .b32 r;", "unknown directive `.regg`; did you mean `reg`?", "regg"},
     {".reg .bf16 b;", "`.bf16` is no type a register can have", "bf16"},
