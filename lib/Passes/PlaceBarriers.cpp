@@ -36,7 +36,7 @@ void guardGroups(Kernel &kernel) {
   for (Op &op : tile)
     if (op.kind == OpKind::For)
       commitCopies(op);
-  Op &loop = *llvm::find_if(tile, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); });
+  Op &loop = *mainLoopOf(tile);
   loop.body.insert(loop.body.begin(), {Op(OpKind::WaitGroup).set("pending", stages - 2), Op(OpKind::Sync)});
   // The next tile's prologue, or nothing: its copies must not meet reads of this tile that are still under way.
   if (kernel.word("persistent") == "on") {
@@ -146,8 +146,7 @@ void guardConsumer(std::vector<Op> &body, int64_t inFlight) {
 /// In `outer` (a role, or the kernel): the released stage gets a cursor of its own, `q`, that follows `r`.
 void guardReads(std::vector<Op> &outer, int64_t inFlight = 1) {
   Op &tiles = *findIn(outer, OpKind::Tiles);
-  size_t at = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); }) -
-              tiles.body.begin();
+  size_t at = size_t(mainLoopOf(tiles.body) - tiles.body.begin());
   guardConsumer(tiles.body[at].body, inFlight);
   Expr steps = tiles.body[at].expr("to");
   std::vector<Op> last = {Op(OpKind::WaitWgmma).set("pending", 0)};
@@ -180,7 +179,7 @@ void guardReads(std::vector<Op> &outer, int64_t inFlight = 1) {
 void passTurnEarly(Op &tiles) {
   auto pass =
       llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::Turn && op.word("action") == "pass"; });
-  auto loop = llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); });
+  auto loop = mainLoopOf(tiles.body);
   if (pass == tiles.body.end() || pass < loop)
     return;
   Op early = *pass;
@@ -214,7 +213,8 @@ void placeMbarriers(Kernel &kernel) {
       guardProducer(kernel, findIn(findIn(elect->body, OpKind::Tiles)->body, OpKind::For)->body, false);
       continue;
     }
-    guardReads(role.body, kernel.root.number("in_flight", 1));
+    // Registers that threads fill are free only when all products are.
+    guardReads(role.body, readByThreads(kernel) ? 1 : kernel.root.number("in_flight", 1));
     passTurnEarly(*findIn(role.body, OpKind::Tiles));
   }
 }

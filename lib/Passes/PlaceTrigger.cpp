@@ -3,13 +3,12 @@
 namespace gemmc::tile {
 namespace {
 /// Behind the waits that end the main loop: all stages have been read.
-size_t behindMainLoop(const std::vector<Op> &tile) {
-  auto loop = llvm::find_if(tile, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); });
+size_t behindMainLoop(std::vector<Op> &tile) {
   auto ends = [](const Op &op) {
     return op.kind == OpKind::WaitWgmma || op.kind == OpKind::WaitGroup || op.kind == OpKind::Sync ||
            op.kind == OpKind::Arrive || op.kind == OpKind::Advance || op.kind == OpKind::Turn;
   };
-  return size_t(std::find_if_not(std::next(loop), tile.end(), ends) - tile.begin());
+  return size_t(std::find_if_not(std::next(mainLoopOf(tile)), tile.end(), ends) - tile.begin());
 }
 } // namespace
 
@@ -18,14 +17,10 @@ void placeTrigger(Kernel &kernel) {
   bool unknown = kernel.root.has("scheduler") && kernel.word("schedule") == "pingpong";
   if (!kernel.root.has("trigger") || unknown)
     return;
-  std::vector<Op> *multiplies = &kernel.body(); // or those of the consumers, the last role
-  for (Op &op : kernel.body())
-    if (op.kind == OpKind::Role)
-      multiplies = &op.body;
-  std::vector<Op> &tile = findIn(*multiplies, OpKind::Tiles)->body;
+  std::vector<Op> &ops = multiplying(kernel), &tile = findIn(ops, OpKind::Tiles)->body;
   if (kernel.word("trigger") == "sums")
     tile.insert(tile.begin() + behindMainLoop(tile), Op(OpKind::Trigger));
   else
-    multiplies->push_back(Op(OpKind::Trigger));
+    ops.push_back(Op(OpKind::Trigger));
 }
 } // namespace gemmc::tile

@@ -38,6 +38,20 @@ inline size_t indexOf(const std::vector<Op> &body, OpKind kind) {
   return llvm::find_if(body, [&](const Op &op) { return op.kind == kind; }) - body.begin();
 }
 
+/// The loop of `tile` that stays one: an unrolled one is a prologue. The end when there is none.
+inline std::vector<Op>::iterator mainLoopOf(std::vector<Op> &tile) {
+  return llvm::find_if(tile, [](const Op &op) { return op.kind == OpKind::For && !op.has("unroll"); });
+}
+
+/// What multiplies: the last role's operations, or the kernel's where it has no roles.
+inline std::vector<Op> &multiplying(Kernel &kernel) {
+  std::vector<Op> *found = &kernel.body();
+  for (Op &op : kernel.body())
+    if (op.kind == OpKind::Role)
+      found = &op.body;
+  return *found;
+}
+
 inline void append(std::vector<Op> &body, std::vector<Op> more) {
   for (Op &op : more)
     body.push_back(std::move(op));

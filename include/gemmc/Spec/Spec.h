@@ -132,8 +132,8 @@ std::optional<Override> parseOverride(llvm::StringRef text, Diags &diags);
 /// nullopt when one of them is an error. `baseName` (from the file name) becomes the kernel's name when none is given.
 std::optional<Spec> readSpec(llvm::StringRef text, llvm::ArrayRef<Override> overrides, Diags &diags,
                              llvm::StringRef baseName = "gemm");
-/// Gives `spec` the values of `words`, `path=value` separated by spaces; fields that it gives itself stay. The paths
-/// that were set, or nullopt after a reported error.
+/// Gives `spec` the values of `words`, `path=value` separated by spaces; fields that it gives itself stay, and those
+/// that it rules out. The paths that were set, or nullopt after a reported error.
 std::optional<std::vector<std::string>> applyChoice(Spec &spec, llvm::StringRef words, Diags &diags);
 /// Makes those fields decided ones, with `reason`: after planning, so that the planner took them as they are.
 void settleChoice(Spec &spec, llvm::ArrayRef<std::string> paths, llvm::StringRef reason);
