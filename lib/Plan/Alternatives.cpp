@@ -19,7 +19,9 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   add(s.schedule.given, "pipeline.schedule", nameOf(shape.schedule).str());
   add(s.block.given, "tile.block", textOf(kernelView(draft, {shape.m, shape.n, shape.k})));
   add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
-  if (draft.stream || rowsSplitSectors(draft))
+  if (draft.plan.swapped) // a spec that gives its tile does not swap by itself
+    add(s.swapOperands.given, "swap_operands", "on");
+  if (draft.stream || rowsSplitSectors(draft)) // the last word: rankInto knows who has none
     add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;
 }
@@ -69,8 +71,12 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
       atFirst = found.front().clocks / draft.stream->nanoseconds;
   }
   draft.stream.reset();
-  if (!count || found.size() < count)
-    rankInto(draft, count ? count - found.size() : 0, found);
+  const size_t streamed = found.size();
+  if (!count || streamed < count)
+    rankInto(draft, count ? count - streamed : 0, found);
+  // The clock of all products knows little of streams: what comes from it stands behind them.
+  for (size_t i = streamed; streamed && i < found.size(); ++i)
+    found[i].clocks = std::max(found[i].clocks, found[streamed - 1].clocks);
   return found;
 }
 

@@ -142,11 +142,13 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
     auto cluster = kernelView(draft, *draft.spec().cluster);
     return {{cluster[0], cluster[1]}};
   }
+  if (draft.stream)
+    return {{draft.stream->clusterM, draft.stream->clusterN}};
   const Spec &s = draft.spec();
   bool open = schedule == Schedule::cooperative && !s.block.given && *s.split == SplitMode::none &&
               *s.scheduler == Scheduler::fixed;
-  if (draft.wgmma() && *s.copy == CopyKind::tma && !draft.stream && open && rowsSplitSectors(draft))
-    return {{1, 1}, {2, 1}, {1, 2}};
+  if (draft.wgmma() && *s.copy == CopyKind::tma && open && rowsSplitSectors(draft))
+    return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   return {{1, 1}};
 }
 
@@ -181,12 +183,23 @@ std::vector<Shape> candidates(const Draft &draft) {
     bool known = m && n && block.m > 0 && block.n > 0;
     return !known || llvm::divideCeil(*m, block.m) * llvm::divideCeil(*n, block.n) > draft.limits.sms;
   };
+  // The card holds fewer clusters of four than it has SMs for: only where one wave is all.
+  auto oneWave = [&](Tile cluster, Tile block) {
+    auto m = draft.extentM(), n = draft.extentN();
+    if (!m || !n || block.m <= 0 || block.n <= 0)
+      return false;
+    int64_t clusters = int64_t(llvm::divideCeil(llvm::divideCeil(*m, block.m), cluster.m)) *
+                       int64_t(llvm::divideCeil(llvm::divideCeil(*n, block.n), cluster.n));
+    return clusters <= clustersAtATime(draft, cluster.m * cluster.n);
+  };
   for (Schedule schedule : scheduleCandidates(draft)) {
     shape.schedule = schedule;
     for (Tile cluster : clusterCandidates(draft, schedule)) {
       shape.clusterM = cluster.m, shape.clusterN = cluster.n;
       for (Tile block : blocks) {
         if (schedule == Schedule::pingpong && !s.schedule.given && !takesTurns(block))
+          continue;
+        if (cluster.m * cluster.n > 2 && !s.cluster.given && !draft.stream && !oneWave(cluster, block))
           continue;
         for (Tile warp : warpCandidates(draft, schedule, block)) {
           shape.m = block.m, shape.n = block.n;

@@ -12,7 +12,8 @@ namespace gemmc::plan {
 struct Stream {
   int64_t m, n, k, slices;
   std::string reason;
-  double nanoseconds = 0; ///< Estimated.
+  int64_t clusterM = 1, clusterN = 1; ///< Only where rows start inside sectors of the L2.
+  double nanoseconds = 0;             ///< Estimated.
 };
 
 struct Draft {
@@ -110,6 +111,10 @@ Estimate estimate(const Draft &draft, const Shape &shape);
 
 /// Whether rows of A or B with k contiguous start inside sectors of the L2, as they are read.
 bool rowsSplitSectors(const Draft &draft);
+/// Bytes that an L2 read of such rows is worth: `bytesOfA`, `bytesOfB` are what all CTAs together ask for, those of a
+/// cluster for their shared rows once. 0 where no row splits sectors.
+double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB, int64_t ctasOfCluster);
+constexpr double splitRate = 3700; ///< Of them in a clock.
 
 /// All shapes that are worth a look, legal or not (Candidates.cpp).
 std::vector<Shape> candidates(const Draft &draft);

@@ -265,22 +265,25 @@ Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, 
 Outcome<double> Arena::hostCost(unsigned index) {
   constexpr int most = 200, rounds = 5; // fewer than a stream takes before the host must wait
   constexpr double deviceSeconds = 0.1; // all of it: the device is busy long after the host is done
+  using Clock = std::chrono::steady_clock;
   auto one = contenders[index].time(stream);
   if (!one)
     return one.failure();
   int launches = static_cast<int>(std::clamp(deviceSeconds / rounds / std::max(*one, 1e-7), 8.0, double(most)));
-  double best = std::numeric_limits<double>::infinity();
+  std::vector<double> seconds;
   for (int round = 0; round < rounds; ++round) {
-    auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < launches; ++i)
+    auto before = Clock::now();
+    for (int i = 0; i < launches; ++i) {
       if (auto failed = contenders[index].once(stream.get()))
         return *failed;
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    best = std::min(best, took.count() / launches);
+      auto after = Clock::now();
+      seconds.push_back(std::chrono::duration<double>(after - before).count());
+      before = after;
+    }
     if (auto failed = stream.synchronize("running " + contenders[index].name()))
       return *failed;
   }
-  return best;
+  return medianOf(seconds);
 }
 
 unsigned rotatingSets(uint64_t bytes, uint64_t l2Bytes) {

@@ -103,12 +103,13 @@ TEST(Analysis, TheAlternativesAreOthersAndSlower) {
 
 /// Of a skinny product the cuts that stream it come first, slices of k among them; none is there twice.
 TEST(Analysis, TheAlternativesOfAStream) {
-  for (auto [m, n, k] : {Tile3{64, 2112, 7168}, Tile3{128, 4096, 7168}}) {
+  for (auto [m, n, k] : {Tile3{64, 2112, 7168}, Tile3{128, 4096, 7168}, Tile3{16, 4096, 4096}, Tile3{48, 2056, 8200}}) {
     Spec open = problem(fixed(m), fixed(n), fixed(k));
     open.b.layout = given(Order::col);
     Diags diags;
     auto all = alternatives(open, 24, diags);
-    ASSERT_EQ(all.size(), 24u);
+    ASSERT_GE(all.size(), m == 16 ? 16u : 24u); // 16 rows have few tiles
+    ASSERT_LE(all.size(), 24u);
     std::set<std::tuple<Tile3, Tile3, Tile3, Schedule>> kernels;
     std::set<int64_t> slices;
     for (size_t i = 0; i < all.size(); ++i) {
