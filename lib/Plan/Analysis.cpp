@@ -43,7 +43,8 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
   const Spec &s = draft.spec();
   out.tiles = estimate.tiles;
   out.slices = *s.split == SplitMode::split_k ? *s.splitSlices : 1;
-  out.slots = int64_t(draft.limits.sms) * estimate.ctasPerSM;
+  int64_t together = shape.clusterM * shape.clusterN * shape.clusterK;
+  out.slots = clustersAtATime(draft, together) * together * estimate.ctasPerSM;
   double tiles = double(out.tiles), slots = double(out.slots), work = tiles * double(out.slices);
   double waves = std::max(1.0, std::ceil(work / slots));
   out.waves = int64_t(std::min(waves, 9e15));

@@ -181,16 +181,25 @@ std::vector<Shape> candidates(const Draft &draft) {
   auto takesTurns = [&](Tile block) {
     auto m = draft.extentM(), n = draft.extentN();
     bool known = m && n && block.m > 0 && block.n > 0;
-    return !known || llvm::divideCeil(*m, block.m) * llvm::divideCeil(*n, block.n) > draft.limits.sms;
+    return !known ||
+           double(llvm::divideCeil(*m, block.m)) * double(llvm::divideCeil(*n, block.n)) > double(draft.limits.sms);
   };
-  // The card holds fewer clusters of four than it has SMs for: only where one wave is all.
-  auto oneWave = [&](Tile cluster, Tile block) {
-    auto m = draft.extentM(), n = draft.extentN();
-    if (!m || !n || block.m <= 0 || block.n <= 0)
+  // Who shares needs company. Fours are for products of the size that they were measured with, and where one wave is
+  // all: the card holds fewer of them than it has SMs for.
+  auto worthSharing = [&](Tile cluster, Tile block) {
+    constexpr int64_t leastSide = 512, leastDepth = 512;
+    int64_t ctas = cluster.m * cluster.n;
+    auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
+    if (ctas == 1 || draft.stream || s.cluster.given)
+      return true;
+    if (!m || !n || !k || block.m <= 0 || block.n <= 0)
+      return ctas == 2;
+    int64_t tilesM = llvm::divideCeil(*m, block.m), tilesN = llvm::divideCeil(*n, block.n);
+    if (tilesM < cluster.m || tilesN < cluster.n)
       return false;
-    int64_t clusters = int64_t(llvm::divideCeil(llvm::divideCeil(*m, block.m), cluster.m)) *
-                       int64_t(llvm::divideCeil(llvm::divideCeil(*n, block.n), cluster.n));
-    return clusters <= clustersAtATime(draft, cluster.m * cluster.n);
+    double clusters = double(llvm::divideCeil(tilesM, cluster.m)) * double(llvm::divideCeil(tilesN, cluster.n));
+    return ctas == 2 ||
+           (std::min(*m, *n) >= leastSide && *k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
   };
   for (Schedule schedule : scheduleCandidates(draft)) {
     shape.schedule = schedule;
@@ -199,7 +208,7 @@ std::vector<Shape> candidates(const Draft &draft) {
       for (Tile block : blocks) {
         if (schedule == Schedule::pingpong && !s.schedule.given && !takesTurns(block))
           continue;
-        if (cluster.m * cluster.n > 2 && !s.cluster.given && !draft.stream && !oneWave(cluster, block))
+        if (!worthSharing(cluster, block))
           continue;
         for (Tile warp : warpCandidates(draft, schedule, block)) {
           shape.m = block.m, shape.n = block.n;

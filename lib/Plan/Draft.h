@@ -111,10 +111,10 @@ Estimate estimate(const Draft &draft, const Shape &shape);
 
 /// Whether rows of A or B with k contiguous start inside sectors of the L2, as they are read.
 bool rowsSplitSectors(const Draft &draft);
-/// Bytes that an L2 read of such rows is worth: `bytesOfA`, `bytesOfB` are what all CTAs together ask for, those of a
-/// cluster for their shared rows once. 0 where no row splits sectors.
-double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB, int64_t ctasOfCluster);
-constexpr double splitRate = 3700; ///< Of them in a clock.
+/// What `bytesOfA` and `bytesOfB` that all CTAs together ask the L2 for (those of a cluster for their shared rows once)
+/// are worth in bytes of such rows. 0 where no row splits sectors.
+double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);
+constexpr double splitRate = 3700; ///< Of them in a clock at best: a fit, like what it costs to share.
 
 /// All shapes that are worth a look, legal or not (Candidates.cpp).
 std::vector<Shape> candidates(const Draft &draft);

@@ -84,10 +84,10 @@ std::string scheduleReason(const Draft &draft, const Choice &choice) {
 
 std::string clusterReason(const Shape &shape) {
   if (shape.clusterM * shape.clusterN > 1)
-    return formatv("rows start inside sectors of the L2: {0} CTAs share tiles of {1}, which come from there once{2}",
+    return formatv("rows start inside sectors of the L2: {0} CTAs share tiles{1}, which come from there once{2}",
                    shape.clusterM * shape.clusterN,
-                   shape.clusterM > 1 && shape.clusterN > 1 ? "both operands" : "one operand",
-                   shape.clusterK > 1 ? formatv("; {0} of them at other steps of k", shape.clusterK).str() : "");
+                   shape.clusterM > 1 && shape.clusterN > 1 ? ", each those of its row and of its column" : "",
+                   shape.clusterK > 1 ? formatv(", in each of {0} slices of k", shape.clusterK).str() : "");
   if (shape.clusterK > 1)
     return "the slices of a tile's k steps";
   return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"

@@ -53,16 +53,18 @@ Sides sidesOf(const Draft &draft) {
   return {std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
 }
 
-/// Rows that start inside sectors of the L2, so many bytes of them in so many steps of k: a fit to 23 races of 16 to 44
-/// cuts of 21 products (H200, 2026-11-22); its choice is 1.4% slower than the race's best on average, 7% at worst.
-/// Stages arrive late, one after the other; less is hidden; and slices are no worse than other CTAs.
-constexpr double stepTime = 133, hiddenOfSplit = 0.55, scatteredSplit = 1.1;
+// Where rows start inside sectors of the L2 less is hidden, slices are hardly worse than other CTAs, and stages arrive
+// late, one after the other. A fit to 23 races of 16 to 44 cuts of 21 products (H200, 2026-11-22): its choice is 1.6%
+// slower than the race's best on average, 7% at worst.
+constexpr double stepTime = 131, hiddenOfSplit = 0.555, scatteredSplit = 1.04;
+
+/// For so many bytes of such rows in so many steps of k.
 double splitNanoseconds(double bytes, int64_t ctasThatShare, double steps) {
   if (bytes == 0)
     return 0;
   constexpr double clocks = 1.755; // a nanosecond
-  double cost = ctasThatShare == 1 ? 1.25 : ctasThatShare == 2 ? 1.14 : ctasThatShare <= 4 ? 1.18 : 1.67;
-  return std::max(bytes * cost / splitRate / clocks, steps * stepTime);
+  double sharing = ctasThatShare == 1 ? 1.28 : ctasThatShare == 2 ? 1.14 : ctasThatShare <= 4 ? 1.2 : 1.7;
+  return std::max(bytes * sharing / splitRate / clocks, steps * stepTime);
 }
 
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
@@ -84,9 +86,8 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   double ofLong = 2.0 * double(sides.longSide) * double(sides.depth) * double(count(shortTiles, alongShort));
   double ofShort =
       2.0 * double(sides.shortSide) * double(sides.depth) * double(count(count(sides.longSide, longTile), alongLong));
-  double split =
-      splitNanoseconds(splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong, 1), share,
-                       depth / double(way.k));
+  double split = splitNanoseconds(splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong),
+                                  share, depth / double(way.k));
   // Only the last tile of each CTA is stored when nothing streams.
   double stored = 2.0 * double(sides.longSide) * double(sides.shortSide) / waves / storeRate;
   return launchTime + std::max({memory, port, products, split}) * (drifts ? drifting : 1) +
@@ -146,11 +147,13 @@ std::string reasonOf(const Draft &draft, const Stream &way) {
   const Sides sides = sidesOf(draft);
   auto tiles = llvm::divideCeil(sides.longSide, sides.longTile(way));
   auto times = llvm::divideCeil(sides.shortSide, sides.shortTile(way));
+  auto ctas = llvm::alignTo(tiles, sides.longIsM ? way.clusterM : way.clusterN) *
+              llvm::alignTo(times, sides.longIsM ? way.clusterN : way.clusterM) * way.slices;
   return formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide, sides.depth,
                  times > 1 ? formatv(" {0} times", times).str() : "", tiles, sides.longTile(way),
-                 way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", tiles * way.slices * times,
-                 draft.limits.sms);
+                 way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas, draft.limits.sms);
 }
+
 /// CTAs of a cluster that share a tile of the short operand, and of the long one.
 struct Sharing {
   int64_t ofShort, ofLong;

@@ -42,7 +42,7 @@ public:
   /// the power limit the clock that a kernel finds is what its predecessor left.
   Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, unsigned perRound, double restSeconds = 0);
 
-  /// Seconds that the host takes to enqueue one launch of a contender.
+  /// Seconds that the host takes to enqueue one launch of a contender: the median of single ones, in a row.
   Outcome<double> hostCost(unsigned index);
 
   unsigned size() const { return contenders.size(); }
