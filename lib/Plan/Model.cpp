@@ -59,6 +59,7 @@ constexpr int64_t lineBytes = 128, sectorBytes = 32;
 /// its kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200,
 /// 2026-11-21).
 constexpr double lineRate = 80;
+
 /// What all rows of an operand start at a multiple of, a line at most.
 int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
   if (*operand.repack == Persistence::on || operand.ld.value.dynamic())

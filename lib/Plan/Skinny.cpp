@@ -45,6 +45,9 @@ struct Sides {
   bool longIsM;
   int64_t longTile(const Stream &way) const { return longIsM ? way.m : way.n; }
   int64_t shortTile(const Stream &way) const { return longIsM ? way.n : way.m; }
+  /// CTAs of a cluster that share a tile of the short operand: they lie along the long side; and of the long one.
+  int64_t sharersOfShort(const Stream &way) const { return longIsM ? way.clusterM : way.clusterN; }
+  int64_t sharersOfLong(const Stream &way) const { return longIsM ? way.clusterN : way.clusterM; }
 };
 
 /// Of a product that isSkinny.
@@ -72,8 +75,9 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way);
   int64_t shortTiles = count(sides.shortSide, shortTile);
   const int64_t share = way.clusterM * way.clusterN;
-  int64_t alongLong = sides.longIsM ? way.clusterM : way.clusterN, alongShort = share / alongLong;
-  int64_t clusters = count(count(sides.longSide, longTile), alongLong) * count(shortTiles, alongShort);
+  int64_t clustersAlongLong = count(count(sides.longSide, longTile), sides.sharersOfShort(way));
+  int64_t clustersAlongShort = count(shortTiles, sides.sharersOfLong(way)),
+          clusters = clustersAlongLong * clustersAlongShort;
   double waves = double(count(clusters, clustersAtATime(draft, way.slices * share)));
   double depth = double(count(count(sides.depth, way.k), way.slices) * way.k) * waves; // of all tiles of a CTA
   const bool splits = rowsSplitSectors(draft);
@@ -83,9 +87,8 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   double port = 2.0 * depth * double(longTile + shortTile) / portRate;
   double products = depth * double(longTile) * double(shortTile) / productsRate;
   // Rows that start inside sectors: what the CTAs of a cluster share comes once.
-  double ofLong = 2.0 * double(sides.longSide) * double(sides.depth) * double(count(shortTiles, alongShort));
-  double ofShort =
-      2.0 * double(sides.shortSide) * double(sides.depth) * double(count(count(sides.longSide, longTile), alongLong));
+  double ofLong = 2.0 * double(sides.longSide) * double(sides.depth) * double(clustersAlongShort);
+  double ofShort = 2.0 * double(sides.shortSide) * double(sides.depth) * double(clustersAlongLong);
   double split = splitNanoseconds(splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong),
                                   share, depth / double(way.k));
   // Only the last tile of each CTA is stored when nothing streams.
@@ -147,8 +150,8 @@ std::string reasonOf(const Draft &draft, const Stream &way) {
   const Sides sides = sidesOf(draft);
   auto tiles = llvm::divideCeil(sides.longSide, sides.longTile(way));
   auto times = llvm::divideCeil(sides.shortSide, sides.shortTile(way));
-  auto ctas = llvm::alignTo(tiles, sides.longIsM ? way.clusterM : way.clusterN) *
-              llvm::alignTo(times, sides.longIsM ? way.clusterN : way.clusterM) * way.slices;
+  auto ctas =
+      llvm::alignTo(tiles, sides.sharersOfShort(way)) * llvm::alignTo(times, sides.sharersOfLong(way)) * way.slices;
   return formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide, sides.depth,
                  times > 1 ? formatv(" {0} times", times).str() : "", tiles, sides.longTile(way),
                  way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas, draft.limits.sms);

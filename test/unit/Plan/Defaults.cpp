@@ -61,6 +61,13 @@ TEST(PlanDefaults, WholeLines) {
   EXPECT_EQ(*planOf(spec).spec.cluster, (Tile3{1, 1, 1}));
 }
 
+/// A product with k contiguous in both operands, and what a failure calls it.
+static std::pair<Spec, std::string> kContiguous(int64_t m, int64_t n, int64_t k) {
+  Spec spec = problem(fixed(m), fixed(n), fixed(k));
+  spec.b.layout = given(Order::col);
+  return {spec, std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k)};
+}
+
 /// Each is what won on an H200, or within 3% of it (docs/hopper.md, skinny products).
 TEST(PlanDefaults, SkinnyProducts) {
   struct Row {
@@ -95,10 +102,8 @@ TEST(PlanDefaults, SkinnyProducts) {
       {256, 1024, 1024, {64, 32, 128}, 1, off, start, 1}, // 3 us: the launch counts
   };
   for (const Row &row : rows) {
-    Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
-    spec.b.layout = given(Order::col);
+    auto [spec, name] = kContiguous(row.m, row.n, row.k);
     Plan plan = planOf(spec);
-    std::string name = std::to_string(row.m) + "x" + std::to_string(row.n) + "x" + std::to_string(row.k);
     EXPECT_EQ(*plan.spec.block, row.block) << name;
     EXPECT_EQ(*plan.spec.splitSlices, row.slices) << name;
     EXPECT_EQ(*plan.spec.swapOperands, row.swapped) << name;
@@ -123,10 +128,8 @@ TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
       {32, 8192, 1032, {32, 64, 128}, {1, 2, 1}},    {8, 6152, 3000, {8, 64, 128}, {1, 1, 1}},
   };
   for (const Row &row : rows) {
-    Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
-    spec.b.layout = given(Order::col);
+    auto [spec, name] = kContiguous(row.m, row.n, row.k);
     Plan plan = planOf(spec);
-    std::string name = std::to_string(row.m) + "x" + std::to_string(row.n) + "x" + std::to_string(row.k);
     EXPECT_EQ(*plan.spec.block, row.block) << name;
     EXPECT_EQ(*plan.spec.cluster, row.cluster) << name;
     // A pitch of whole sectors leaves nothing to share.
