@@ -41,7 +41,7 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
       return other.choice == choice || other.choice == choice + " tile.cluster=[1,1,1]";
     });
     if (!scratch.hasErrors() && !known)
-      found.push_back({std::move(choice), next.estimate.clocks});
+      found.push_back({std::move(choice), next.estimate.cost});
   }
 }
 } // namespace

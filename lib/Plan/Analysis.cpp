@@ -66,17 +66,11 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / double(shape.warpN));
   out.tileRead = pieces * (rowsRead + double(shape.warpN)) * depth * element;
 
-  // A wave covers `group` tiles along one side of the raster and as many as are left along the other.
-  double most = std::min(slots, std::max(1.0, tiles)), group = std::min(double(*s.rasterGroup), most);
+  double group = double(*s.rasterGroup);
   if (draft.plan.rasterOrder == RasterOrder::hilbert) // as wide as high
-    group = std::min(group, std::ceil(std::sqrt(most)));
-  double along = std::ceil(most / group);
+    group = std::min(group, std::ceil(std::sqrt(std::min(slots, std::max(1.0, tiles)))));
   bool byRows = draft.plan.rasterOrder != RasterOrder::along_n;
-  double tilesM = std::ceil(double(draft.extentM().value_or(assumedSize)) / double(shape.m));
-  double tilesN = std::ceil(double(draft.extentN().value_or(assumedSize)) / double(shape.n));
-  double waveRows = std::min(tilesM, byRows ? group : along) * double(shape.m);
-  double waveColumns = std::min(tilesN, byRows ? along : group) * double(shape.n);
-  out.hbmBytes = std::max(out.bytes, waves * (waveRows + waveColumns) * depth * element + tiles * result);
+  out.hbmBytes = std::max(out.bytes, waves * waveBytes(draft, shape, slots, group, byRows) + tiles * result);
   out.hbmBytes = std::max(out.bytes, std::min(out.hbmBytes, out.l2Bytes));
 }
 

@@ -103,11 +103,17 @@ int64_t stagesThatFit(const Draft &draft, const Shape &shape);
 /// Estimated SM clocks of the whole product (Model.cpp); only its order matters. `waves` and `tiles` explain it.
 struct Estimate {
   double clocks = 0;
+  double cost = 0; ///< What the ranking goes by: `clocks`, of a product at the power limit also what it moves.
   double main = 0, epilogue = 0; ///< Of one tile; the epilogue with its start.
   int64_t tiles = 0, waves = 0;
   int64_t ctasPerSM = 1;
 };
 Estimate estimate(const Draft &draft, const Shape &shape);
+/// Tiles along m that are walked together, where the spec leaves it open: a wave of `ctas` covers a square of D.
+int64_t squareGroup(double ctas, int64_t blockM, int64_t blockN);
+/// Bytes of A and B that the CTAs of `slots` read for one tile each, what several read once. `group` tiles along m are
+/// walked together, along n if not `byRows`.
+double waveBytes(const Draft &draft, const Shape &shape, double slots, double group, bool byRows);
 
 /// Whether rows of A or B with k contiguous start inside sectors of the L2, as they are read.
 bool rowsSplitSectors(const Draft &draft);

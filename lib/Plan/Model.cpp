@@ -1,4 +1,5 @@
-// The planner's clock: an estimate that ranks tile shapes. It knows four things, all per SM and clock:
+// The planner's clock: an estimate that ranks tile shapes. It knows four things, all per SM and clock, and what a long
+// product moves, which costs power:
 //   - the tensor cores multiply at a fixed rate, less when a tile is too small to reuse what shared memory delivers;
 //   - the tiles of A and B come through the L2, a cluster's shared ones once;
 //   - the last wave is as long as a full one, however few tiles it has;
@@ -80,6 +81,13 @@ bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) 
   return kMajor && rowStep(draft, operand) < sectorBytes;
 }
 
+/// Whether the power limit sets the SMs' clock: products long enough (multiply-adds).
+bool atPowerLimit(const Draft &draft) {
+  constexpr double longProduct = 34e9;
+  double m = double(draft.extentM().value_or(assumedSize)), n = double(draft.extentN().value_or(assumedSize));
+  return m * n * double(draft.extentK().value_or(assumedSize)) > longProduct;
+}
+
 /// Clocks for which rows that start inside sectors keep the L2 busy, for each k of a wave of tiles. Rows beyond the
 /// edges are not read; fewer SMs get no fewer rows. A fit to 23 races of 18 products of 520 to 4608 rows and columns,
 /// in 30 to 54 tiles and clusters each (H200, 2026-11-22): the tile that it chooses is 3% slower than the best of them
@@ -91,8 +99,8 @@ double splitClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t n,
   double rowsOfA = double(m) * clusters(n, shape.n, shape.clusterN);
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM), bytes = draft.inputBits() / 8.0;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's: 1.3 GHz instead of 1.75.
-  constexpr double longProduct = 34e9, slower = 0.75;
-  double clock = double(m) * double(n) * double(draft.extentK().value_or(assumedSize)) > longProduct ? slower : 1;
+  constexpr double slower = 0.75;
+  double clock = atPowerLimit(draft) ? slower : 1;
   double sharing = shape.clusterM * shape.clusterN > 2 ? 1.25 : 1;
   return splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / splitRate * clock / waves;
 }
@@ -125,6 +133,24 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   // What is not the slowest is not quite hidden either.
   return busy + l2 / 5 + shared / 10 + std::min(split, products) / 5;
 }
+
+/// What the energy of a product, relative to what its multiply-adds alone take, adds to its clocks. At the power limit
+/// voltage follows the clock, and the time of a kernel that runs alone goes with the root of clocks x energy: over 513
+/// kernels of 17 products (H200, 2026-11-22, turns of 0.06 to 0.2 s) clocks have the power 0.494, and a byte of memory
+/// costs as much as 68 multiply-adds, a byte of the L2 nothing that shows. Kernels that take turns of a few launches
+/// share their clock, and clocks alone count. With a third both are within 0.7% of the best on average
+/// (docs/hopper.md).
+double powerShare(const Draft &draft, const Shape &shape, const Estimate &estimate, double slots) {
+  constexpr double memoryByte = 68, share = 1.0 / 3;
+  double k = double(draft.extentK().value_or(assumedSize));
+  double area = double(draft.extentM().value_or(assumedSize)) * double(draft.extentN().value_or(assumedSize));
+  const Field<int64_t> &given = draft.spec().rasterGroup;
+  double group = double(given.given ? *given : squareGroup(slots, shape.m, shape.n));
+  double bytes =
+      double(estimate.waves) * waveBytes(draft, shape, slots, group, true) + area * bytesOf(*draft.spec().d.type);
+  double products = double(estimate.tiles) * double(shape.m) * double(shape.n) * k;
+  return std::pow((products + memoryByte * bytes) / (area * k), share);
+}
 } // namespace
 
 bool rowsSplitSectors(const Draft &draft) {
@@ -139,6 +165,19 @@ double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB) {
   if (!a && !b)
     return 0;
   return (a ? 1 : others) * bytesOfA + (b ? 1 : others) * bytesOfB;
+}
+
+double waveBytes(const Draft &draft, const Shape &shape, double slots, double group, bool byRows) {
+  double tilesM = std::ceil(double(draft.extentM().value_or(assumedSize)) / double(shape.m));
+  double tilesN = std::ceil(double(draft.extentN().value_or(assumedSize)) / double(shape.n));
+  // A wave covers `group` tiles along one side of the raster and as many as are left along the other.
+  double together = std::min(slots, tilesM * tilesN);
+  group = std::min(group, together);
+  double along = together / group; // of two cuts that cover as much, none is to win by a tile at the edge
+  double rows = std::min(tilesM, byRows ? group : along) * double(shape.m);
+  double columns = std::min(tilesN, byRows ? along : group) * double(shape.n);
+  double depth = std::ceil(double(draft.extentK().value_or(assumedSize)) / double(shape.k)) * double(shape.k);
+  return (rows + columns) * depth * draft.inputBits() / 8.0;
 }
 
 Estimate estimate(const Draft &draft, const Shape &shape) {
@@ -164,13 +203,16 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   if (shape.schedule == Schedule::pingpong) {
     // Warpgroups take turns: only the first start and the last end are nobody's main loop.
     result.clocks = waves * (std::max(result.main, result.epilogue / 2) + turnClocks) + result.epilogue;
-    return result;
+  } else {
+    // CTAs of one SM share its tensor cores but hide each other's starts and ends.
+    double neighbours = std::min<double>(double(result.ctasPerSM), std::ceil(tiles / draft.limits.sms));
+    double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
+    result.clocks =
+        waves * (result.main * neighbours * few + (neighbours > 1 ? 0.5 : 1) * (startClocks + store * neighbours));
   }
-  // CTAs of one SM share its tensor cores but hide each other's starts and ends.
-  double neighbours = std::min<double>(double(result.ctasPerSM), std::ceil(tiles / draft.limits.sms));
-  double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
-  result.clocks =
-      waves * (result.main * neighbours * few + (neighbours > 1 ? 0.5 : 1) * (startClocks + store * neighbours));
+  result.cost = result.clocks;
+  if (draft.wgmma() && !draft.stream && draft.inputBits() == 16 && !rowsSplitSectors(draft) && atPowerLimit(draft))
+    result.cost *= powerShare(draft, shape, result, slots);
   return result;
 }
 

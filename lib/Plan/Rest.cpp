@@ -21,6 +21,14 @@ int64_t together(const Draft &draft) {
   return byGpc ? ctasOfGpc : draft.limits.sms;
 }
 
+} // namespace
+
+int64_t squareGroup(double ctas, int64_t blockM, int64_t blockN) {
+  double square = std::log2(std::sqrt(ctas * double(blockN) / double(blockM))); // the lower of two that are as near
+  return int64_t(1) << std::clamp<int64_t>(int64_t(std::ceil(square - 0.5)), 0, 5);
+}
+
+namespace {
 void decideRaster(Draft &draft) {
   Spec &s = draft.spec();
   // The kernel walks along its own m; the user's view of that is n when operands are swapped. Tiles of a stream walk
@@ -30,14 +38,12 @@ void decideRaster(Draft &draft) {
                        draft.stream ? "neighbouring CTAs read the same rows of the long operand"
                                     : "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
   if (draft.wgmma()) {
-    // A wave of CTAs reads the fewest rows of A and columns of B when it covers a square.
-    double ctas = double(together(draft)), rows = std::max<double>(1, double(draft.plan.blockM));
-    double columns = std::max<double>(1, double(draft.plan.blockN)); // 0 where no tile is legal
-    double square = std::log2(std::sqrt(ctas * columns / rows));     // the lower of two that are as near
-    int64_t group = int64_t(1) << std::clamp<int64_t>(int64_t(std::ceil(square - 0.5)), 0, 5);
+    const int64_t ctas = together(draft), rows = std::max<int64_t>(1, draft.plan.blockM);
+    const int64_t columns = std::max<int64_t>(1, draft.plan.blockN); // 0 where no tile is legal
+    const int64_t group = squareGroup(double(ctas), rows, columns);
     s.rasterGroup.decide(
         group, formatv("{0} tile rows walked together: {1} CTAs read about {2} rows of A and {3} columns of B", group,
-                       together(draft), int64_t(rows) * group, std::llround(columns * ctas / double(group))));
+                       ctas, rows * group, std::llround(double(columns * ctas) / double(group))));
   } else { // measured on an H200 at 4096^3: 16 is 2 to 3% ahead of 8 for mma.sync
     s.rasterGroup.decide(16, "16 tile rows walked together: about 16 + 8 operand tiles for each 128 results in the L2");
   }

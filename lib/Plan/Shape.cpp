@@ -13,7 +13,7 @@ struct Choice {
   Shape shape;
   Estimate estimate;
   std::optional<Shape> second; ///< The best with another block tile.
-  double secondClocks = 0;
+  double secondCost = 0;
 };
 
 /// The first candidate of mma is the one that measurements like best: the others must beat it by what the estimate is
@@ -30,7 +30,7 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
     if (!best) {
       best = Choice{next.shape, next.estimate, std::nullopt, 0};
     } else if (next.shape.m != best->shape.m || next.shape.n != best->shape.n) {
-      best->second = next.shape, best->secondClocks = next.estimate.clocks;
+      best->second = next.shape, best->secondCost = next.estimate.cost;
       break;
     }
   }
@@ -45,9 +45,9 @@ std::string blockReason(const Draft &draft, const Choice &choice) {
   std::string text =
       formatv("{0} tile{1} in {2} wave{3} over {4} SMs{5}", e.tiles, e.tiles == 1 ? "" : "s", e.waves,
               e.waves == 1 ? "" : "s", draft.limits.sms, assumed ? " (dynamic sizes taken as 4096)" : "");
-  if (choice.second && choice.secondClocks > 0)
+  if (choice.second && choice.secondCost > 0)
     text += formatv("; next best {0}x{1}, an estimated {2}% slower", choice.second->m, choice.second->n,
-                    std::max<int64_t>(0, std::llround(100 * (choice.secondClocks / e.clocks - 1))));
+                    std::max<int64_t>(0, std::llround(100 * (choice.secondCost / e.cost - 1))));
   return text;
 }
 
@@ -126,7 +126,7 @@ std::vector<Ranked> rank(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
     Ranked next{shape, {}, std::numeric_limits<double>::infinity()};
     if (sane(shape)) {
       next.estimate = estimate(draft, shape);
-      next.key = next.estimate.clocks / (draft.wgmma() || ranked.empty() ? 1 : margin);
+      next.key = next.estimate.cost / (draft.wgmma() || ranked.empty() ? 1 : margin);
     }
     ranked.push_back(next);
   }

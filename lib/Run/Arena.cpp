@@ -11,6 +11,7 @@ namespace gemmc::run {
 namespace {
 constexpr double shortLaunch = 100e-6; ///< Below this, the few microseconds of an event pair count.
 constexpr double batchSeconds = 1e-3;
+constexpr double busySeconds = 2e-3; ///< Of a batch within a long turn: the host's wait behind it is no rest.
 } // namespace
 
 uint64_t BufferSets::bytesOf(const GemmProblem &problem) {
@@ -218,7 +219,7 @@ MaybeFailure Arena::warmUp(unsigned index, double seconds) {
   return std::nullopt;
 }
 
-MaybeFailure Arena::chooseBatch() {
+MaybeFailure Arena::chooseBatch(const Turn &turn) {
   std::vector<double> seconds;
   for (int i = 0; i < 5; ++i) {
     auto time = contenders.front().time(stream);
@@ -227,14 +228,15 @@ MaybeFailure Arena::chooseBatch() {
     seconds.push_back(*time);
   }
   double one = medianOf(seconds);
-  batchSize = one < shortLaunch ? static_cast<unsigned>(std::clamp(batchSeconds / std::max(one, 1e-7), 2.0, 200.0)) : 1;
+  double wanted = turn.seconds > 0 ? busySeconds : one < shortLaunch ? std::max(batchSeconds, 2 * one) : one;
+  batchSize = static_cast<unsigned>(std::clamp(wanted / std::max(one, 1e-7), 1.0, 200.0));
   useGraphs = batchSize > 1 && hasGraphs(*device);
   return std::nullopt;
 }
 
-MaybeFailure Arena::prepare() {
+MaybeFailure Arena::prepare(const Turn &turn) {
   if (batchSize == 0)
-    if (auto failed = chooseBatch())
+    if (auto failed = chooseBatch(turn))
       return failed;
   for (; prepared < contenders.size(); ++prepared)
     if (auto failed = contenders[prepared].prepare(stream, batchSize, useGraphs))
@@ -242,22 +244,32 @@ MaybeFailure Arena::prepare() {
   return std::nullopt;
 }
 
-Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, unsigned perRound, double restSeconds) {
+Outcome<double> Arena::playTurn(unsigned index, const Turn &turn) {
+  if (turn.rest > 0)
+    std::this_thread::sleep_for(std::chrono::duration<double>(turn.rest));
+  std::vector<double> seconds;
+  double played = 0;
+  for (bool first = true; first || played < turn.seconds || seconds.size() < turn.timings; first = false) {
+    auto time = contenders[index].time(stream);
+    if (!time)
+      return time.failure();
+    bool settled = !first && played >= turn.seconds / 2; // the first one follows another kernel
+    if (settled)
+      seconds.push_back(*time);
+    played += *time * batchSize;
+  }
+  return medianOf(seconds);
+}
+
+Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, const Turn &turn) {
   std::vector<double> medians(members.size());
   auto order = llvm::to_vector(llvm::seq<unsigned>(0, members.size()));
   std::shuffle(order.begin(), order.end(), shuffler);
   for (unsigned place : order) {
-    if (restSeconds > 0)
-      std::this_thread::sleep_for(std::chrono::duration<double>(restSeconds));
-    std::vector<double> seconds;
-    for (unsigned j = 0; j <= perRound; ++j) {
-      auto time = contenders[members[place]].time(stream);
-      if (!time)
-        return time.failure();
-      if (j > 0) // the first one follows another kernel
-        seconds.push_back(*time);
-    }
-    medians[place] = medianOf(seconds);
+    auto median = playTurn(members[place], turn);
+    if (!median)
+      return median.failure();
+    medians[place] = *median;
   }
   return medians;
 }

@@ -64,7 +64,7 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
   for (unsigned i = 0; i < arena.size(); ++i)
     if (auto failed = arena.warmUp(i, request.warmUpSeconds))
       return failed;
-  if (auto failed = arena.prepare())
+  if (auto failed = arena.prepare(request.turn))
     return failed;
   report.spent.warmUp = watch.lap();
   auto host = arena.hostCost(0);
@@ -77,7 +77,7 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
   for (unsigned round = 0; round < request.rounds; ++round) {
     if (request.stopped && request.stopped())
       return Failure::make(Diag::measuring_stopped);
-    auto medians = arena.playRound(everyone, request.perRound, request.restSeconds);
+    auto medians = arena.playRound(everyone, request.turn);
     if (!medians)
       return medians.failure();
     for (unsigned i = 0; i < arena.size(); ++i)
@@ -115,6 +115,7 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
   report.info = rivals.front().code.info;
   report.device = device->name;
   report.rounds = request.rounds;
+  report.turnSeconds = request.turn.seconds;
   Stopwatch watch;
   auto arena = Arena::open(report.info, request.problem, device);
   if (!arena)

@@ -161,10 +161,10 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
 }
 
 void BenchReport::printTable(llvm::raw_ostream &os) const {
-  os << llvm::formatv("{0}, {1}\n{2}: medians of {3} rounds over {4} buffer sets{5}\n", shapeOf(args),
-                      typesOf(info, args.beta != 0), device, rounds, sets,
-                      batch > 1 ? llvm::formatv(", {0} launches a timing{1}", batch, graphs ? " (graph)" : "").str()
-                                : "");
+  os << llvm::formatv(
+      "{0}, {1}\n{2}: medians of {3} rounds{4} over {5} buffer sets{6}\n", shapeOf(args), typesOf(info, args.beta != 0),
+      device, rounds, turnSeconds > 0 ? llvm::formatv(" of {0:f2} s turns", turnSeconds).str() : "", sets,
+      batch > 1 ? llvm::formatv(", {0} launches a timing{1}", batch, graphs ? " (graph)" : "").str() : "");
   size_t width = 36;
   for (const BenchEntry &entry : also)
     width = std::max(width, entry.name.size() + 1);
@@ -210,6 +210,7 @@ void BenchReport::printJson(llvm::raw_ostream &os, unsigned indent) const {
     json.attribute("types", typesOf(info, args.beta != 0));
     json.attribute("device", device);
     json.attribute("rounds", int64_t(rounds));
+    json.attribute("turn_s", turnSeconds);
     json.attribute("sets", int64_t(sets));
     json.attribute("batch", int64_t(batch));
     json.attribute("graphs", graphs);

@@ -100,15 +100,16 @@ MaybeFailure Tuner::admit() {
       return tooSlow;
   }
   waiting.clear();
-  return arena->prepare();
+  return arena->prepare({.seconds = request.turnSeconds});
 }
 
 MaybeFailure Tuner::race(const Heat &heat) {
+  const run::Turn turn{.seconds = request.turnSeconds, .timings = heat.perRound};
   for (unsigned round = 0; round < heat.rounds; ++round) {
     if (stopped())
       return Failure::make(Diag::measuring_stopped);
     say(llvm::formatv("round {0} of {1}: {2} kernels", round + 1, heat.rounds, racing.size()));
-    auto medians = arena->playRound(racing, heat.perRound);
+    auto medians = arena->playRound(racing, turn);
     if (!medians)
       return medians.failure();
     for (unsigned i = 0; i < racing.size(); ++i)
@@ -171,6 +172,7 @@ MaybeFailure Tuner::final(TuneReport &report) {
   bench.problem = request.problem;
   bench.versusCublas = request.versusCublas;
   bench.rounds = request.rounds;
+  bench.turn.seconds = request.turnSeconds;
   bench.cublasLibrary = request.cublasLibrary;
   bench.stopped = request.stopped;
   arena.reset(); // its buffers make room

@@ -20,13 +20,17 @@ cl::opt<Versus> versus("vs", cl::desc("Rival:"), cl::init(Versus::cublaslt), cl:
                                   clEnumValN(Versus::none, "none", "nobody")));
 cl::list<std::string> also("also",
                            cl::desc("Another kernel for the same problem, measured in turns with the first: "
-                                    "fields (and before them another file), separated by spaces"),
+                                    "fields (and before them another file), separated by spaces, or a .ptx file"),
                            cl::value_desc("[file] path=value..."), cl::sub(bench));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
 cl::opt<double> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
                        cl::init(0.3), cl::sub(bench));
 cl::opt<double> rest("rest",
                      cl::desc("Seconds of rest before each kernel's turn: a cool device (default: 0, sustained load)"),
+                     cl::init(0), cl::sub(bench));
+cl::opt<double> turn("turn",
+                     cl::desc("Seconds of each kernel's turn in a round, the second half timed (default: 0, a few "
+                              "launches; 0.1: each at the clock that its own power leaves it)"),
                      cl::init(0), cl::sub(bench));
 cl::opt<std::string> only("only", cl::desc("Of a suite: the problems with this text in their name or class"),
                           cl::value_desc("text"), cl::sub(bench));
@@ -57,7 +61,8 @@ run::BenchRequest request() {
   request.problem.defaultSize = 4096;
   request.versusCublas = versus == Versus::cublaslt;
   request.warmUpSeconds = std::clamp(warmUp.getValue(), 0.0, 60.0);
-  request.restSeconds = std::clamp(rest.getValue(), 0.0, 10.0);
+  request.turn.rest = std::clamp(rest.getValue(), 0.0, 10.0);
+  request.turn.seconds = std::clamp(turn.getValue(), 0.0, 10.0);
   request.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
   request.stopped = stopWanted;
   return request;

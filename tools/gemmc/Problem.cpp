@@ -57,23 +57,27 @@ static std::vector<std::string> headerFrom(StringRef text) {
   return lines;
 }
 
-std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile) {
-  if (input.path().ends_with(".ptx")) {
-    auto text = readFile(input.path(), diags);
-    auto module = text ? ptx::parse(*text, diags) : std::nullopt;
-    if (module && !launchFile.empty()) {
-      auto launch = readFile(launchFile, diags);
-      if (!launch)
-        return std::nullopt;
-      module->header = headerFrom(*launch);
-    }
-    // What the instruction table forbids is said here, with its place, and not when a warp comes to it.
-    bool good = module && ptx::verify(*module, diags, *text);
-    auto info = good ? ptx::fromHeader(*module, diags) : std::nullopt;
-    if (!info || diags.hasErrors())
+/// A module that says itself how it is launched, or in `launchFile`. What the instruction table forbids is said here,
+/// with its place, and not when a warp comes to it.
+static std::optional<run::Code> codeFrom(StringRef ptxFile, StringRef launchFile, Diags &diags) {
+  auto text = readFile(ptxFile, diags);
+  auto module = text ? ptx::parse(*text, diags) : std::nullopt;
+  if (module && !launchFile.empty()) {
+    auto launch = readFile(launchFile, diags);
+    if (!launch)
       return std::nullopt;
-    return run::Code{text->str(), std::move(*info)};
+    module->header = headerFrom(*launch);
   }
+  bool good = module && ptx::verify(*module, diags, *text);
+  auto info = good ? ptx::fromHeader(*module, diags) : std::nullopt;
+  if (!info || diags.hasErrors())
+    return std::nullopt;
+  return run::Code{text->str(), std::move(*info)};
+}
+
+std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile) {
+  if (input.path().ends_with(".ptx"))
+    return codeFrom(input.path(), launchFile, diags);
   spec = input.read(diags);
   return spec ? compileChosen(*spec, diags) : std::nullopt;
 }
@@ -99,6 +103,8 @@ std::optional<run::Code> KernelInput::compileFallback(Fallback kind, Diags &diag
 }
 
 std::optional<run::Code> KernelInput::compileVariant(StringRef words, Diags &diags) const {
+  if (words.ends_with(".ptx"))
+    return codeFrom(words, "", diags);
   auto variant = input.readVariant(words, diags);
   return variant ? compileChosen(*variant, diags) : std::nullopt;
 }

@@ -32,7 +32,7 @@ public:
   /// Nullopt after a reported error. `launchFile`: a file with the launch block of a `.ptx` file that has none.
   std::optional<run::Code> compile(Diags &diags, llvm::StringRef launchFile = "");
   std::optional<run::Code> compileFallback(Fallback kind, Diags &diags) const;
-  /// Another kernel: `words` as SpecInput::readVariant takes them.
+  /// Another kernel: a `.ptx` file, or `words` as SpecInput::readVariant takes them.
   std::optional<run::Code> compileVariant(llvm::StringRef words, Diags &diags) const;
 
   llvm::StringRef path() const { return input.path(); }

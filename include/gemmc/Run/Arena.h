@@ -35,12 +35,12 @@ public:
   MaybeFailure admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists);
 
   MaybeFailure warmUp(unsigned index, double seconds);
-  /// Readies all that have been admitted. One batch size for all: as many launches of the first contender as fill the
-  /// measuring time.
-  MaybeFailure prepare();
-  /// Each of `members`, `perRound` timings of it: its median, in seconds. The order is another one in each round: at
-  /// the power limit the clock that a kernel finds is what its predecessor left.
-  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, unsigned perRound, double restSeconds = 0);
+  /// Readies all that have been admitted for turns of that kind. One batch size for all: as many launches of the first
+  /// contender as fill the measuring time.
+  MaybeFailure prepare(const Turn &turn);
+  /// Each of `members` takes its turn: the median of its timings, in seconds. The order is another one in each round:
+  /// at the power limit the clock that a kernel finds is what its predecessor left.
+  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, const Turn &turn);
 
   /// Seconds that the host takes to enqueue one launch of a contender: the median of single ones, in a row.
   Outcome<double> hostCost(unsigned index);
@@ -62,7 +62,8 @@ private:
   Outcome<std::optional<double>> timeBriefly(unsigned algorithmIndex, double fastest);
   /// `own`: of one contender alone, who leaves in it what the next launch needs.
   Outcome<uint64_t> workspaceOf(uint64_t bytes, bool own);
-  MaybeFailure chooseBatch();
+  MaybeFailure chooseBatch(const Turn &turn);
+  Outcome<double> playTurn(unsigned index, const Turn &turn);
   CublasProblem cublasProblem() const;
 
   std::shared_ptr<const Device> device;
@@ -72,8 +73,8 @@ private:
   std::optional<BufferSets> buffers;
   unsigned setCount = 0, batchSize = 0, prepared = 0;
   bool useGraphs = false;
-  std::minstd_rand shuffler;
-  std::vector<DeviceMemory> workspaces; ///< The last one is the largest; earlier contenders keep theirs.
+  std::minstd_rand shuffler{std::random_device{}()}; ///< One order for all would favour a place in it.
+  std::vector<DeviceMemory> workspaces;              ///< The last one is the largest; earlier contenders keep theirs.
   std::vector<DeviceMemory> ownWorkspaces;
   DeviceMemory cublasWorkspace;
   std::shared_ptr<const CublasLt> cublas;

@@ -2,8 +2,8 @@
 /// do not fit into the L2 cache, medians over rounds.
 ///
 /// A contender is a function that enqueues one GEMM on buffer set i. Launches of 100 us and more are timed one by one
-/// with a pair of events; shorter ones in batches, captured into a graph where the driver can (so that neither side
-/// pays for its host code), else enqueued in a row. Both sides are always timed in the same way.
+/// with a pair of events; shorter ones, and all in long turns, in batches, captured into a graph where the driver can
+/// (so that neither side pays for its host code), else enqueued in a row. Both sides are always timed in the same way.
 #pragma once
 #include "gemmc/Run/Executor.h"
 #include "gemmc/Runtime/CublasLt.h"
@@ -12,14 +12,21 @@
 
 namespace gemmc::run {
 
+/// What a contender does in a round. At the power limit its clock is its own only where a turn is longer than the
+/// limit's control loop takes (0.1 s is; docs/hopper.md): in shorter ones all run at a clock that all of them set.
+struct Turn {
+  double rest = 0;      ///< Seconds before it: the device cools down, and clocks are not limited.
+  double seconds = 0;   ///< At least; what is launched in the first half is not timed.
+  unsigned timings = 5; ///< At least.
+};
+
 struct BenchRequest {
   ProblemOptions problem;
   bool versusCublas = true;
   unsigned rounds = 11;
-  unsigned perRound = 5;  ///< Timings of each contender in a round.
+  Turn turn;
   unsigned finalists = 4; ///< cuBLASLt algorithms that take part in the rounds, after each was timed briefly.
   double warmUpSeconds = 0.3;
-  double restSeconds = 0;    ///< Before each contender's timings: the device cools down, and clocks are not limited.
   std::string cublasLibrary; ///< Empty = the usual names.
   /// Loaded already: one library for many benchmarks, which is half a second less for each. Null: loaded from above.
   std::shared_ptr<const CublasLt> cublas;
@@ -46,6 +53,7 @@ struct BenchReport {
   unsigned batch = 1;  ///< Launches in one timing.
   bool graphs = false; ///< Batches were graphs.
   unsigned rounds = 0;
+  double turnSeconds = 0; ///< What was asked for.
   BenchEntry ours;
   std::vector<BenchEntry> also;         ///< The other rivals, in the order given.
   std::vector<BenchEntry> cublas;       ///< Finalists, best first; empty = not compared (see `remark`).

@@ -13,6 +13,7 @@ struct TuneRequest {
   unsigned top = 32;        ///< Tiles of the ranking that take part; 0 = all that are legal.
   bool versusCublas = true; ///< In the final.
   unsigned rounds = 11;     ///< Of the final.
+  double turnSeconds = 0;   ///< Of each kernel's turn in a round (run::Turn).
   double warmUpSeconds = 0.02;
   std::string cublasLibrary;     ///< Empty = the usual names.
   std::function<bool()> stopped; ///< Asked between rounds; true ends the tuning with measuring_stopped.

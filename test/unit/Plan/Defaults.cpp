@@ -11,17 +11,17 @@ TEST(PlanDefaults, LargeHopperProblem) {
   Plan plan = planOf(spec);
   EXPECT_EQ(*plan.spec.instruction, Instruction::wgmma);
   EXPECT_EQ(*plan.spec.copy, CopyKind::tma);
-  // 128x112: 1184 tiles in 9 waves over 132 SMs, their ends hidden (measured: docs/hopper.md).
-  EXPECT_EQ(*plan.spec.schedule, Schedule::pingpong);
-  EXPECT_EQ(*plan.spec.block, (Tile3{128, 112, 64}));
-  EXPECT_EQ(*plan.spec.warp, (Tile3{128, 112, 64}));
+  // Ping-pong 128x112 fills nine waves and takes 1.5% fewer clocks; 128x256 moves less, and so its clock is 4% faster.
+  EXPECT_EQ(*plan.spec.schedule, Schedule::cooperative);
+  EXPECT_EQ(*plan.spec.block, (Tile3{128, 256, 64}));
+  EXPECT_EQ(*plan.spec.warp, (Tile3{128, 128, 64}));
   EXPECT_EQ(*plan.spec.cluster, (Tile3{1, 1, 1}));
   EXPECT_EQ(plan.threads, 384u);
   EXPECT_EQ(plan.consumerWarpgroups, 2u);
   EXPECT_EQ(plan.producerRegs, 40u);
   EXPECT_EQ(plan.consumerRegs, 232u);
-  // 6 x (128 + 112) x 64 x 2 bytes fit in 232448 beside the store's buffers, seven do not.
-  EXPECT_EQ(*plan.spec.stages, 6);
+  // 4 x (128 + 256) x 64 x 2 bytes fit in 232448 beside the store's buffers, five do not.
+  EXPECT_EQ(*plan.spec.stages, 4);
   EXPECT_EQ(*plan.spec.persistent, Persistence::on);
   EXPECT_EQ(requirementsOf(plan), (Texts{"a_ptr % 16 == 0", "b_ptr % 16 == 0", "d_ptr % 16 == 0"}));
 }
@@ -36,7 +36,7 @@ TEST(PlanDefaults, TilesByShape) {
   const Row rows[] = {
       {2048, 7168, 4096, Schedule::pingpong, 128, 176}, {4096, 24576, 1536, Schedule::pingpong, 128, 176},
       {4096, 2112, 7168, Schedule::pingpong, 128, 176}, {512, 4096, 7168, Schedule::cooperative, 128, 128},
-      {512, 512, 512, Schedule::cooperative, 64, 32},
+      {512, 512, 512, Schedule::cooperative, 64, 32},   {4096, 7168, 16384, Schedule::cooperative, 256, 176},
   };
   for (const Row &row : rows) {
     Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
@@ -52,7 +52,7 @@ TEST(PlanDefaults, TilesByShape) {
 TEST(PlanDefaults, WholeLines) {
   Spec spec = cube(4096);
   Plan plan = planOf(spec);
-  EXPECT_EQ(*plan.spec.block, (Tile3{128, 128, 64}));
+  EXPECT_EQ(*plan.spec.block, (Tile3{128, 256, 64}));
   spec.n = given(fixed(4104));
   EXPECT_EQ((*planOf(spec).spec.block)[0], 256);
   spec.n = given(fixed(4096)), spec.k = given(fixed(4104)), spec.b.layout = given(Order::col);

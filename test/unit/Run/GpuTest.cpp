@@ -199,6 +199,36 @@ TEST_F(GpuTest, ShortKernelsAreTimedInGraphs) {
   EXPECT_NEAR(*report->ratio(), 0.5, 1e-6);
 }
 
+// In turns of a few launches everybody runs at the clock that all of them leave; in long ones each is alone with its
+// own.
+TEST_F(GpuTest, LongTurnsKeepTheDeviceBusy) {
+  fake->onLaunch = nullptr;
+  auto opened = device();
+  BenchRequest request = benchRequest(64);
+  request.versusCublas = false;
+  request.rounds = 1;
+  auto launches = [&](double microseconds, double turn) {
+    fake->launchMicroseconds = microseconds;
+    fake->launches.clear();
+    request.turn.seconds = turn;
+    auto report = runBench(Rival{"gemmc", code}, request, opened);
+    EXPECT_TRUE(bool(report));
+    EXPECT_EQ(report->turnSeconds, turn);
+    EXPECT_NEAR(report->ours.median, microseconds * 1e-6, 1e-9);
+    return std::pair(fake->launches.size(), report->batch);
+  };
+  auto [few, single] = launches(6000, 0);        // one that is not timed and five that are
+  auto [more, still] = launches(6000, 0.057);    // five that are not timed and five that are
+  auto [most, singleToo] = launches(6000, 0.57); // 95, of which 47 are timed
+  EXPECT_EQ(more - few, 4u);
+  EXPECT_EQ(most - few, 89u);
+  EXPECT_EQ(single, 1u);
+  EXPECT_EQ(still, 1u);
+  EXPECT_EQ(singleToo, 1u);
+  EXPECT_EQ(launches(190, 0).second, 1u); // timed one by one; the host's wait between them is a rest
+  EXPECT_EQ(launches(190, 0.06).second, 10u);
+}
+
 TEST_F(GpuTest, WithoutCublasTheBenchSaysWhy) {
   fake->onLaunch = nullptr;
   auto opened = device();
