@@ -12,8 +12,11 @@ namespace {
 struct Choice {
   Shape shape;
   Estimate estimate;
-  std::optional<Shape> second; ///< The best with another block tile.
+  std::optional<Shape> second = std::nullopt; ///< The best with another block tile.
   double secondCost = 0;
+  std::optional<Shape> quickest =
+      std::nullopt; ///< Of fewer clocks, but it moves more.
+  double quickestClocks = 0;
 };
 
 /// The first candidate of mma is the one that measurements like best: the others must beat it by what the estimate is
@@ -28,11 +31,18 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
     if (scratch.hasErrors())
       continue;
     if (!best) {
-      best = Choice{next.shape, next.estimate, std::nullopt, 0};
-    } else if (next.shape.m != best->shape.m || next.shape.n != best->shape.n) {
-      best->second = next.shape, best->secondCost = next.estimate.cost;
-      break;
+      best = Choice{next.shape, next.estimate};
+      best->quickestClocks = next.estimate.clocks;
+      continue;
     }
+    if (next.shape.m == best->shape.m && next.shape.n == best->shape.n)
+      continue;
+    if (!best->second)
+      best->second = next.shape, best->secondCost = next.estimate.cost;
+    if (next.estimate.cost == next.estimate.clocks)
+      break;
+    if (next.estimate.clocks < best->quickestClocks)
+      best->quickest = next.shape, best->quickestClocks = next.estimate.clocks;
   }
   return best;
 }
@@ -48,6 +58,11 @@ std::string blockReason(const Draft &draft, const Choice &choice) {
   if (choice.second && choice.secondCost > 0)
     text += formatv("; next best {0}x{1}, an estimated {2}% slower", choice.second->m, choice.second->n,
                     std::max<int64_t>(0, std::llround(100 * (choice.secondCost / e.cost - 1))));
+  if (double saved = 1 - choice.quickestClocks / e.clocks; choice.quickest && saved >= 0.005)
+    text +=
+        formatv("; {0}x{1} would take {2:f1}% fewer clocks, but reads more memory, and the power for that lowers the "
+                "clock",
+                choice.quickest->m, choice.quickest->n, 100 * saved);
   return text;
 }
 
