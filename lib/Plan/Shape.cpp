@@ -14,8 +14,7 @@ struct Choice {
   Estimate estimate;
   std::optional<Shape> second = std::nullopt; ///< The best with another block tile.
   double secondCost = 0;
-  std::optional<Shape> quickest =
-      std::nullopt; ///< Of fewer clocks, but it moves more.
+  std::optional<Shape> quickest = std::nullopt; ///< Of fewer clocks, but it moves more.
   double quickestClocks = 0;
 };
 
