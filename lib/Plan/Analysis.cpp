@@ -93,13 +93,23 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
   out.aroundPart = out.clocks - main;
 }
 
+/// What the power limit makes of the clocks: measured of wgmma without slices, of 2048^3 and more.
+void addLimit(const Draft &draft, const Shape &shape, Analysis &out) {
+  constexpr double leastProducts = 8e9;
+  double products = double(out.tiles) * double(shape.m) * double(shape.n) * double(out.k);
+  if (!draft.wgmma() || out.slices > 1 || products < leastProducts)
+    return;
+  out.limited = out.machine.limited * std::sqrt(out.clocks * energyOf(products, out.hbmBytes));
+}
+
 /// The time, and what it is made of most.
 void conclude(Analysis &out) {
   double byClock = out.clocks / out.machine.clock;
-  out.seconds = std::max({byClock, out.memoryFloor, out.machine.powered < 1 ? out.poweredFloor : 0.0});
+  double byPower = std::max(out.limited, out.machine.powered < 1 ? out.poweredFloor : 0.0);
+  out.seconds = std::max({byClock, out.memoryFloor, byPower});
   if (out.seconds == out.memoryFloor || out.memoryFloor > 0.8 * out.seconds)
     out.bound = "memory";
-  else if (out.seconds == out.poweredFloor && out.machine.powered < 1)
+  else if (out.seconds == byPower)
     out.bound = "power";
   else if (out.aroundPart > out.mainPart)
     out.bound = "starts and ends";
@@ -122,29 +132,33 @@ bool isThis(const Plan &plan, const Alternative &other) {
 MachineRates ratesOf(Target target, Elem input) {
   // Data sheets: bytes a second, dense operations on 16-bit inputs, on f64, boost clock. The H200: 4.3 TB/s is what
   // copies reach, 1.755 GHz its clock without a limit, 0.74 what large f16 and bf16 products keep of the peak at 700 W
-  // (docs/results.md).
+  // (docs/results.md), the last one a fit to 17 products (docs/hopper.md, *Whose clock*).
   struct Row {
     const char *card;
-    double bytes, half, wide, clock, powered;
+    double bytes, half, wide, clock, powered, limited;
   };
   Row row{};
   switch (target) {
   case Target::sm_80:
-    row = {"NVIDIA A100", 1.94e12, 312e12, 19.5e12, 1.41e9, 1};
+    row = {"NVIDIA A100", 1.94e12, 312e12, 19.5e12, 1.41e9, 1, 0};
     break;
   case Target::sm_86:
-    row = {"NVIDIA RTX A6000", 0.768e12, 154.8e12, 0.6e12, 1.8e9, 1};
+    row = {"NVIDIA RTX A6000", 0.768e12, 154.8e12, 0.6e12, 1.8e9, 1, 0};
     break;
   case Target::sm_89:
-    row = {"NVIDIA L40S", 0.864e12, 362e12, 1.4e12, 2.52e9, 1};
+    row = {"NVIDIA L40S", 0.864e12, 362e12, 1.4e12, 2.52e9, 1, 0};
     break;
   case Target::sm_90a:
-    row = {"NVIDIA H200", 4.3e12, 989e12, 67e12, 1.755e9, 0.74};
+    row = {"NVIDIA H200", 4.3e12, 989e12, 67e12, 1.755e9, 0.74, 1.315e-12};
     break;
   }
   bool half = bitsOf(input) == 16;
-  return {row.card, row.bytes, input == Elem::f64 ? row.wide : row.half * 16 / bitsOf(input), row.clock,
-          half ? row.powered : 1};
+  return {row.card,
+          row.bytes,
+          input == Elem::f64 ? row.wide : row.half * 16 / bitsOf(input),
+          row.clock,
+          half ? row.powered : 1,
+          half ? row.limited : 0};
 }
 
 Analysis analyse(const Plan &plan, unsigned next) {
@@ -159,6 +173,7 @@ Analysis analyse(const Plan &plan, unsigned next) {
   addProblem(draft, out);
   addTiles(draft, shape, estimate, out);
   addClocks(draft, shape, estimate, out);
+  addLimit(draft, shape, out);
   conclude(out);
   if (!next)
     return out;

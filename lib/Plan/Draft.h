@@ -109,6 +109,8 @@ struct Estimate {
   int64_t ctasPerSM = 1;
 };
 Estimate estimate(const Draft &draft, const Shape &shape);
+/// The energy of a product in multiply-adds: what a byte of memory takes beside them (H200; Model.cpp).
+constexpr double energyOf(double products, double bytes) { return products + 68 * bytes; }
 /// Tiles along m that are walked together, where the spec leaves it open: a wave of `ctas` covers a square of D.
 int64_t squareGroup(double ctas, int64_t blockM, int64_t blockN);
 /// Bytes of A and B that the CTAs of `slots` read for one tile each, what several read once. `group` tiles along m are

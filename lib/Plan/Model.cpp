@@ -141,7 +141,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
 /// share their clock, and clocks alone count. With a third both are within 0.7% of the best on average
 /// (docs/hopper.md).
 double powerShare(const Draft &draft, const Shape &shape, const Estimate &estimate, double slots) {
-  constexpr double memoryByte = 68, share = 1.0 / 3;
+  constexpr double share = 1.0 / 3;
   double k = double(draft.extentK().value_or(assumedSize));
   double area = double(draft.extentM().value_or(assumedSize)) * double(draft.extentN().value_or(assumedSize));
   const Field<int64_t> &given = draft.spec().rasterGroup;
@@ -149,7 +149,7 @@ double powerShare(const Draft &draft, const Shape &shape, const Estimate &estima
   double bytes =
       double(estimate.waves) * waveBytes(draft, shape, slots, group, true) + area * bytesOf(*draft.spec().d.type);
   double products = double(estimate.tiles) * double(shape.m) * double(shape.n) * k;
-  return std::pow((products + memoryByte * bytes) / (area * k), share);
+  return std::pow(energyOf(products, bytes) / (area * k), share);
 }
 } // namespace
 

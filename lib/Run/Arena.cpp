@@ -256,7 +256,7 @@ Outcome<double> Arena::playTurn(unsigned index, const Turn &turn) {
     bool settled = !first && played >= turn.seconds / 2; // the first one follows another kernel
     if (settled)
       seconds.push_back(*time);
-    played += *time * batchSize;
+    played += std::max(*time * batchSize, 1e-6); // whatever the timer says, it ends
   }
   return medianOf(seconds);
 }

@@ -13,6 +13,9 @@ struct MachineRates {
   double clock; ///< Under no power limit.
   /// Part of `flops` that large products reach at the power limit; 1 where nobody has measured it.
   double powered = 1;
+  /// At the power limit a kernel that runs alone takes so many seconds times the root of its clocks and of its energy
+  /// in multiply-adds; 0 where nobody has measured it.
+  double limited = 0;
 };
 
 MachineRates ratesOf(Target target, Elem input);
@@ -43,6 +46,7 @@ struct Analysis {
   double mainPart = 0;    ///< Of `clocks`: main loops of full slots.
   double idlePart = 0;    ///< Of `clocks`: slots of the last wave that have no tile.
   double aroundPart = 0;  ///< Of `clocks`: starts and ends that nothing hides.
+  double limited = 0;     ///< Seconds that `clocks` take at the power limit; 0: not known.
   double seconds = 0;     ///< By clock; where power sets the pace, by that.
   const char *bound = ""; ///< `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`
 
