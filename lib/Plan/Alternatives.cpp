@@ -56,7 +56,7 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
   std::vector<Alternative> found;
   // A skinny product: cuts that stream it come first; of the first one all warp tiles, of the others the best one. Half
   // of the places are left to tiles that come from the clock of all products.
-  double atFirst = 0; // clocks a nanosecond
+  double atFirst = 0; // cost of a nanosecond
   for (Stream &way : streams(draft)) {
     if (count && found.size() >= (count + 1) / 2)
       break;
@@ -66,9 +66,9 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
     if (found.size() == before)
       continue;
     if (before)
-      found.back().clocks = draft.stream->nanoseconds * atFirst;
+      found.back().cost = draft.stream->nanoseconds * atFirst;
     else
-      atFirst = found.front().clocks / draft.stream->nanoseconds;
+      atFirst = found.front().cost / draft.stream->nanoseconds;
   }
   draft.stream.reset();
   const size_t streamed = found.size();
@@ -76,7 +76,7 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
     rankInto(draft, count ? count - streamed : 0, found);
   // The clock of all products knows little of streams: what comes from it stands behind them.
   for (size_t i = streamed; streamed && i < found.size(); ++i)
-    found[i].clocks = std::max(found[i].clocks, found[streamed - 1].clocks);
+    found[i].cost = std::max(found[i].cost, found[streamed - 1].cost);
   return found;
 }
 

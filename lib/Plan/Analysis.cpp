@@ -66,11 +66,8 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / double(shape.warpN));
   out.tileRead = pieces * (rowsRead + double(shape.warpN)) * depth * element;
 
-  double group = double(*s.rasterGroup);
-  if (draft.plan.rasterOrder == RasterOrder::hilbert) // as wide as high
-    group = std::min(group, std::ceil(std::sqrt(std::min(slots, std::max(1.0, tiles)))));
-  bool byRows = draft.plan.rasterOrder != RasterOrder::along_n;
-  out.hbmBytes = std::max(out.bytes, waves * waveBytes(draft, shape, slots, group, byRows) + tiles * result);
+  double wave = waveBytes(draft, shape, slots, double(*s.rasterGroup), draft.plan.rasterOrder);
+  out.hbmBytes = std::max(out.bytes, waves * wave + tiles * result);
   out.hbmBytes = std::max(out.bytes, std::min(out.hbmBytes, out.l2Bytes));
 }
 
@@ -179,11 +176,11 @@ Analysis analyse(const Plan &plan, unsigned next) {
     return out;
   Spec open = plan.spec;
   out.next = alternatives(open, 2 * (next + 1), scratch); // of a skinny product half of them stream it
-  // The ranking's clocks know no slices: what it says of this plan is what the analysis says.
-  if (auto self = llvm::find_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
-      self != out.next.end() && self->clocks > 0)
-    for (double scale = out.clocks / self->clocks; Alternative & other : out.next)
-      other.clocks *= scale;
+  // The ranking knows no slices, and streams have a model of their own: what it says of this plan counts as `clocks`.
+  auto self = llvm::find_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
+  double own = self != out.next.end() ? self->cost : estimate.limited ? estimate.cost : out.clocks;
+  for (Alternative &other : out.next)
+    other.cost *= own > 0 ? out.clocks / own : 1;
   llvm::erase_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
   out.next.resize(std::min<size_t>(next, out.next.size()));
   return out;

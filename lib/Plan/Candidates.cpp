@@ -11,6 +11,12 @@ std::array<int64_t, 3> kernelView(const Draft &draft, std::array<int64_t, 3> til
   return tile;
 }
 
+RasterOrder kernelView(const Draft &draft, RasterOrder order) {
+  if (!draft.plan.swapped || order == RasterOrder::hilbert) // which knows no direction
+    return order;
+  return order == RasterOrder::along_m ? RasterOrder::along_n : RasterOrder::along_m;
+}
+
 bool sane(const Shape &shape) {
   auto small = [](int64_t value) { return value >= 1 && value <= 1024; };
   return small(shape.warpK) && shape.warpK <= shape.k && small(shape.m) && small(shape.n) && small(shape.k) &&

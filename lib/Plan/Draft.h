@@ -103,7 +103,8 @@ int64_t stagesThatFit(const Draft &draft, const Shape &shape);
 /// Estimated SM clocks of the whole product (Model.cpp); only its order matters. `waves` and `tiles` explain it.
 struct Estimate {
   double clocks = 0;
-  double cost = 0; ///< What the ranking goes by: `clocks`, of a product at the power limit also what it moves.
+  double cost = 0;      ///< What the ranking goes by: `clocks`, of a product at the power limit also its energy.
+  bool limited = false; ///< The latter.
   double main = 0, epilogue = 0; ///< Of one tile; the epilogue with its start.
   int64_t tiles = 0, waves = 0;
   int64_t ctasPerSM = 1;
@@ -114,8 +115,8 @@ constexpr double energyOf(double products, double bytes) { return products + 68 
 /// Tiles along m that are walked together, where the spec leaves it open: a wave of `ctas` covers a square of D.
 int64_t squareGroup(double ctas, int64_t blockM, int64_t blockN);
 /// Bytes of A and B that the CTAs of `slots` read for one tile each, what several read once. `group` tiles along m are
-/// walked together, along n if not `byRows`.
-double waveBytes(const Draft &draft, const Shape &shape, double slots, double group, bool byRows);
+/// walked together, along n if that is the `order`, in the kernel's view.
+double waveBytes(const Draft &draft, const Shape &shape, double slots, double group, RasterOrder order);
 
 /// Whether rows of A or B with k contiguous start inside sectors of the L2, as they are read.
 bool rowsSplitSectors(const Draft &draft);
@@ -128,8 +129,9 @@ constexpr double splitRate = 3700; ///< Of them in a clock at best: a fit, like 
 std::vector<Shape> candidates(const Draft &draft);
 /// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.
 bool sane(const Shape &shape);
-/// A tile field in the kernel's view, or back.
+/// A tile field in the kernel's view, or back; the order of the raster.
 std::array<int64_t, 3> kernelView(const Draft &draft, std::array<int64_t, 3> tile);
+RasterOrder kernelView(const Draft &draft, RasterOrder order);
 /// The cheapest first (Shape.cpp).
 struct Ranked {
   Shape shape;

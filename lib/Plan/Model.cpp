@@ -144,10 +144,11 @@ double powerShare(const Draft &draft, const Shape &shape, const Estimate &estima
   constexpr double share = 1.0 / 3;
   double k = double(draft.extentK().value_or(assumedSize));
   double area = double(draft.extentM().value_or(assumedSize)) * double(draft.extentN().value_or(assumedSize));
-  const Field<int64_t> &given = draft.spec().rasterGroup;
-  double group = double(given.given ? *given : squareGroup(slots, shape.m, shape.n));
-  double bytes =
-      double(estimate.waves) * waveBytes(draft, shape, slots, group, true) + area * bytesOf(*draft.spec().d.type);
+  const Spec &s = draft.spec();
+  double group = double(s.rasterGroup.given ? *s.rasterGroup : squareGroup(slots, shape.m, shape.n));
+  RasterOrder order = s.rasterOrder.given ? kernelView(draft, *s.rasterOrder) : RasterOrder::along_m;
+  double result = bytesOf(*s.d.type) + (s.beta.value != Scale{0.0} ? bytesOf(*s.c.type) : 0);
+  double bytes = double(estimate.waves) * waveBytes(draft, shape, slots, group, order) + area * result;
   double products = double(estimate.tiles) * double(shape.m) * double(shape.n) * k;
   return std::pow(energyOf(products, bytes) / (area * k), share);
 }
@@ -167,12 +168,13 @@ double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB) {
   return (a ? 1 : others) * bytesOfA + (b ? 1 : others) * bytesOfB;
 }
 
-double waveBytes(const Draft &draft, const Shape &shape, double slots, double group, bool byRows) {
+double waveBytes(const Draft &draft, const Shape &shape, double slots, double group, RasterOrder order) {
   double tilesM = std::ceil(double(draft.extentM().value_or(assumedSize)) / double(shape.m));
   double tilesN = std::ceil(double(draft.extentN().value_or(assumedSize)) / double(shape.n));
   // A wave covers `group` tiles along one side of the raster and as many as are left along the other.
-  double together = std::min(slots, tilesM * tilesN);
-  group = std::min(group, together);
+  double together = std::max(1.0, std::min(slots, tilesM * tilesN));
+  group = std::min(group, order == RasterOrder::hilbert ? std::ceil(std::sqrt(together)) : together); // as wide as high
+  bool byRows = order != RasterOrder::along_n;
   double along = together / group; // of two cuts that cover as much, none is to win by a tile at the edge
   double rows = std::min(tilesM, byRows ? group : along) * double(shape.m);
   double columns = std::min(tilesN, byRows ? along : group) * double(shape.n);
@@ -210,9 +212,9 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.clocks =
         waves * (result.main * neighbours * few + (neighbours > 1 ? 0.5 : 1) * (startClocks + store * neighbours));
   }
-  result.cost = result.clocks;
-  if (draft.wgmma() && !draft.stream && draft.inputBits() == 16 && !rowsSplitSectors(draft) && atPowerLimit(draft))
-    result.cost *= powerShare(draft, shape, result, slots);
+  result.limited = draft.wgmma() && !draft.stream && *draft.spec().split == SplitMode::none &&
+                   draft.inputBits() == 16 && !rowsSplitSectors(draft) && atPowerLimit(draft);
+  result.cost = result.clocks * (result.limited ? powerShare(draft, shape, result, slots) : 1);
   return result;
 }
 

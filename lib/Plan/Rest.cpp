@@ -50,18 +50,14 @@ void decideRaster(Draft &draft) {
   if (*s.rasterGroup < 1 || *s.rasterGroup > maxRasterGroup)
     draft.diags.report(Diag::plan_raster_group, s.rasterGroup.range, *s.rasterGroup, maxRasterGroup)
         .fix(s.rasterGroup.range, "8");
-  if (*s.rasterOrder == RasterOrder::hilbert) { // it knows no direction
-    constexpr int64_t mostHilbert = 32;
-    if (*s.rasterGroup >= 1 && (!llvm::isPowerOf2_64(*s.rasterGroup) || *s.rasterGroup > mostHilbert))
-      draft.diags
-          .report(Diag::plan_raster_hilbert, s.rasterGroup.given ? s.rasterGroup.range : s.rasterOrder.range,
-                  *s.rasterGroup)
-          .fix(s.rasterGroup.range, "8");
-    draft.plan.rasterOrder = RasterOrder::hilbert;
-    return;
-  }
-  bool alongM = (*s.rasterOrder == RasterOrder::along_m) != draft.plan.swapped;
-  draft.plan.rasterOrder = alongM ? RasterOrder::along_m : RasterOrder::along_n;
+  constexpr int64_t mostHilbert = 32;
+  if (*s.rasterOrder == RasterOrder::hilbert && *s.rasterGroup >= 1 &&
+      (!llvm::isPowerOf2_64(*s.rasterGroup) || *s.rasterGroup > mostHilbert))
+    draft.diags
+        .report(Diag::plan_raster_hilbert, s.rasterGroup.given ? s.rasterGroup.range : s.rasterOrder.range,
+                *s.rasterGroup)
+        .fix(s.rasterGroup.range, "8");
+  draft.plan.rasterOrder = kernelView(draft, *s.rasterOrder);
 }
 
 void decideScheduler(Draft &draft) {

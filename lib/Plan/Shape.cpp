@@ -14,7 +14,7 @@ struct Choice {
   Estimate estimate;
   std::optional<Shape> second = std::nullopt; ///< The best with another block tile.
   double secondCost = 0;
-  std::optional<Shape> quickest = std::nullopt; ///< Of fewer clocks, but it moves more.
+  std::optional<Shape> quickest = std::nullopt; ///< Of fewer clocks, but of more energy.
   double quickestClocks = 0;
 };
 
@@ -38,7 +38,7 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
       continue;
     if (!best->second)
       best->second = next.shape, best->secondCost = next.estimate.cost;
-    if (next.estimate.cost == next.estimate.clocks)
+    if (!best->estimate.limited)
       break;
     if (next.estimate.clocks < best->quickestClocks)
       best->quickest = next.shape, best->quickestClocks = next.estimate.clocks;
@@ -59,7 +59,7 @@ std::string blockReason(const Draft &draft, const Choice &choice) {
                     std::max<int64_t>(0, std::llround(100 * (choice.secondCost / e.cost - 1))));
   if (double saved = 1 - choice.quickestClocks / e.clocks; choice.quickest && saved >= 0.005)
     text +=
-        formatv("; {0}x{1} would take {2:f1}% fewer clocks, but reads more memory, and the power for that lowers the "
+        formatv("; {0}x{1} would take {2:f1}% fewer clocks, but needs more energy, which at the power limit lowers the "
                 "clock",
                 choice.quickest->m, choice.quickest->n, 100 * saved);
   return text;

@@ -4,6 +4,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <thread>
 
@@ -12,6 +13,7 @@ namespace {
 constexpr double shortLaunch = 100e-6; ///< Below this, the few microseconds of an event pair count.
 constexpr double batchSeconds = 1e-3;
 constexpr double busySeconds = 2e-3; ///< Of a batch within a long turn: the host's wait behind it is no rest.
+constexpr double leastTiming = 1e-4; ///< Of a turn's time, whatever the timer says: turns end.
 } // namespace
 
 uint64_t BufferSets::bytesOf(const GemmProblem &problem) {
@@ -228,8 +230,11 @@ MaybeFailure Arena::chooseBatch(const Turn &turn) {
     seconds.push_back(*time);
   }
   double one = medianOf(seconds);
-  double wanted = turn.seconds > 0 ? busySeconds : one < shortLaunch ? std::max(batchSeconds, 2 * one) : one;
-  batchSize = static_cast<unsigned>(std::clamp(wanted / std::max(one, 1e-7), 1.0, 200.0));
+  double least = std::max(one, 1e-7);
+  if (turn.seconds > 0)
+    batchSize = static_cast<unsigned>(std::clamp(std::ceil(busySeconds / least), 2.0, 1000.0));
+  else
+    batchSize = one < shortLaunch ? static_cast<unsigned>(std::clamp(batchSeconds / least, 2.0, 200.0)) : 1;
   useGraphs = batchSize > 1 && hasGraphs(*device);
   return std::nullopt;
 }
@@ -256,16 +261,19 @@ Outcome<double> Arena::playTurn(unsigned index, const Turn &turn) {
     bool settled = !first && played >= turn.seconds / 2; // the first one follows another kernel
     if (settled)
       seconds.push_back(*time);
-    played += std::max(*time * batchSize, 1e-6); // whatever the timer says, it ends
+    played += std::max(*time * batchSize, leastTiming);
   }
   return medianOf(seconds);
 }
 
-Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, const Turn &turn) {
+Outcome<std::vector<double>> Arena::playRound(llvm::ArrayRef<unsigned> members, const Turn &turn,
+                                              const std::function<bool()> &stopped) {
   std::vector<double> medians(members.size());
   auto order = llvm::to_vector(llvm::seq<unsigned>(0, members.size()));
   std::shuffle(order.begin(), order.end(), shuffler);
   for (unsigned place : order) {
+    if (stopped && stopped())
+      return Failure::make(Diag::measuring_stopped);
     auto median = playTurn(members[place], turn);
     if (!median)
       return median.failure();

@@ -32,7 +32,18 @@ void conclude(const Arena &arena, const std::vector<std::vector<double>> &rounds
   llvm::sort(report.cublas, [](const BenchEntry &x, const BenchEntry &y) { return x.median < y.median; });
 }
 
+/// Whether they multiply matrices of the same types and layouts: all work on the first one's.
+bool sameProblem(const ptx::LaunchInfo &one, const ptx::LaunchInfo &other) {
+  auto same = [](const ptx::OperandInfo &x, const ptx::OperandInfo &y) {
+    return x.type == y.type && x.order == y.order;
+  };
+  return same(one.a, other.a) && same(one.b, other.b) && same(one.c, other.c) && same(one.d, other.d);
+}
+
 MaybeFailure admitAll(Arena &arena, llvm::ArrayRef<Rival> rivals, std::shared_ptr<const Device> device) {
+  for (const Rival &rival : rivals)
+    if (!sameProblem(rivals.front().code.info, rival.code.info))
+      return Failure::make(Diag::bench_other_problem, rival.name, rivals.front().name);
   std::vector<const Code *> codes;
   for (const Rival &rival : rivals)
     codes.push_back(&rival.code);
@@ -56,7 +67,9 @@ MaybeFailure admitCublas(Arena &arena, const BenchRequest &request, std::shared_
       return loaded.failure();
     library = *loaded;
   }
-  return arena.admitCublas(std::move(library), request.finalists);
+  // Who needs least energy does not show in a brief race: in long turns nearly all take part.
+  unsigned finalists = request.turn.seconds > 0 ? 2 * request.finalists : request.finalists;
+  return arena.admitCublas(std::move(library), finalists);
 }
 
 MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report) {
@@ -75,9 +88,7 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
   auto everyone = llvm::to_vector(llvm::seq(0u, arena.size()));
   std::vector<std::vector<double>> rounds(arena.size());
   for (unsigned round = 0; round < request.rounds; ++round) {
-    if (request.stopped && request.stopped())
-      return Failure::make(Diag::measuring_stopped);
-    auto medians = arena.playRound(everyone, request.turn);
+    auto medians = arena.playRound(everyone, request.turn, request.stopped);
     if (!medians)
       return medians.failure();
     for (unsigned i = 0; i < arena.size(); ++i)

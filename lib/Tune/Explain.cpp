@@ -125,8 +125,7 @@ private:
 
   void others() {
     for (const auto &[index, other] : llvm::enumerate(a.next))
-      line(index ? "" : "next",
-           formatv("{0,7} {1}", percent(other.clocks / std::max(1.0, a.clocks) - 1), other.choice));
+      line(index ? "" : "next", formatv("{0,7} {1}", percent(other.cost / std::max(1.0, a.clocks) - 1), other.choice));
   }
 
   llvm::raw_ostream &os;
@@ -153,7 +152,7 @@ std::string explanationJson(const Chosen &chosen, const Analysis &a) {
   }
   Array next;
   for (const Alternative &other : a.next)
-    next.push_back(Object{{"choice", other.choice}, {"clocks", other.clocks}});
+    next.push_back(Object{{"choice", other.choice}, {"slower", other.cost / std::max(1.0, a.clocks) - 1}});
   Array fields;
   for (const FieldText &field : fieldTexts(chosen.plan.spec))
     fields.push_back(

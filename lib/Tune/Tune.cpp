@@ -106,10 +106,8 @@ MaybeFailure Tuner::admit() {
 MaybeFailure Tuner::race(const Heat &heat) {
   const run::Turn turn{.seconds = request.turnSeconds, .timings = heat.perRound};
   for (unsigned round = 0; round < heat.rounds; ++round) {
-    if (stopped())
-      return Failure::make(Diag::measuring_stopped);
     say(llvm::formatv("round {0} of {1}: {2} kernels", round + 1, heat.rounds, racing.size()));
-    auto medians = arena->playRound(racing, turn);
+    auto medians = arena->playRound(racing, turn, request.stopped);
     if (!medians)
       return medians.failure();
     for (unsigned i = 0; i < racing.size(); ++i)

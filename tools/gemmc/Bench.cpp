@@ -1,5 +1,6 @@
 // gemmc bench: a kernel's speed on the GPU, or that of a suite of kernels, beside the best of cuBLASLt.
 #include "Problem.h"
+#include "Seconds.h"
 #include "Stop.h"
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Run/SuiteReport.h"
@@ -23,15 +24,15 @@ cl::list<std::string> also("also",
                                     "fields (and before them another file), separated by spaces, or a .ptx file"),
                            cl::value_desc("[file] path=value..."), cl::sub(bench));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
-cl::opt<double> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
-                       cl::init(0.3), cl::sub(bench));
-cl::opt<double> rest("rest",
-                     cl::desc("Seconds of rest before each kernel's turn: a cool device (default: 0, sustained load)"),
-                     cl::init(0), cl::sub(bench));
-cl::opt<double> turn("turn",
-                     cl::desc("Seconds of each kernel's turn in a round, the second half timed (default: 0, a few "
-                              "launches; 0.1: each at the clock that its own power leaves it)"),
-                     cl::init(0), cl::sub(bench));
+Seconds<60> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
+                   cl::init(0.3), cl::sub(bench));
+Seconds<10> rest("rest",
+                 cl::desc("Seconds of rest before each kernel's turn: a cool device (default: 0, sustained load)"),
+                 cl::init(0), cl::sub(bench));
+Seconds<10> turn("turn",
+                 cl::desc("Seconds of each kernel's turn in a round, the second half timed (default: 0, a few "
+                          "launches; 0.1: each at the clock that its own power leaves it)"),
+                 cl::init(0), cl::sub(bench));
 cl::opt<std::string> only("only", cl::desc("Of a suite: the problems with this text in their name or class"),
                           cl::value_desc("text"), cl::sub(bench));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(bench));
@@ -60,9 +61,9 @@ run::BenchRequest request() {
   request.problem = problem.get();
   request.problem.defaultSize = 4096;
   request.versusCublas = versus == Versus::cublaslt;
-  request.warmUpSeconds = std::clamp(warmUp.getValue(), 0.0, 60.0);
-  request.turn.rest = std::clamp(rest.getValue(), 0.0, 10.0);
-  request.turn.seconds = std::clamp(turn.getValue(), 0.0, 10.0);
+  request.warmUpSeconds = warmUp;
+  request.turn.rest = rest;
+  request.turn.seconds = turn;
   request.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
   request.stopped = stopWanted;
   return request;

@@ -103,7 +103,7 @@ std::optional<run::Code> KernelInput::compileFallback(Fallback kind, Diags &diag
 }
 
 std::optional<run::Code> KernelInput::compileVariant(StringRef words, Diags &diags) const {
-  if (words.ends_with(".ptx"))
+  if (words.ends_with(".ptx") && !words.contains('='))
     return codeFrom(words, "", diags);
   auto variant = input.readVariant(words, diags);
   return variant ? compileChosen(*variant, diags) : std::nullopt;

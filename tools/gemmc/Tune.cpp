@@ -1,5 +1,6 @@
 // gemmc tune: the fastest plans of specs and suites, by measurement, into the tuning database.
 #include "Problem.h"
+#include "Seconds.h"
 #include "Stop.h"
 #include "gemmc/Plan/Key.h"
 #include "gemmc/Tune/Entries.h"
@@ -34,10 +35,10 @@ cl::opt<std::string> only("only", cl::desc("Of suites: the problems with this te
 cl::opt<unsigned> top("top", cl::desc("Tiles that take part, the planner's favourites (default: 32; 0 = all)"),
                       cl::init(32), cl::sub(tuneCommand));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of the final (default: 11)"), cl::init(11), cl::sub(tuneCommand));
-cl::opt<double> turn("turn",
-                     cl::desc("Seconds of each kernel's turn in a round, as `bench` has it (default: 0; 0.1: what is "
-                              "fastest by itself at the power limit)"),
-                     cl::init(0), cl::sub(tuneCommand));
+Seconds<10> turn("turn",
+                 cl::desc("Seconds of each kernel's turn in a round, as `bench` has it (default: 0; 0.1: what is "
+                          "fastest by itself at the power limit)"),
+                 cl::init(0), cl::sub(tuneCommand));
 cl::opt<bool> noCublas("no-cublaslt", cl::desc("No final against cuBLASLt"), cl::sub(tuneCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(tuneCommand));
 
@@ -134,7 +135,7 @@ tune::SessionRequest requestOf(Ticker &ticker) {
   request.tune.problem.defaultSize = 4096;
   request.tune.top = top;
   request.tune.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
-  request.tune.turnSeconds = std::clamp(turn.getValue(), 0.0, 10.0);
+  request.tune.turnSeconds = turn;
   request.tune.versusCublas = !noCublas;
   request.tune.stopped = stopWanted;
   request.tune.progress = [&ticker](const std::string &what, double best) { ticker.step(what, best); };

@@ -69,10 +69,11 @@ TargetLimits limitsOf(Target target);
 /// Decides every open field and checks the whole; nullopt after a reported error (budget errors give the arithmetic).
 std::optional<Plan> makePlan(const Spec &spec, Diags &diags);
 
-/// A way to fill what `spec` leaves open, as applyChoice takes it, and its estimated clocks.
+/// A way to fill what `spec` leaves open, as applyChoice takes it, and what the ranking goes by: its estimated clocks,
+/// of a product at the power limit also its energy.
 struct Alternative {
   std::string choice;
-  double clocks = 0;
+  double cost = 0;
 };
 /// The legal ways, cheapest first, at most `count` of them (0 = all): schedules and tiles. Empty after a reported
 /// error.

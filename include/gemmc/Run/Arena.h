@@ -40,7 +40,9 @@ public:
   MaybeFailure prepare(const Turn &turn);
   /// Each of `members` takes its turn: the median of its timings, in seconds. The order is another one in each round:
   /// at the power limit the clock that a kernel finds is what its predecessor left.
-  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, const Turn &turn);
+  /// `stopped` is asked before each turn; true ends it with measuring_stopped.
+  Outcome<std::vector<double>> playRound(llvm::ArrayRef<unsigned> members, const Turn &turn,
+                                         const std::function<bool()> &stopped = {});
 
   /// Seconds that the host takes to enqueue one launch of a contender: the median of single ones, in a row.
   Outcome<double> hostCost(unsigned index);

@@ -25,12 +25,13 @@ struct BenchRequest {
   bool versusCublas = true;
   unsigned rounds = 11;
   Turn turn;
-  unsigned finalists = 4; ///< cuBLASLt algorithms that take part in the rounds, after each was timed briefly.
+  /// cuBLASLt algorithms that take part in the rounds, after each was timed briefly; twice as many in long turns.
+  unsigned finalists = 4;
   double warmUpSeconds = 0.3;
   std::string cublasLibrary; ///< Empty = the usual names.
   /// Loaded already: one library for many benchmarks, which is half a second less for each. Null: loaded from above.
   std::shared_ptr<const CublasLt> cublas;
-  std::function<bool()> stopped; ///< Asked between rounds; true ends the benchmark with measuring_stopped.
+  std::function<bool()> stopped; ///< Asked between turns; true ends the benchmark with measuring_stopped.
 };
 
 /// One of our kernels in a benchmark. All rivals of one benchmark multiply the same problem.

@@ -200,33 +200,54 @@ TEST_F(GpuTest, ShortKernelsAreTimedInGraphs) {
 }
 
 // In turns of a few launches everybody runs at the clock that all of them leave; in long ones each is alone with its
-// own.
-TEST_F(GpuTest, LongTurnsKeepTheDeviceBusy) {
+// own: launches back to back, and what was launched before the clock has settled is not timed.
+TEST_F(GpuTest, LongTurns) {
   fake->onLaunch = nullptr;
   auto opened = device();
   BenchRequest request = benchRequest(64);
   request.versusCublas = false;
   request.rounds = 1;
-  auto launches = [&](double microseconds, double turn) {
+  auto measure = [&](double microseconds, double turn) {
     fake->launchMicroseconds = microseconds;
-    fake->launches.clear();
+    fake->calls.clear();
     request.turn.seconds = turn;
     auto report = runBench(Rival{"gemmc", code}, request, opened);
     EXPECT_TRUE(bool(report));
     EXPECT_EQ(report->turnSeconds, turn);
     EXPECT_NEAR(report->ours.median, microseconds * 1e-6, 1e-9);
-    return std::pair(fake->launches.size(), report->batch);
+    return std::pair(llvm::count(fake->calls, "cuGraphLaunch"), report->batch);
   };
-  auto [few, single] = launches(6000, 0);        // one that is not timed and five that are
-  auto [more, still] = launches(6000, 0.057);    // five that are not timed and five that are
-  auto [most, singleToo] = launches(6000, 0.57); // 95, of which 47 are timed
-  EXPECT_EQ(more - few, 4u);
-  EXPECT_EQ(most - few, 89u);
-  EXPECT_EQ(single, 1u);
-  EXPECT_EQ(still, 1u);
-  EXPECT_EQ(singleToo, 1u);
-  EXPECT_EQ(launches(190, 0).second, 1u); // timed one by one; the host's wait between them is a rest
-  EXPECT_EQ(launches(190, 0.06).second, 10u);
+  EXPECT_EQ(measure(6000, 0), std::pair(0l, 1u)); // one by one, no graph
+  EXPECT_EQ(measure(190, 0), std::pair(0l, 1u));
+  // Batches of 12 ms: one for the host's cost, two until 20 ms have passed, and five that are timed; one less if
+  // nothing had to settle.
+  EXPECT_EQ(measure(6000, 0.04), std::pair(8l, 2u));
+  EXPECT_EQ(measure(6000, 0.11), std::pair(11l, 2u)); // five and five are as long as the turn
+  EXPECT_EQ(measure(190, 0.11).second, 11u);          // 2 ms, not less
+  EXPECT_EQ(measure(4, 0.11).second, 500u);
+}
+
+// A timer that says nothing ends a turn all the same.
+TEST_F(GpuTest, TurnsEnd) {
+  fake->onLaunch = nullptr;
+  fake->launchMicroseconds = 0;
+  auto opened = device();
+  BenchRequest request = benchRequest(64);
+  request.versusCublas = false;
+  request.rounds = 1;
+  request.turn.seconds = 0.01;
+  EXPECT_TRUE(bool(runBench(Rival{"gemmc", code}, request, opened)));
+}
+
+TEST_F(GpuTest, OnlyWhoMultipliesTheSameMatricesMayRace) {
+  auto opened = device();
+  Code other = code;
+  other.info.d.type = other.info.d.type == Elem::f32 ? Elem::f16 : Elem::f32;
+  Rival rivals[] = {{"gemmc", code}, {"wide", other}};
+  auto report = runBench(rivals, benchRequest(64), opened);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.failure().id, Diag::bench_other_problem);
+  EXPECT_TRUE(fake->launches.empty());
 }
 
 TEST_F(GpuTest, WithoutCublasTheBenchSaysWhy) {
