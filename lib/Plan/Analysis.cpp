@@ -96,13 +96,13 @@ void addLimit(const Draft &draft, const Shape &shape, Analysis &out) {
   double products = double(out.tiles) * double(shape.m) * double(shape.n) * double(out.k);
   if (!draft.wgmma() || out.slices > 1 || products < leastProducts)
     return;
-  out.limited = out.machine.limited * std::sqrt(out.clocks * energyOf(products, out.hbmBytes));
+  out.atPowerLimit = out.machine.powerConstant * std::sqrt(out.clocks * energyOf(products, out.hbmBytes));
 }
 
 /// The time, and what it is made of most.
 void conclude(Analysis &out) {
   double byClock = out.clocks / out.machine.clock;
-  double byPower = std::max(out.limited, out.machine.powered < 1 ? out.poweredFloor : 0.0);
+  double byPower = std::max(out.atPowerLimit, out.machine.powered < 1 ? out.poweredFloor : 0.0);
   out.seconds = std::max({byClock, out.memoryFloor, byPower});
   if (out.seconds == out.memoryFloor || out.memoryFloor > 0.8 * out.seconds)
     out.bound = "memory";
@@ -132,7 +132,7 @@ MachineRates ratesOf(Target target, Elem input) {
   // (docs/results.md), the last one a fit to 17 products (docs/hopper.md, *Whose clock*).
   struct Row {
     const char *card;
-    double bytes, half, wide, clock, powered, limited;
+    double bytes, half, wide, clock, powered, powerConstant;
   };
   Row row{};
   switch (target) {
@@ -155,7 +155,7 @@ MachineRates ratesOf(Target target, Elem input) {
           input == Elem::f64 ? row.wide : row.half * 16 / bitsOf(input),
           row.clock,
           half ? row.powered : 1,
-          half ? row.limited : 0};
+          half ? row.powerConstant : 0};
 }
 
 Analysis analyse(const Plan &plan, unsigned next) {
@@ -178,7 +178,7 @@ Analysis analyse(const Plan &plan, unsigned next) {
   out.next = alternatives(open, 2 * (next + 1), scratch); // of a skinny product half of them stream it
   // The ranking knows no slices, and streams have a model of their own: what it says of this plan counts as `clocks`.
   auto self = llvm::find_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
-  double own = self != out.next.end() ? self->cost : estimate.limited ? estimate.cost : out.clocks;
+  double own = self != out.next.end() ? self->cost : estimate.atPowerLimit ? estimate.cost : out.clocks;
   for (Alternative &other : out.next)
     other.cost *= own > 0 ? out.clocks / own : 1;
   llvm::erase_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });

@@ -103,8 +103,8 @@ int64_t stagesThatFit(const Draft &draft, const Shape &shape);
 /// Estimated SM clocks of the whole product (Model.cpp); only its order matters. `waves` and `tiles` explain it.
 struct Estimate {
   double clocks = 0;
-  double cost = 0;      ///< What the ranking goes by: `clocks`, of a product at the power limit also its energy.
-  bool limited = false; ///< The latter.
+  double cost = 0;           ///< What the ranking goes by: `clocks`, of a product at the power limit also its energy.
+  bool atPowerLimit = false; ///< The latter.
   double main = 0, epilogue = 0; ///< Of one tile; the epilogue with its start.
   int64_t tiles = 0, waves = 0;
   int64_t ctasPerSM = 1;

@@ -134,6 +134,13 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   return busy + l2 / 5 + shared / 10 + std::min(split, products) / 5;
 }
 
+/// What nobody has measured goes by clocks: streams, slices, other types, pitches of 16 bytes.
+bool energyIsKnown(const Draft &draft) {
+  const Spec &s = draft.spec();
+  return draft.wgmma() && !draft.stream && *s.split == SplitMode::none && draft.inputBits() == 16 &&
+         *s.accumulator == Elem::f32 && !rowsSplitSectors(draft);
+}
+
 /// What the energy of a product, relative to what its multiply-adds alone take, adds to its clocks. At the power limit
 /// voltage follows the clock, and the time of a kernel that runs alone goes with the root of clocks x energy: over 513
 /// kernels of 17 products (H200, 2026-11-22, turns of 0.06 to 0.2 s) clocks have the power 0.494, and a byte of memory
@@ -212,9 +219,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.clocks =
         waves * (result.main * neighbours * few + (neighbours > 1 ? 0.5 : 1) * (startClocks + store * neighbours));
   }
-  result.limited = draft.wgmma() && !draft.stream && *draft.spec().split == SplitMode::none &&
-                   draft.inputBits() == 16 && !rowsSplitSectors(draft) && atPowerLimit(draft);
-  result.cost = result.clocks * (result.limited ? powerShare(draft, shape, result, slots) : 1);
+  result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
+  result.cost = result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1);
   return result;
 }
 

@@ -38,7 +38,7 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
       continue;
     if (!best->second)
       best->second = next.shape, best->secondCost = next.estimate.cost;
-    if (!best->estimate.limited)
+    if (!best->estimate.atPowerLimit)
       break;
     if (next.estimate.clocks < best->quickestClocks)
       best->quickest = next.shape, best->quickestClocks = next.estimate.clocks;

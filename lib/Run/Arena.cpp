@@ -229,12 +229,11 @@ MaybeFailure Arena::chooseBatch(const Turn &turn) {
       return time.failure();
     seconds.push_back(*time);
   }
-  double one = medianOf(seconds);
-  double least = std::max(one, 1e-7);
+  double one = std::max(medianOf(seconds), 1e-7);
   if (turn.seconds > 0)
-    batchSize = static_cast<unsigned>(std::clamp(std::ceil(busySeconds / least), 2.0, 1000.0));
+    batchSize = static_cast<unsigned>(std::clamp(std::ceil(busySeconds / one), 2.0, 1000.0));
   else
-    batchSize = one < shortLaunch ? static_cast<unsigned>(std::clamp(batchSeconds / least, 2.0, 200.0)) : 1;
+    batchSize = one < shortLaunch ? static_cast<unsigned>(std::clamp(batchSeconds / one, 2.0, 200.0)) : 1;
   useGraphs = batchSize > 1 && hasGraphs(*device);
   return std::nullopt;
 }

@@ -15,7 +15,7 @@ struct MachineRates {
   double powered = 1;
   /// At the power limit a kernel that runs alone takes so many seconds times the root of its clocks and of its energy
   /// in multiply-adds; 0 where nobody has measured it.
-  double limited = 0;
+  double powerConstant = 0;
 };
 
 MachineRates ratesOf(Target target, Elem input);
@@ -42,13 +42,13 @@ struct Analysis {
 
   // Clocks of an SM, by the planner's model.
   double clocks = 0, tileMain = 0, tileAround = 0; ///< `tileAround`: start and epilogue.
-  bool hidden = false;    ///< Ping-pong: starts and ends lie under the other warpgroup's main loop.
-  double mainPart = 0;    ///< Of `clocks`: main loops of full slots.
-  double idlePart = 0;    ///< Of `clocks`: slots of the last wave that have no tile.
-  double aroundPart = 0;  ///< Of `clocks`: starts and ends that nothing hides.
-  double limited = 0;     ///< Seconds that `clocks` take at the power limit; 0: not known.
-  double seconds = 0;     ///< By clock; where power sets the pace, by that.
-  const char *bound = ""; ///< `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`
+  bool hidden = false;     ///< Ping-pong: starts and ends lie under the other warpgroup's main loop.
+  double mainPart = 0;     ///< Of `clocks`: main loops of full slots.
+  double idlePart = 0;     ///< Of `clocks`: slots of the last wave that have no tile.
+  double aroundPart = 0;   ///< Of `clocks`: starts and ends that nothing hides.
+  double atPowerLimit = 0; ///< Seconds that `clocks` take there; 0: not known.
+  double seconds = 0;      ///< By clock; where power sets the pace, by that.
+  const char *bound = "";  ///< `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`
 
   std::vector<Alternative> next; ///< The best that were not taken, their estimates beside this plan's.
 };

@@ -16,7 +16,7 @@ struct TuneRequest {
   double turnSeconds = 0;   ///< Of each kernel's turn in a round (run::Turn).
   double warmUpSeconds = 0.02;
   std::string cublasLibrary;     ///< Empty = the usual names.
-  std::function<bool()> stopped; ///< Asked between rounds; true ends the tuning with measuring_stopped.
+  std::function<bool()> stopped; ///< Asked between turns; true ends the tuning with measuring_stopped.
   /// Told what is going on and the best median so far (seconds, 0 = none yet); empty = nobody listens.
   std::function<void(const std::string &step, double best)> progress;
 };

@@ -45,7 +45,7 @@ TEST(Analysis, CountsByHand) {
   EXPECT_STREQ(a.bound, "power");
   // 203.4 to 209.6 us in turns of 0.1 to 0.4 s on four cards (docs/hopper.md, Whose clock).
   EXPECT_NEAR(a.seconds, 206.5e-6, 0.03 * 206.5e-6);
-  EXPECT_EQ(a.seconds, a.limited);
+  EXPECT_EQ(a.seconds, a.atPowerLimit);
   EXPECT_FALSE(a.assumed);
 }
 
@@ -55,7 +55,7 @@ TEST(Analysis, EdgesAndSizesOfALaunch) {
   EXPECT_NEAR(a.tileUse, 100 * 300 / (2.0 * 128 * 256), 1e-12);
   EXPECT_EQ(a.waves, 1);
   EXPECT_STREQ(a.bound, "starts and ends");
-  EXPECT_EQ(a.limited, 0); // nobody has measured what the limit makes of so little
+  EXPECT_EQ(a.atPowerLimit, 0); // nobody has measured what the limit makes of so little
   Analysis dynamicSizes = analyse(planOf(dynamicProblem()));
   EXPECT_TRUE(dynamicSizes.assumed);
   EXPECT_EQ(dynamicSizes.m, 4096);
