@@ -22,12 +22,18 @@ struct Choice {
 /// surely wrong by.
 constexpr double margin = 0.98;
 
+/// What is wrong with a shape: errors about what the spec does not say, which nobody can mend there, and all.
+std::pair<unsigned, unsigned> errorsOf(const Draft &draft, const Shape &shape) {
+  Diags scratch;
+  checkShape(draft, shape, scratch);
+  auto nowhere = [](const Problem &problem) { return problem.severity == Severity::error && !problem.range.isValid(); };
+  return {unsigned(llvm::count_if(scratch.all(), nowhere)), scratch.numErrors()};
+}
+
 std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   std::optional<Choice> best;
   for (const Ranked &next : rank(draft, shapes)) {
-    Diags scratch;
-    checkShape(draft, next.shape, scratch);
-    if (scratch.hasErrors())
+    if (errorsOf(draft, next.shape).second > 0)
       continue;
     if (!best) {
       best = Choice{next.shape, next.estimate};
@@ -176,9 +182,13 @@ void decideShape(Draft &draft) {
     decideSplit(draft);
     return decideShape(draft);
   }
-  s.schedule.decide(shapes.front().schedule, "of the tile that does not work");
+  // What is wrong with all of them: the errors of the one with fewest, rather those that have a place in the spec.
+  const Shape &nearest = *std::min_element(shapes.begin(), shapes.end(), [&](const Shape &x, const Shape &y) {
+    return errorsOf(draft, x) < errorsOf(draft, y);
+  });
+  s.schedule.decide(nearest.schedule, "of the tile that does not work");
   unsigned before = draft.diags.numErrors();
-  checkShape(draft, shapes.front(), draft.diags);
+  checkShape(draft, nearest, draft.diags);
   assert(draft.diags.numErrors() > before && "a refused shape without a reason");
   (void)before;
 }
