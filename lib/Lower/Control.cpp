@@ -60,7 +60,8 @@ void Lowering::tiles(const Op &op) {
   b("mov.u32", id, b.special(cluster > 1 ? "%clusterid.x" : "%ctaid.x"));
   if (!persistent || op.has("first")) {
     placeTile(id, tilesM, tilesN);
-    return ops(op.body);
+    ops(op.body);
+    return lateOfLast(op);
   }
 
   Val total = mul(tilesM, tilesN, "tiles"), step = b.reg(Type::b32, "tile_step");
@@ -75,16 +76,59 @@ void Lowering::tiles(const Op &op) {
   Val done = b.reg(Type::pred, "done");
   b("setp.ge.u32", done, id, total);
   b.when(done)("bra", end);
+  for (const Op &inner : op.body)
+    if (inner.kind == OpKind::Late)
+      beginLate();
   b.place(next);
   placeTile(id, tilesM, tilesN);
   walk = TileWalk{id, step, stride, total, true};
   ops(op.body);
   walk->inside = false;
   b("add.u32", id, id, stride);
+  rememberTile();
   Val more = b.reg(Type::pred, "more");
   b("setp.lt.u32", more, id, total);
   b.when(more)("bra", next);
+  lateOfLast(op);
   b.place(end);
+}
+
+/// In front of the loop: there is no tile before the first one.
+void Lowering::beginLate() {
+  lateTile = LateTile{b.reg(Type::b32, "late_m"), b.reg(Type::b32, "late_n"), b.reg(Type::pred, "late_exists")};
+  b("mov.u32", lateTile->m, 0);
+  b("mov.u32", lateTile->n, 0);
+  b("setp.ne.u32", lateTile->exists, 0, 0);
+}
+
+/// At the end of a tile: it is the one before the next.
+void Lowering::rememberTile() {
+  if (!lateTile)
+    return;
+  b("mov.u32", lateTile->m, variables["tm"]);
+  b("mov.u32", lateTile->n, variables["tn"]);
+  b("setp.eq.u32", lateTile->exists, 0, 0);
+}
+
+void Lowering::late(const Op &op) {
+  if (!lateTile)
+    return; // a CTA has one tile
+  Val tm = variables["tm"], tn = variables["tn"], none = b.label("no_tile_before");
+  b.unless(lateTile->exists)("bra", none);
+  variables["tm"] = lateTile->m;
+  variables["tn"] = lateTile->n;
+  ops(op.body);
+  variables["tm"] = tm;
+  variables["tn"] = tn;
+  b.place(none);
+}
+
+/// Behind the last tile, or the only one, whose place the variables still hold.
+void Lowering::lateOfLast(const Op &tiles) {
+  lateTile.reset();
+  for (const Op &inner : tiles.body)
+    if (inner.kind == OpKind::Late)
+      ops(inner.body);
 }
 
 /// Of the CTA's last tile, by the warps that have it: the first thread of a CTA that says so speaks for all of them.

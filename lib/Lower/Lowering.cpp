@@ -135,13 +135,14 @@ void Lowering::declareParams() {
     add(ParamInfo::Pointer, Type::u64, "workspace_ptr", "workspace");
   for (const std::string &name : variablesOf(kernel, byTma))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
-  tile::walk(kernel.body(), [&](const Op &op) {
-    if (op.kind != OpKind::Store && op.kind != OpKind::Combine)
-      return;
-    for (llvm::StringRef key : {"alpha", "beta"})
-      if (op.word(key) == "dynamic")
-        add(ParamInfo::Float, Type::f32, key, key);
-  });
+  for (llvm::StringRef key : {"alpha", "beta"}) {
+    bool given = false; // a tile may be stored in parts
+    tile::walk(kernel.body(), [&](const Op &op) {
+      given |= (op.kind == OpKind::Store || op.kind == OpKind::Combine) && op.word(key) == "dynamic";
+    });
+    if (given)
+      add(ParamInfo::Float, Type::f32, key, key);
+  }
 }
 
 /// Who am I: thread, lane, warp, place in the cluster; where shared memory starts; the parameters.
@@ -273,7 +274,7 @@ void Lowering::nameRegion(const Op &op, int64_t bytes, int64_t stages, llvm::Str
 AccumulatorView Lowering::accumulatorView(const Op &op) {
   if (isWmma)
     return wmmaAccumulator(op);
-  AccumulatorView view{elemOf(op), op.item("warp", 0), op.item("warp", 1), 64, 8, {}, {}};
+  AccumulatorView view{elemOf(op), op.item("warp", 0), op.item("warp", 1), 64, 8, {}, {}, {}};
   if (matrix) {
     view.blockRows = matrix->rows();
     view.blockColumns = matrix->columns();
@@ -285,6 +286,10 @@ AccumulatorView Lowering::accumulatorView(const Op &op) {
   Type type = view.type == Elem::f32 ? Type::f32 : view.type == Elem::f64 ? Type::f64 : Type::b32;
   for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
     view.regs.push_back(b.regs(type, ("acc" + llvm::Twine(i) + "_").str(), perBlock));
+  tile::walk(kernel.body(), [&](const Op &keep) {
+    if (keep.kind == OpKind::Keep && keep.subject.name == op.subject.name)
+      view.kept[keep.number("block")] = b.regs(Type::b32, "kept", view.warpN / 4);
+  });
   return view;
 }
 
@@ -330,6 +335,8 @@ void Lowering::op(const Op &op) {
     return tiles(op);
   case OpKind::For:
     return loop(op);
+  case OpKind::Late:
+    return late(op);
   case OpKind::Elect:
     return elect(op);
   case OpKind::Copy:
@@ -384,6 +391,8 @@ void Lowering::op(const Op &op) {
     return op.has("through")                    ? storeThroughShared(op)
            : buffers.count(op.ref("from").name) ? storeStaged(op)
                                                 : store(op);
+  case OpKind::Keep:
+    return keep(op);
   case OpKind::Gather:
     return gather(op);
   case OpKind::Exchange:

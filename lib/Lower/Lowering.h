@@ -7,6 +7,7 @@
 #include "gemmc/PTX/Builder.h"
 #include "gemmc/Support/Types.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 
 namespace gemmc {
 
@@ -66,6 +67,7 @@ struct AccumulatorView {
   int64_t blockRows, blockColumns;
   FragmentMap map;
   std::vector<std::vector<Val>> regs;
+  std::map<int64_t, std::vector<Val>> kept; ///< Row blocks whose sums wait as D will have them, pairs in a register.
   bool half() const { return type == Elem::f16; } ///< Two values a register.
 };
 
@@ -128,6 +130,10 @@ private:
   // Control.cpp
   void role(const Op &op);
   void tiles(const Op &op);
+  void beginLate();
+  void rememberTile();
+  void late(const Op &op);
+  void lateOfLast(const Op &tiles);
   void loop(const Op &op);
   void elect(const Op &op);
 
@@ -212,6 +218,7 @@ private:
 
   // Store.cpp, StagedStore.cpp
   void store(const Op &op);
+  void keep(const Op &op);
   void stage(const Op &op);
   void bring(const Op &op);
   void combine(const Op &op);
@@ -305,6 +312,11 @@ private:
     bool inside = false; ///< In the loop, else behind it.
   };
   std::optional<TileWalk> walk;
+  /// What `late` does for the tile before the present one: where that lies, and whether there is one.
+  struct LateTile {
+    Val m, n, exists;
+  };
+  std::optional<LateTile> lateTile;
   bool lanesElected = false; ///< Inside `elect`: one lane is there.
   struct {
     Val tile, slot, first,

@@ -61,6 +61,8 @@ struct Lowering::StagedSums {
   }
   /// Two neighbours in one register of the staged 16-bit type; `c`: those of C that come in, or None.
   Val packed(int64_t i, int64_t j, int64_t h, const Val &c = {}) {
+    if (auto kept = acc.kept.find(i); kept != acc.kept.end())
+      return kept->second[2 * j + h];
     bool asTheyAre = acc.type == Elem::f16 && type == Elem::f16 && (!finished || (alpha && *alpha == 1));
     if (asTheyAre && !c.isReg())
       return acc.regs[i][2 * j + h];
@@ -68,8 +70,11 @@ struct Lowering::StagedSums {
     if (c.isReg())
       std::tie(x, y) = plus({x, y}, widened(c));
     Val pair = b.reg(Type::b32, "d");
-    b(type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", pair, y, x);
+    pack(pair, x, y);
     return pair;
+  }
+  void pack(const Val &pair, const Val &x, const Val &y) {
+    b(type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", pair, y, x);
   }
 };
 

@@ -310,6 +310,8 @@ struct Lowering::WarpStore : StagedSums {
   void run() {
     std::vector<Chunk> chunks = chunksOfTile();
     for (size_t i = 0; i < chunks.size(); ++i) {
+      if (op.has("block") && op.number("block") != chunks[i].block)
+        continue;
       reuse(int64_t(i), int64_t(chunks.size()));
       stage(chunks[i]);
       tma ? sendByTma(chunks[i]) : sendByLanes(chunks[i]);
@@ -320,6 +322,22 @@ struct Lowering::WarpStore : StagedSums {
       leave(chunks.back(), 0);
   }
 };
+
+void Lowering::keep(const Op &op) {
+  const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
+  double alpha;
+  bool fixed = !op.word("alpha").getAsDouble(alpha);
+  StagedSums sums{*this, b, acc, true, *parseElem(op.word("type")), fixed ? std::optional(float(alpha)) : std::nullopt,
+                  {}};
+  int64_t block = op.number("block");
+  const std::vector<Val> &kept = acc.kept.find(block)->second;
+  b.blank();
+  b.comment("the lower rows wait for the next tile's products");
+  for (size_t i = 0; i < kept.size(); ++i) {
+    auto [x, y] = sums.sums(block, int64_t(i / 2), int64_t(i % 2));
+    sums.pack(kept[i], x, y);
+  }
+}
 
 void Lowering::storeThroughShared(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.ref("from").name)->second;

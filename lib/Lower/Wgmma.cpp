@@ -121,7 +121,7 @@ void Lowering::wgmma(const Op &op) {
       keep = b.reg(Type::pred, "accumulate");
       b("setp.ne.u32", keep, 1, 0);
     }
-    for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i) {
+    for (int64_t i = op.number("block", 0); i <= op.number("block", int64_t(acc.regs.size()) - 1); ++i) {
       int64_t shiftA = offsetOf(a.tile, rowsPerInstruction * i, stepK * step) >> 4;
       int64_t shiftB = offsetOf(bView.tile, 0, stepK * step) >> 4;
       Val stepB = add64(descB, shiftB, "desc_b");

@@ -30,7 +30,7 @@ std::vector<Val> part(const std::vector<Val> &regs, int64_t index, int64_t count
 } // namespace
 
 AccumulatorView Lowering::wmmaAccumulator(const Op &op) {
-  AccumulatorView view{matrix->accumulator, op.item("warp", 0), op.item("warp", 1), matrix->m, matrix->n, {}, {}};
+  AccumulatorView view{matrix->accumulator, op.item("warp", 0), op.item("warp", 1), matrix->m, matrix->n, {}, {}, {}};
   int64_t perBlock = view.warpN / matrix->n * wmmaAccumulatorRegisters(*matrix);
   for (int64_t i = 0; i < view.warpM / matrix->m; ++i)
     view.regs.push_back(b.regs(registerOf(view.type), ("acc" + llvm::Twine(i) + "_").str(), perBlock));

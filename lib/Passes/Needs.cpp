@@ -136,6 +136,28 @@ bool fitsTrigger(const Kernel &kernel) {
   return mainLoop(*multiplies);
 }
 
+bool fitsOverlap(const Kernel &kernel) {
+  if (!kernel.root.has("overlap"))
+    return true; // the pass does nothing
+  constexpr int64_t rows = 2 * 64;
+  const Op *consumer = nullptr;
+  for (const Op &op : kernel.body())
+    if (op.kind == OpKind::Role)
+      consumer = &op;
+  const Op *tiles = consumer ? findIn(consumer->body, OpKind::Tiles) : nullptr, *loop = nullptr;
+  if (!tiles || tiles->body.empty() || !(loop = mainLoop(consumer->body)))
+    return false;
+  auto multiplies = [](const Op &op) { return op.kind == OpKind::Wgmma; };
+  llvm::ArrayRef<Op> first(tiles->body.data(), loop);
+  const Op &store = tiles->body.back(), *acc = kernel.declaration("acc");
+  bool known = loop->expr("from").isConst() && loop->expr("to").isConst() && kernel.root.expr("overlap").isConst() &&
+               loop->number("to") - loop->number("from") > kernel.number("overlap");
+  return known && llvm::count_if(first, multiplies) == 1 && llvm::count_if(loop->body, multiplies) == 1 &&
+         store.kind == OpKind::Store && store.has("through") && store.word("via") == "tma" && !store.has("c") &&
+         store.ref("from").name == "acc" && declares(kernel, "acc", OpKind::Accumulator) && acc->has("warp") &&
+         acc->item("warp", 0) == rows && kernel.declaration(store.subject.name)->word("order") == "row" && kernel.word("instruction") == "wgmma";
+}
+
 bool hasFlatLoops(const Kernel &kernel) {
   bool flat = true;
   walk(kernel.body(), [&](const Op &op) {

@@ -25,6 +25,8 @@ bool hasExchange(const Kernel &kernel);
 bool fitsRing(const Kernel &kernel);
 /// A main loop in the `tiles` of the kernel or of its last role. Or nothing to do.
 bool fitsTrigger(const Kernel &kernel);
+/// A first step, a loop of known length, and a store of two row blocks by TMA, in the last role. Or nothing to do.
+bool fitsOverlap(const Kernel &kernel);
 /// No loop in a loop.
 bool hasFlatLoops(const Kernel &kernel);
 

@@ -9,16 +9,6 @@ using namespace plan;
 namespace {
 constexpr int64_t assumedSize = 4096; // of a dynamic size, as in the model
 
-Shape shapeOf(const Plan &plan) {
-  Shape shape;
-  shape.schedule = *plan.spec.schedule;
-  shape.m = plan.blockM, shape.n = plan.blockN, shape.k = plan.blockK;
-  shape.warpM = plan.warpM, shape.warpN = plan.warpN, shape.warpK = (*plan.spec.warp)[2];
-  shape.clusterM = plan.clusterM, shape.clusterN = plan.clusterN, shape.clusterK = (*plan.spec.cluster)[2];
-  shape.stages = *plan.spec.stages;
-  return shape;
-}
-
 /// Bytes of `elements` of a type, which may share bytes.
 double bytesOfElements(double elements, Elem type) { return elements * bitsOf(type) / 8; }
 

@@ -70,6 +70,8 @@ struct Shape {
   int64_t warps() const { return (m / warpM) * (n / warpN) * slices(); }
 };
 
+Shape shapeOf(const Plan &plan); ///< Of a plan that has its tile.
+
 // Threads and registers (Registers.cpp).
 unsigned consumerWarpgroups(const Shape &shape); ///< wgmma.
 unsigned threadsOf(const Draft &draft, const Shape &shape);
@@ -175,6 +177,10 @@ struct Grid {
 std::optional<Grid> gridOf(const Draft &draft);
 /// CTAs of a cluster that each store a share of the columns of a warpgroup's tile: whole instructions wide.
 int64_t exchangeOwners(const Shape &shape);
+/// `epilogue.overlap`: what the planner takes for a shape where the spec leaves it open, and why a shape cannot have
+/// `steps` of it (empty: it can). Before the shape is chosen, what is decided later counts only where it is given.
+int64_t storeOverlap(const Draft &draft, const Shape &shape);
+std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t steps);
 constexpr int64_t mostStages = 15; ///< wgmma: what the barriers' 256 bytes are enough for.
 /// Store and how C is read, before the shape: the epilogue's buffers count in the shared memory budget.
 void decideEpilogue(Draft &draft);

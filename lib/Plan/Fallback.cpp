@@ -32,6 +32,7 @@ std::optional<Plan> makeRepackPlan(const Spec &spec) {
   Spec copied = withoutAlignment(spec);
   leaveOpen(copied.store); // D's rows start anywhere, too
   leaveOpen(copied.loadC);
+  leaveOpen(copied.storeOverlap);
   leaveOpen(copied.prefetch); // the kernel in front writes what it would fetch
   Diags scratch;
   std::optional<Plan> plan = makePlan(copied, scratch);
@@ -71,6 +72,7 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.a.cache);
   leaveOpen(plain.b.cache);
   leaveOpen(plain.loadC);
+  leaveOpen(plain.storeOverlap);
   leaveOpen(plain.rasterOrder);
   leaveOpen(plain.rasterGroup);
   leaveOpen(plain.prefetch);

@@ -1,5 +1,6 @@
 // What overlaps what: a kernel with the one in front of it and the one behind, products with the waits between them.
 #include "Draft.h"
+#include "llvm/Support/MathExtras.h"
 
 using llvm::formatv;
 
@@ -119,6 +120,27 @@ void decideInFlight(Draft &draft) {
         .fix(s.inFlight.range, llvm::Twine(free ? std::max<int64_t>(1, *s.stages - 1) : 1));
 }
 
+/// Half of a tile is stored while the other half multiplies.
+void decideStoreOverlap(Draft &draft) {
+  Spec &s = draft.spec();
+  if (draft.plan.blockM == 0) { // no tile is legal
+    s.storeOverlap.decide(0, "");
+    return;
+  }
+  Shape shape = shapeOf(draft.plan);
+  std::optional<Grid> grid = gridOf(draft);
+  int64_t steps = grid && !grid->oneWave() ? storeOverlap(draft, shape) : 0;
+  std::string refused = storeOverlapRefused(draft, shape, std::max<int64_t>(1, steps));
+  s.storeOverlap.decide(steps, steps ? "half of a tile is stored while the other half multiplies"
+                               : refused.empty() ? "one tile a CTA, or too few steps of k: there is little to multiply meanwhile"
+                                                 : formatv("it {0}", refused).str());
+  if (*s.storeOverlap == 0)
+    return;
+  refused = storeOverlapRefused(draft, shape, *s.storeOverlap);
+  if (!refused.empty())
+    draft.diags.report(Diag::plan_overlap, s.storeOverlap.range, *s.storeOverlap, refused).fix(s.storeOverlap.range, "0");
+}
+
 /// Operands of the first tile, brought to the L2 while the kernel in front ends.
 void decidePrefetch(Draft &draft) {
   Spec &s = draft.spec();
@@ -138,11 +160,59 @@ void decidePrefetch(Draft &draft) {
 
 } // namespace
 
+std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t steps) {
+  const Spec &s = draft.spec();
+  constexpr int64_t rows = 128;
+  if (!draft.wgmma() || shape.schedule != Schedule::cooperative)
+    return "is for `wgmma` with `pipeline.schedule: cooperative` (ping-pong warpgroups store under each other's products)";
+  if (*s.store != StoreKind::tma)
+    return formatv("is for stores that nobody waits for: `epilogue.store` is {0}, allowed tma", nameOf(*s.store));
+  if ((*s.d.layout == Order::row) == draft.plan.swapped)
+    return draft.plan.swapped ? "stores halves of the kernel's rows, and with `swap_operands: on` these are D's columns"
+                              : "stores halves of D's rows: `d.layout` is col";
+  if (bytesOf(*s.d.type) != 2 || *s.accumulator != Elem::f32)
+    return formatv("keeps sums as pairs of 16 bits: `accumulator` is {0} and `d.type` {1}, allowed f32 and f16 or bf16",
+                   nameOf(*s.accumulator), nameOf(*s.d.type));
+  if (s.beta.value != Scale{0.0})
+    return "adds no C: `beta` is not 0";
+  if (*s.split != SplitMode::none)
+    return formatv("is for whole tiles: `split.mode` is {0}, allowed none", nameOf(*s.split));
+  if (shape.warpM != rows)
+    return formatv("stores 64 of a warpgroup's {0} rows while the others multiply: `tile.warp` {1} is {2}", rows,
+                   userDimension(draft, 'm'), shape.warpM);
+  if (s.scheduler.given && *s.scheduler == Scheduler::dynamic)
+    return "remembers the tile before: `raster.scheduler` is dynamic, allowed static";
+  if (s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor)
+    return "multiplies halves of A from shared memory: `fragments.a` is not descriptor";
+  if (s.inFlight.given && *s.inFlight > 1)
+    return formatv("waits for one stage's products at a time: `pipeline.in_flight` is {0}, allowed 1", *s.inFlight);
+  if (std::optional<int64_t> k = draft.extentK(); !k || llvm::divideCeil(*k, shape.k) < uint64_t(steps) + 2)
+    return formatv("takes its steps from a tile of {0} or more: {1}", steps + 2,
+                   k ? formatv("k / {0} is {1}", shape.k, llvm::divideCeil(*k, shape.k)).str() : "k is dynamic");
+  if (shape.stages < steps)
+    return formatv("keeps as many stages filled: `pipeline.stages` is {0}", shape.stages);
+  return "";
+}
+
+int64_t storeOverlap(const Draft &draft, const Shape &shape) {
+  constexpr int64_t best = 2, fewSteps = 8;
+  const Spec &s = draft.spec();
+  int64_t steps = std::min(best, shape.stages - 1);
+  bool oneTile = s.persistent.given && *s.persistent == Persistence::off;
+  std::optional<int64_t> k = draft.extentK();
+  if (s.storeOverlap.given)
+    steps = *s.storeOverlap;
+  else if (oneTile || !k || *k < fewSteps * shape.k)
+    return 0;
+  return storeOverlapRefused(draft, shape, std::max<int64_t>(1, steps)).empty() ? steps : 0;
+}
+
 void decideOverlap(Draft &draft) {
   decideDependence(draft);
   decideTrigger(draft);
   decidePrefetch(draft);
   decideInFlight(draft);
+  decideStoreOverlap(draft);
 }
 
 } // namespace gemmc::plan

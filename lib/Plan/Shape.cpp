@@ -193,4 +193,14 @@ void decideShape(Draft &draft) {
   (void)before;
 }
 
+Shape shapeOf(const Plan &plan) {
+  Shape shape;
+  shape.schedule = *plan.spec.schedule;
+  shape.m = plan.blockM, shape.n = plan.blockN, shape.k = plan.blockK;
+  shape.warpM = plan.warpM, shape.warpN = plan.warpN, shape.warpK = (*plan.spec.warp)[2];
+  shape.clusterM = plan.clusterM, shape.clusterN = plan.clusterN, shape.clusterK = (*plan.spec.cluster)[2];
+  shape.stages = *plan.spec.stages;
+  return shape;
+}
+
 } // namespace gemmc::plan

@@ -93,6 +93,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("trigger", nameOf(*spec.trigger));
   if (*spec.inFlight > 1)
     root.set("in_flight", *spec.inFlight);
+  if (*spec.storeOverlap > 0)
+    root.set("overlap", *spec.storeOverlap);
   if (*spec.prefetch > 0)
     root.set("prefetch", *spec.prefetch);
   root.set("store", nameOf(*spec.store)).set("consumers", int64_t(plan.consumerWarpgroups));

@@ -59,6 +59,7 @@ constexpr UseRule useRules[] = {
     {OpKind::Tiles, "takes", OpKind::Shared},
     {OpKind::Tiles, "full", OpKind::Barrier},
     {OpKind::Tiles, "free", OpKind::Barrier},
+    {OpKind::Keep, "", OpKind::Accumulator},
     {OpKind::Store, "", OpKind::Tensor},
     {OpKind::Store, "from", OpKind::Accumulator, OpKind::Shared}, // where `stage` left them
     {OpKind::Store, "c", OpKind::Tensor},
@@ -115,6 +116,7 @@ const std::vector<WordRule> &wordRules() {
       {"barrier", "free", {"yes", "no"}},
       {"for", "unroll", {"full"}},
       {"store", "via", {"direct", "staged", "tma"}},
+      {"keep", "type", {"f16", "bf16"}},
       {"bring", "via", {"tma"}},
   };
   return rules;
@@ -135,6 +137,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "copy_bytes", 1, 16, 2},
     {"kernel", "stages", 1, maxStages},
     {"kernel", "in_flight", 1, 7}, // as wgmma.wait_group counts
+    {"kernel", "overlap", 1, 4},
     {"kernel", "buffers", 1, 2},
     {"kernel", "group", 1, 65536},
     {"kernel", "consumers", 0, 8},
@@ -169,10 +172,13 @@ constexpr NumberRule numberRules[] = {
     {"cursor", "stages", 1, maxStages},
     {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
     {"load", "step", 0, maxExtent / 4 - 1},
+    {"wgmma", "block", 0, maxExtent / 64 - 1},
     {"wait_wgmma", "pending", 0, 7},
     {"send", "slice", 1, 15},
     {"exchange", "slices", 2, 8},
     {"exchange", "owners", 1, 8},
+    {"keep", "block", 0, maxExtent / 64 - 1},
+    {"store", "block", 0, maxExtent / 64 - 1},
     {"wait_store", "pending", 0, 7},
 };
 
@@ -233,6 +239,13 @@ private:
         cursors[op.subject.name] = &op;
       }
       one(op);
+      if (op.has("block"))
+        blockOf(op);
+      if (top && op.kind == OpKind::Late)
+        diags.report(Diag::tile_late, placeOf(op), "kernel");
+      for (const Op &inner : op.body)
+        if (inner.kind == OpKind::Late && !walksByItself(op))
+          diags.report(Diag::tile_late, placeOf(inner), formOf(op.kind).spelling);
       if (op.body.empty())
         continue;
       llvm::SmallVector<std::string> own;
@@ -275,6 +288,26 @@ private:
     for (const UseRule &rule : useRules)
       if (rule.op == op.kind && (rule.key.empty() || op.has(rule.key)))
         use(op, rule.key.empty() ? op.subject : op.ref(rule.key), rule.wanted, rule.orElse);
+  }
+
+  /// A row block is one of those of the warpgroup's tile.
+  void blockOf(const Op &op) {
+    constexpr int64_t blockRows = 64;
+    const Op *acc = kernel.declaration(op.kind == OpKind::Store ? op.ref("from").name : op.subject.name);
+    int64_t blocks = acc && acc->kind == OpKind::Accumulator && acc->has("warp") ? acc->item("warp", 0) / blockRows : 0;
+    auto byTma = [&] {
+      const Op *d = kernel.declaration(op.subject.name);
+      return op.word("via") == "tma" && op.has("through") && d && d->kind == OpKind::Tensor && d->word("order") == "row";
+    };
+    if (op.kind == OpKind::Store && !byTma())
+      blocks = 0;
+    if (kernel.word("instruction") != "wgmma" || op.number("block") >= blocks)
+      diags.report(Diag::tile_row_block, placeOf(op), op.number("block"), formOf(op.kind).spelling, blocks);
+  }
+
+  /// Tiles whose one before is known to the warps that have them.
+  static bool walksByItself(const Op &op) {
+    return op.kind == OpKind::Tiles && !op.has("parts") && !op.has("gives") && !op.has("takes");
   }
 
   void words(const Op &op, llvm::StringRef spelling) {

@@ -233,7 +233,7 @@ std::string wholeChoice(const Spec &spec, StringRef choice) {
                                            "b.cache",           "launch.dependent",
                                            "launch.prefetch",   "raster.persistent",
                                            "raster.scheduler",  "pipeline.in_flight",
-                                           "launch.trigger"};
+                                           "launch.trigger",    "epilogue.overlap"};
   Diags scratch;
   Spec with = spec;
   auto paths = applyChoice(with, choice, scratch);

@@ -83,7 +83,7 @@ private:
         "instruction",       "swap_operands",   "tile.block",         "tile.warp",      "tile.cluster",
         "pipeline.schedule", "pipeline.stages", "pipeline.in_flight", "raster.order",   "raster.group",
         "raster.scheduler",  "split.mode",      "split.slices",       "epilogue.store", "epilogue.c",
-        "launch.dependent",  "launch.trigger"};
+        "epilogue.overlap",  "launch.dependent",  "launch.trigger"};
     for (const FieldText &field : fieldTexts(spec))
       if (llvm::is_contained(shown, field.path))
         line("", formatv("{0,-32} {1}", (field.path + ": " + field.value).str(), field.given ? "given" : field.reason));

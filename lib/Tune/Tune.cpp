@@ -155,6 +155,9 @@ std::vector<std::string> Tuner::walksOf(llvm::StringRef choice) const {
   if (!spec.inFlight.given)
     for (const char *inFlight : {" pipeline.in_flight=1", " pipeline.in_flight=2", " pipeline.in_flight=3"})
       out.push_back((choice + inFlight).str());
+  if (!spec.storeOverlap.given)
+    for (const char *overlap : {" epilogue.overlap=0", " epilogue.overlap=1", " epilogue.overlap=2"})
+      out.push_back((choice + overlap).str());
   return out;
 }
 
