@@ -18,6 +18,10 @@ llvm_map_components_to_libnames(GEMMC_LLVM Support)
 include(${PROJECT_SOURCE_DIR}/cmake/FindGemmcSqlite.cmake)
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -fno-rtti)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # What gcc 12 sees in libstdc++'s own std::string + std::string (its bug 105651).
+  add_compile_options(-Wno-stringop-overflow -Wno-array-bounds -Wno-restrict)
+endif()
 if(GEMMC_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)

@@ -251,6 +251,17 @@ class Draw:
             if (not self.wgmma or self.repack) and self.chance(0.5):
                 self.align = {name: misalign for name in "abcd"}
 
+    def overlap(self):
+        """Steps of k under which half a tile is stored, for half of the specs that may have it; else None."""
+        store, line = 2 * 16384, "n" if self.layouts["d"] == "row" else "m"
+        whole = self.family == "cooperative" and self.block[0] == 256 and self.slices == 1 and not self.turned
+        kinds = BITS[self.d_type] == 16 and self.accumulator == "f32" and self.beta == 0 and not self.staged
+        if not whole or not kinds or self.room < store or "k" in self.dynamic or line in self.dynamic:
+            return None
+        tma = self.ld.get("d", self.size[line]) % 8 == 0 and "--misalign" not in self.arguments
+        most = min(4, self.stages, -(-self.size["k"] // self.block[2]) - 2)
+        return self.random.randint(1, most) if tma and most >= 1 and self.chance(0.5) else None
+
     def c_type(self):
         if not hasattr(self, "c"):
             narrow = self.accumulator in ("f32", "f16")
@@ -331,6 +342,11 @@ class Draw:
                 spec["raster"]["group"] = self.pick(1, 2, 4, 8)
             if self.family not in ("pingpong", "pipelined") and not (self.wgmma and self.slices > 1):
                 spec["raster"]["persistent"] = self.pick("on", "off")
+        overlap = self.overlap()
+        if overlap is not None:
+            spec["tile"]["warp"] = user((128, *self.block[1:]))
+            spec["epilogue"] = {"store": "tma", "overlap": overlap}
+            return spec
         if self.family in ("cooperative", "pingpong") and self.cluster == (1, 1) and self.slices == 1 and (
                 self.room >= 256 and self.chance(0.25)):  # the ring of tile numbers
             raster = spec.setdefault("raster", {})

@@ -155,7 +155,8 @@ bool fitsOverlap(const Kernel &kernel) {
   return known && llvm::count_if(first, multiplies) == 1 && llvm::count_if(loop->body, multiplies) == 1 &&
          store.kind == OpKind::Store && store.has("through") && store.word("via") == "tma" && !store.has("c") &&
          store.ref("from").name == "acc" && declares(kernel, "acc", OpKind::Accumulator) && acc->has("warp") &&
-         acc->item("warp", 0) == rows && kernel.declaration(store.subject.name)->word("order") == "row" && kernel.word("instruction") == "wgmma";
+         acc->item("warp", 0) == rows && kernel.declaration(store.subject.name)->word("order") == "row" &&
+         kernel.word("instruction") == "wgmma";
 }
 
 bool hasFlatLoops(const Kernel &kernel) {

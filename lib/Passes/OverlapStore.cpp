@@ -30,9 +30,7 @@ struct Overlap {
   void head(std::vector<Op> &to) const {
     for (int64_t step = 0; step < steps; ++step)
       for (const Op &op : first)
-        to.push_back(op.kind != OpKind::Wgmma
-                         ? op
-                         : ofBlock(op, upper).set("accumulate", step == 0 ? "no" : "yes"));
+        to.push_back(op.kind != OpKind::Wgmma ? op : ofBlock(op, upper).set("accumulate", step == 0 ? "no" : "yes"));
     Op late(OpKind::Late);
     late.body.push_back(ofBlock(store, lower));
     to.push_back(std::move(late));
@@ -67,10 +65,8 @@ struct Overlap {
     to.push_back(waitProducts(1));
     to.push_back(ofBlock(store, upper));
     append(to, last);
-    to.push_back(Op(OpKind::Keep, store.ref("from").name)
-                     .set("block", lower)
-                     .set("type", "")
-                     .set("alpha", store.word("alpha")));
+    to.push_back(
+        Op(OpKind::Keep, store.ref("from").name).set("block", lower).set("type", "").set("alpha", store.word("alpha")));
   }
 };
 } // namespace
@@ -80,8 +76,8 @@ void overlapStore(Kernel &kernel) {
     return;
   std::vector<Op> &tile = findIn(multiplying(kernel), OpKind::Tiles)->body;
   auto at = mainLoopOf(tile);
-  Overlap parts{{tile.begin(), at}, {at + 1, tile.end() - 1}, *at, tile.back(), kernel.number("overlap"),
-                kernel.number("stages")};
+  Overlap parts{{tile.begin(), at}, {at + 1, tile.end() - 1}, *at,
+                tile.back(),        kernel.number("overlap"), kernel.number("stages")};
   llvm::StringRef type = kernel.declaration(parts.store.subject.name)->word("type");
   tile.clear();
   parts.head(tile);

@@ -36,7 +36,8 @@ llvm::ArrayRef<Pass> passes() {
       {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"overlap-store", overlapStore,
-       "a role whose `tiles` multiply a step, then a `for` of at least two more, and end with a `store` of two blocks of "
+       "a role whose `tiles` multiply a step, then a `for` of at least two more, and end with a `store` of two blocks "
+       "of "
        "64 rows that goes `through` shared memory by TMA, without `c`",
        fitsOverlap},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},

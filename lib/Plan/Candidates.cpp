@@ -177,7 +177,7 @@ llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
 
 std::vector<Shape> candidates(const Draft &draft) {
   const Spec &s = draft.spec();
-  std::vector<Shape> shapes, tooShallow;
+  std::vector<Shape> shapes, unfit; ///< For what the spec asks of the pipeline.
   Shape shape;
   shape.k = blockDepth(draft);
   shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
@@ -221,12 +221,13 @@ std::vector<Shape> candidates(const Draft &draft) {
           shape.warpM = warp.m, shape.warpN = warp.n;
           shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
           bool shallow = s.inFlight.given && draft.wgmma() && shape.stages <= *s.inFlight; // none is left to be filled
-          (shallow ? tooShallow : shapes).push_back(shape);
+          bool whole = s.storeOverlap.given && *s.storeOverlap > 0 && storeOverlap(draft, shape) == 0;
+          (shallow || whole ? unfit : shapes).push_back(shape);
         }
       }
     }
   }
-  return shapes.empty() ? tooShallow : shapes;
+  return shapes.empty() ? unfit : shapes;
 }
 
 } // namespace gemmc::plan

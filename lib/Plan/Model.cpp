@@ -43,7 +43,7 @@ constexpr double turnClocks = 335;
 /// What is left of a tile's start and end where half of it is stored while the other half multiplies
 /// (`epilogue.overlap`): 4096x24576x1536 in cooperative 256x176 takes 477 us without and 460 with it, 17 tiles an SM
 /// (H200, 2026-11-22).
-constexpr double overlapLeaves = 0.5;
+constexpr double overlapLeaves = 0.65;
 /// Bytes of D that an SM stores in a clock.
 double storeBytes(const Draft &draft) { return draft.wgmma() ? 50 : 24; }
 constexpr int64_t assumedSize = 4096; // of a dynamic extent
@@ -220,7 +220,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     // CTAs of one SM share its tensor cores but hide each other's starts and ends.
     double neighbours = std::min<double>(double(result.ctasPerSM), std::ceil(tiles / draft.limits.sms));
     double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
-    double exposed = neighbours > 1 ? 0.5 : waves > 1 && storeOverlap(draft, shape) ? overlapLeaves : 1;
+    double exposed = neighbours > 1 ? 0.5 : storeOverlap(draft, shape) ? overlapLeaves : 1;
     result.clocks = waves * (result.main * neighbours * few + exposed * (startClocks + store * neighbours));
   }
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);

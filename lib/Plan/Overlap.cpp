@@ -128,17 +128,18 @@ void decideStoreOverlap(Draft &draft) {
     return;
   }
   Shape shape = shapeOf(draft.plan);
-  std::optional<Grid> grid = gridOf(draft);
-  int64_t steps = grid && !grid->oneWave() ? storeOverlap(draft, shape) : 0;
+  int64_t steps = storeOverlap(draft, shape);
   std::string refused = storeOverlapRefused(draft, shape, std::max<int64_t>(1, steps));
   s.storeOverlap.decide(steps, steps ? "half of a tile is stored while the other half multiplies"
-                               : refused.empty() ? "one tile a CTA, or too few steps of k: there is little to multiply meanwhile"
-                                                 : formatv("it {0}", refused).str());
+                               : refused.empty()
+                                   ? "one tile a CTA, or too few steps of k: there is little to multiply meanwhile"
+                                   : formatv("it {0}", refused).str());
   if (*s.storeOverlap == 0)
     return;
   refused = storeOverlapRefused(draft, shape, *s.storeOverlap);
   if (!refused.empty())
-    draft.diags.report(Diag::plan_overlap, s.storeOverlap.range, *s.storeOverlap, refused).fix(s.storeOverlap.range, "0");
+    draft.diags.report(Diag::plan_overlap, s.storeOverlap.range, *s.storeOverlap, refused)
+        .fix(s.storeOverlap.range, "0");
 }
 
 /// Operands of the first tile, brought to the L2 while the kernel in front ends.
@@ -160,11 +161,13 @@ void decidePrefetch(Draft &draft) {
 
 } // namespace
 
+constexpr int64_t rowsOfWarpgroup = 128; ///< Two halves of what one instruction multiplies.
+
 std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t steps) {
   const Spec &s = draft.spec();
-  constexpr int64_t rows = 128;
   if (!draft.wgmma() || shape.schedule != Schedule::cooperative)
-    return "is for `wgmma` with `pipeline.schedule: cooperative` (ping-pong warpgroups store under each other's products)";
+    return "is for `wgmma` with `pipeline.schedule: cooperative` (ping-pong warpgroups store under each other's "
+           "products)";
   if (*s.store != StoreKind::tma)
     return formatv("is for stores that nobody waits for: `epilogue.store` is {0}, allowed tma", nameOf(*s.store));
   if ((*s.d.layout == Order::row) == draft.plan.swapped)
@@ -177,9 +180,9 @@ std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t 
     return "adds no C: `beta` is not 0";
   if (*s.split != SplitMode::none)
     return formatv("is for whole tiles: `split.mode` is {0}, allowed none", nameOf(*s.split));
-  if (shape.warpM != rows)
-    return formatv("stores 64 of a warpgroup's {0} rows while the others multiply: `tile.warp` {1} is {2}", rows,
-                   userDimension(draft, 'm'), shape.warpM);
+  if (shape.warpM != rowsOfWarpgroup)
+    return formatv("stores 64 of a warpgroup's {0} rows while the others multiply: `tile.warp` {1} is {2}",
+                   rowsOfWarpgroup, userDimension(draft, 'm'), shape.warpM);
   if (s.scheduler.given && *s.scheduler == Scheduler::dynamic)
     return "remembers the tile before: `raster.scheduler` is dynamic, allowed static";
   if (s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor)
@@ -197,8 +200,13 @@ std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t 
 int64_t storeOverlap(const Draft &draft, const Shape &shape) {
   constexpr int64_t best = 2, fewSteps = 8;
   const Spec &s = draft.spec();
+  if (shape.schedule != Schedule::cooperative || shape.warpM != rowsOfWarpgroup)
+    return 0; // of most candidates, without the words
   int64_t steps = std::min(best, shape.stages - 1);
-  bool oneTile = s.persistent.given && *s.persistent == Persistence::off;
+  auto m = draft.extentM(), n = draft.extentN();
+  bool oneTile =
+      (s.persistent.given && *s.persistent == Persistence::off) ||
+      (m && n && llvm::divideCeil(*m, shape.m) * llvm::divideCeil(*n, shape.n) <= uint64_t(draft.limits.sms));
   std::optional<int64_t> k = draft.extentK();
   if (s.storeOverlap.given)
     steps = *s.storeOverlap;

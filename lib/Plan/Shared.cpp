@@ -81,13 +81,16 @@ int64_t storeChunks(const Draft &draft, const Shape &shape) {
   return shape.warpM / 64 * pieces;
 }
 
-// Two: one is filled while the other one is read. C waits in them for its tile's end: as many as the stages leave.
+// Two: one is filled while the other one is read. Where half a tile is stored in the time of few products a third one
+// brings 0 to 1%, if the stages leave it (H200, 2026-11-22). C waits in them for its tile's end: as many as the stages
+// leave.
 unsigned storeBuffers(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || *draft.spec().store == StoreKind::direct)
     return 0;
-  if (!bringsC(draft))
-    return 2;
-  auto [least, most] = buffersOfC(draft, shape);
+  constexpr std::pair<int64_t, int64_t> underProducts = {2, 3};
+  if (!bringsC(draft) && (shape.stages == 0 || storeOverlap(draft, shape) == 0))
+    return unsigned(underProducts.first);
+  auto [least, most] = bringsC(draft) ? buffersOfC(draft, shape) : underProducts;
   int64_t room = draft.limits.sharedPerBlock - basicBytes(draft) - shape.stages * stageBytes(draft, shape);
   return unsigned(std::clamp(room / bytesOfBuffers(draft, shape), least, most));
 }
@@ -148,8 +151,11 @@ int64_t stagesThatFit(const Draft &draft, const Shape &shape) {
     int64_t room = draft.limits.sharedPerBlock - bytes;
     return room <= 0 ? 0 : room / stageBytes(draft, shape);
   };
-  if (!bringsC(draft))
-    return stagesBeside(fixedBytes(draft, shape));
+  if (!bringsC(draft)) {
+    Shape open = shape;
+    open.stages = 0; // buffers beyond the least take what stages leave
+    return stagesBeside(fixedBytes(draft, open));
+  }
   const int64_t enough = shape.schedule == Schedule::pingpong ? 6 : 4;
   auto [least, most] = buffersOfC(draft, shape);
   int64_t fixed = basicBytes(draft), each = bytesOfBuffers(draft, shape);

@@ -297,7 +297,8 @@ private:
     int64_t blocks = acc && acc->kind == OpKind::Accumulator && acc->has("warp") ? acc->item("warp", 0) / blockRows : 0;
     auto byTma = [&] {
       const Op *d = kernel.declaration(op.subject.name);
-      return op.word("via") == "tma" && op.has("through") && d && d->kind == OpKind::Tensor && d->word("order") == "row";
+      return op.word("via") == "tma" && op.has("through") && d && d->kind == OpKind::Tensor &&
+             d->word("order") == "row";
     };
     if (op.kind == OpKind::Store && !byTma())
       blocks = 0;

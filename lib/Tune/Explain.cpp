@@ -80,10 +80,10 @@ private:
   void plan() {
     line("chosen by", originText(chosen));
     static constexpr llvm::StringRef shown[] = {
-        "instruction",       "swap_operands",   "tile.block",         "tile.warp",      "tile.cluster",
-        "pipeline.schedule", "pipeline.stages", "pipeline.in_flight", "raster.order",   "raster.group",
-        "raster.scheduler",  "split.mode",      "split.slices",       "epilogue.store", "epilogue.c",
-        "epilogue.overlap",  "launch.dependent",  "launch.trigger"};
+        "instruction",       "swap_operands",    "tile.block",         "tile.warp",      "tile.cluster",
+        "pipeline.schedule", "pipeline.stages",  "pipeline.in_flight", "raster.order",   "raster.group",
+        "raster.scheduler",  "split.mode",       "split.slices",       "epilogue.store", "epilogue.c",
+        "epilogue.overlap",  "launch.dependent", "launch.trigger"};
     for (const FieldText &field : fieldTexts(spec))
       if (llvm::is_contained(shown, field.path))
         line("", formatv("{0,-32} {1}", (field.path + ": " + field.value).str(), field.given ? "given" : field.reason));

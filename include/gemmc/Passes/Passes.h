@@ -72,8 +72,9 @@ void prefetchAhead(Kernel &kernel);
 void peelFirst(Kernel &kernel);
 
 /// Stores each half of a warpgroup's tile under products of the other half (`overlap`): the upper rows under the last
-/// step of the lower ones, the lower rows, packed, under the first steps of the next tile's upper ones. After peelFirst,
-/// whose first step it multiplies by halves, and placeTrigger: the sums of a tile are done later than its loop.
+/// step of the lower ones, the lower rows, packed, under the first steps of the next tile's upper ones. After
+/// peelFirst, whose first step it multiplies by halves, and placeTrigger: the sums of a tile are done later than its
+/// loop.
 void overlapStore(Kernel &kernel);
 
 /// Gives every shared buffer and barrier its offset and sums them up in `shared`. Last: nothing is declared after it.

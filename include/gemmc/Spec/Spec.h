@@ -112,7 +112,8 @@ struct Spec {
   Field<Scheduler> scheduler;
   Field<StoreKind> store; ///< How the epilogue writes D.
   Field<StoreKind> loadC; ///< How it reads C.
-  Field<int64_t> storeOverlap; ///< Steps of k that half a tile multiplies while the other half of the one before is stored.
+  Field<int64_t>
+      storeOverlap; ///< Steps of k that half a tile multiplies while the other half of the one before is stored.
   Field<SplitMode> split;
   Field<SplitThrough> splitThrough;
   Field<int64_t> splitSlices;
