@@ -52,6 +52,7 @@ def to_yaml(spec):
 
 class Draw:
     def __init__(self, seed):
+        self.halves = False
         self.random = random.Random(seed)
 
     def chance(self, probability):
@@ -129,6 +130,13 @@ class Draw:
             if m * n // groups <= limit and most >= 2:
                 break
         self.block, self.stages = (m, n, k), self.random.randint(2, min(15 if self.slices > 1 else 8, most))
+        # Half a tile is stored at a time: warpgroups of 128 rows, whose buffers have room.
+        self.halves = (self.family == "cooperative" and m in (128, 256) and n <= 128 and self.slices == 1
+                       and not self.turned and not self.staged and self.chance(0.5)
+                       and self.stages * stage + m // 128 * 16384 <= WGMMA_SHARED)
+        if self.halves:
+            self.d_type = self.pick("f16", "bf16")
+            self.accumulator = "f32"
         self.room = WGMMA_SHARED - store - self.stages * stage
         self.cluster = 1, 1
         if self.family != "pipelined" and self.chance(0.4):
@@ -205,6 +213,11 @@ class Draw:
         if not self.wgmma and self.chance(0.06):
             self.size[self.pick("m", "n", "k", "k")] = 0
         self.dynamic = {name for name in "mnk" if self.chance(0.2)}
+        if self.halves:  # of a tile that TMA stores, and of several steps
+            line = "n" if self.layouts["d"] == "row" else "m"
+            self.dynamic -= {line, "k"}
+            self.size[line] = -(-self.size[line] // 8) * 8
+            self.size["k"] += 2 * self.block[2]
         for name in sorted(self.dynamic):
             self.arguments += [f"--{name}", str(self.size[name])]
         if self.dynamic and self.chance(0.15):  # TMA kernels too must do without k or m when they come at launch
@@ -252,15 +265,15 @@ class Draw:
                 self.align = {name: misalign for name in "abcd"}
 
     def overlap(self):
-        """Steps of k under which half a tile is stored, for half of the specs that may have it; else None."""
-        store, line = 2 * 16384, "n" if self.layouts["d"] == "row" else "m"
-        whole = self.family == "cooperative" and self.block[0] == 256 and self.slices == 1 and not self.turned
-        kinds = BITS[self.d_type] == 16 and self.accumulator == "f32" and self.beta == 0 and not self.staged
-        if not whole or not kinds or self.room < store or "k" in self.dynamic or line in self.dynamic:
+        """Steps of k under which half a tile is stored, where a spec may have it; else None."""
+        if not self.halves or self.d_type == "f32" or self.accumulator != "f32" or self.beta != 0:
             return None
-        tma = self.ld.get("d", self.size[line]) % 8 == 0 and "--misalign" not in self.arguments
+        line = "n" if self.layouts["d"] == "row" else "m"
+        if "k" in self.dynamic or line in self.dynamic or "--misalign" in self.arguments:
+            return None
+        tma = self.size[line] % 8 == 0 and self.ld.get("d", 8) % 8 == 0
         most = min(4, self.stages, -(-self.size["k"] // self.block[2]) - 2)
-        return self.random.randint(1, most) if tma and most >= 1 and self.chance(0.5) else None
+        return self.random.randint(1, most) if tma and most >= 1 else None
 
     def c_type(self):
         if not hasattr(self, "c"):
@@ -270,6 +283,8 @@ class Draw:
 
     def scales(self):
         self.alpha, self.beta = self.pick(1, 1, 1, 2, -1, 0.5, "dynamic"), self.pick(0, 0, 0, 1, -1, 2, 0.5, "dynamic")
+        if self.halves:
+            self.beta = 0
         if self.input in INTEGERS:  # whole numbers that the spec fixes
             self.alpha, self.beta = self.pick(1, 1, 1, 2, -3), self.pick(0, 0, 0, 1, -1, 5)
         if not self.wgmma and self.chance(0.05):

@@ -84,8 +84,8 @@ void Lowering::tiles(const Op &op) {
   walk = TileWalk{id, step, stride, total, true};
   ops(op.body);
   walk->inside = false;
+  rememberTile(); // before its number, which may be its place, goes on
   b("add.u32", id, id, stride);
-  rememberTile();
   Val more = b.reg(Type::pred, "more");
   b("setp.lt.u32", more, id, total);
   b.when(more)("bra", next);
@@ -125,7 +125,11 @@ void Lowering::late(const Op &op) {
 
 /// Behind the last tile, or the only one, whose place the variables still hold.
 void Lowering::lateOfLast(const Op &tiles) {
-  lateTile.reset();
+  if (lateTile) {
+    variables["tm"] = lateTile->m;
+    variables["tn"] = lateTile->n;
+    lateTile.reset();
+  }
   for (const Op &inner : tiles.body)
     if (inner.kind == OpKind::Late)
       ops(inner.body);

@@ -218,7 +218,6 @@ private:
 
   // Store.cpp, StagedStore.cpp
   void store(const Op &op);
-  void keep(const Op &op);
   void stage(const Op &op);
   void bring(const Op &op);
   void combine(const Op &op);
@@ -261,6 +260,7 @@ private:
   void repackOperands();
 
   // WarpStore.cpp: wgmma, through shared memory.
+  void keep(const Op &op);
   void storeThroughShared(const Op &op);
   struct StagedSums;
   struct WarpStore;

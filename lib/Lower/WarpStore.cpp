@@ -332,7 +332,7 @@ void Lowering::keep(const Op &op) {
   int64_t block = op.number("block");
   const std::vector<Val> &kept = acc.kept.find(block)->second;
   b.blank();
-  b.comment("the lower rows wait for the next tile's products");
+  b.comment("rows that are stored under the next tile's products");
   for (size_t i = 0; i < kept.size(); ++i) {
     auto [x, y] = sums.sums(block, int64_t(i / 2), int64_t(i % 2));
     sums.pack(kept[i], x, y);

@@ -144,19 +144,23 @@ bool fitsOverlap(const Kernel &kernel) {
   for (const Op &op : kernel.body())
     if (op.kind == OpKind::Role)
       consumer = &op;
-  const Op *tiles = consumer ? findIn(consumer->body, OpKind::Tiles) : nullptr, *loop = nullptr;
-  if (!tiles || tiles->body.empty() || !(loop = mainLoop(consumer->body)))
+  const Op *tiles = consumer ? findIn(consumer->body, OpKind::Tiles) : nullptr;
+  const Op *loop = consumer ? mainLoop(consumer->body) : nullptr;
+  if (!tiles || !loop || tiles->attrs.size() || kernel.word("schedule") != "cooperative" ||
+      kernel.root.number("in_flight", 1) > 1 || kernel.number("overlap") > kernel.number("stages") ||
+      !loop->expr("from").isConst() || !loop->expr("to").isConst() ||
+      loop->number("to") - loop->number("from") <= kernel.number("overlap"))
     return false;
   auto multiplies = [](const Op &op) { return op.kind == OpKind::Wgmma; };
   llvm::ArrayRef<Op> first(tiles->body.data(), loop);
+  if (llvm::count_if(first, multiplies) != 1 || llvm::count_if(loop->body, multiplies) != 1)
+    return false;
   const Op &store = tiles->body.back(), *acc = kernel.declaration("acc");
-  bool known = loop->expr("from").isConst() && loop->expr("to").isConst() && kernel.root.expr("overlap").isConst() &&
-               loop->number("to") - loop->number("from") > kernel.number("overlap");
-  return known && llvm::count_if(first, multiplies) == 1 && llvm::count_if(loop->body, multiplies) == 1 &&
-         store.kind == OpKind::Store && store.has("through") && store.word("via") == "tma" && !store.has("c") &&
-         store.ref("from").name == "acc" && declares(kernel, "acc", OpKind::Accumulator) && acc->has("warp") &&
-         acc->item("warp", 0) == rows && kernel.declaration(store.subject.name)->word("order") == "row" &&
-         kernel.word("instruction") == "wgmma";
+  bool byTma = store.kind == OpKind::Store && store.has("through") && store.word("via") == "tma" && !store.has("c");
+  bool sums = byTma && store.ref("from").name == "acc" && declares(kernel, "acc", OpKind::Accumulator) &&
+              acc->has("warp") && acc->item("warp", 0) == rows && acc->word("type") == "f32";
+  const Op *d = sums ? kernel.declaration(store.subject.name) : nullptr;
+  return d && d->word("order") == "row" && (d->word("type") == "f16" || d->word("type") == "bf16");
 }
 
 bool hasFlatLoops(const Kernel &kernel) {

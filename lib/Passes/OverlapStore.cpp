@@ -20,6 +20,7 @@ struct Overlap {
   std::vector<Op> first, last; ///< Iteration 0; what ends the main loop.
   Op loop, store;
   int64_t steps, stages;
+  llvm::StringRef kept; ///< As which type sums wait: D's.
 
   /// Releases the oldest stage.
   void release(std::vector<Op> &to) const {
@@ -65,8 +66,10 @@ struct Overlap {
     to.push_back(waitProducts(1));
     to.push_back(ofBlock(store, upper));
     append(to, last);
-    to.push_back(
-        Op(OpKind::Keep, store.ref("from").name).set("block", lower).set("type", "").set("alpha", store.word("alpha")));
+    to.push_back(Op(OpKind::Keep, store.ref("from").name)
+                     .set("block", lower)
+                     .set("type", kept)
+                     .set("alpha", store.word("alpha")));
   }
 };
 } // namespace
@@ -76,13 +79,17 @@ void overlapStore(Kernel &kernel) {
     return;
   std::vector<Op> &tile = findIn(multiplying(kernel), OpKind::Tiles)->body;
   auto at = mainLoopOf(tile);
-  Overlap parts{{tile.begin(), at}, {at + 1, tile.end() - 1}, *at,
-                tile.back(),        kernel.number("overlap"), kernel.number("stages")};
-  llvm::StringRef type = kernel.declaration(parts.store.subject.name)->word("type");
+  const Op &store = tile.back();
+  Overlap parts{{tile.begin(), at},
+                {at + 1, tile.end() - 1},
+                *at,
+                store,
+                kernel.number("overlap"),
+                kernel.number("stages"),
+                kernel.declaration(store.subject.name)->word("type")};
   tile.clear();
   parts.head(tile);
   parts.main(tile);
   parts.tail(tile);
-  tile.back().set("type", type);
 }
 } // namespace gemmc::tile

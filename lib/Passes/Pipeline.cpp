@@ -36,9 +36,11 @@ llvm::ArrayRef<Pass> passes() {
       {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"overlap-store", overlapStore,
-       "a role whose `tiles` multiply a step, then a `for` of at least two more, and end with a `store` of two blocks "
-       "of "
-       "64 rows that goes `through` shared memory by TMA, without `c`",
+       "no more steps than stages, in a cooperative kernel without `in_flight`: a role whose plain `tiles` multiply a "
+       "step, "
+       "then a `for` of a known length of more steps than that, and end with a `store` of sums in f32, two blocks of "
+       "64 rows, "
+       "`through` shared memory by TMA to a D of 16 bits in rows, without `c`",
        fitsOverlap},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };

@@ -221,8 +221,8 @@ std::vector<Shape> candidates(const Draft &draft) {
           shape.warpM = warp.m, shape.warpN = warp.n;
           shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
           bool shallow = s.inFlight.given && draft.wgmma() && shape.stages <= *s.inFlight; // none is left to be filled
-          bool whole = s.storeOverlap.given && *s.storeOverlap > 0 && storeOverlap(draft, shape) == 0;
-          (shallow || whole ? unfit : shapes).push_back(shape);
+          bool undivided = asksForHalves(draft) && storeOverlap(draft, shape) == 0;
+          (shallow || undivided ? unfit : shapes).push_back(shape);
         }
       }
     }

@@ -181,6 +181,10 @@ int64_t exchangeOwners(const Shape &shape);
 /// `steps` of it (empty: it can). Before the shape is chosen, what is decided later counts only where it is given.
 int64_t storeOverlap(const Draft &draft, const Shape &shape);
 std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t steps);
+/// A spec that gives it: whole tiles of rows of D are wanted, whatever else would be the planner's choice.
+inline bool asksForHalves(const Draft &draft) {
+  return draft.spec().storeOverlap.given && *draft.spec().storeOverlap > 0;
+}
 constexpr int64_t mostStages = 15; ///< wgmma: what the barriers' 256 bytes are enough for.
 /// Store and how C is read, before the shape: the epilogue's buffers count in the shared memory budget.
 void decideEpilogue(Draft &draft);

@@ -99,7 +99,9 @@ void decideInFlight(Draft &draft) {
   bool free = draft.wgmma() && *s.schedule != Schedule::pipelined && draft.plan.loadA == FragmentLoad::descriptor;
   std::optional<Grid> grid = gridOf(draft);
   int64_t most = 1;
-  if (free && grid && grid->skinny && !sharesLong(draft, *grid) && grid->filled() < partOfGrid &&
+  bool halves =
+      draft.plan.blockM && storeOverlap(draft, shapeOf(draft.plan)) > 0; // their stages are waited for one by one
+  if (free && !halves && grid && grid->skinny && !sharesLong(draft, *grid) && grid->filled() < partOfGrid &&
       *s.stages >= leastStages) {
     int64_t columns = grid->longIsM ? draft.plan.blockN : draft.plan.blockM; // of the short side
     most = columns <= thin ? 3 : columns <= slim ? 2 : 1;
@@ -163,42 +165,57 @@ void decidePrefetch(Draft &draft) {
 
 constexpr int64_t rowsOfWarpgroup = 128; ///< Two halves of what one instruction multiplies.
 
-std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t steps) {
+/// What the problem and the given fields say, whatever the shape is.
+static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t depth) {
   const Spec &s = draft.spec();
-  if (!draft.wgmma() || shape.schedule != Schedule::cooperative)
-    return "is for `wgmma` with `pipeline.schedule: cooperative` (ping-pong warpgroups store under each other's "
-           "products)";
-  if (*s.store != StoreKind::tma)
-    return formatv("is for stores that nobody waits for: `epilogue.store` is {0}, allowed tma", nameOf(*s.store));
+  if (!draft.wgmma())
+    return formatv("is for `wgmma`: `instruction` is {0}", nameOf(*s.instruction));
+  if (s.schedule.given && *s.schedule != Schedule::cooperative)
+    return formatv("is for `pipeline.schedule: cooperative`: it is {0}{1}", nameOf(*s.schedule),
+                   *s.schedule == Schedule::pingpong ? ", whose warpgroups store under each other's products" : "");
   if ((*s.d.layout == Order::row) == draft.plan.swapped)
-    return draft.plan.swapped ? "stores halves of the kernel's rows, and with `swap_operands: on` these are D's columns"
-                              : "stores halves of D's rows: `d.layout` is col";
+    return draft.plan.swapped ? "stores halves of the kernel's rows: with `swap_operands: on` these are D's columns"
+                              : "stores halves of the kernel's rows: `d.layout` is col and `swap_operands` off";
   if (bytesOf(*s.d.type) != 2 || *s.accumulator != Elem::f32)
-    return formatv("keeps sums as pairs of 16 bits: `accumulator` is {0} and `d.type` {1}, allowed f32 and f16 or bf16",
-                   nameOf(*s.accumulator), nameOf(*s.d.type));
+    return formatv(
+        "keeps sums of f32 as pairs of 16 bits: `accumulator` is {0}, `d.type` {1} (allowed: f32; f16, bf16)",
+        nameOf(*s.accumulator), nameOf(*s.d.type));
   if (s.beta.value != Scale{0.0})
     return "adds no C: `beta` is not 0";
+  if (*s.store != StoreKind::tma)
+    return formatv("is for stores that nobody waits for: `epilogue.store` is {0}, not tma{1}", nameOf(*s.store),
+                   s.store.given ? "" : " (" + s.store.reason + ")");
   if (*s.split != SplitMode::none)
-    return formatv("is for whole tiles: `split.mode` is {0}, allowed none", nameOf(*s.split));
-  if (shape.warpM != rowsOfWarpgroup)
-    return formatv("stores 64 of a warpgroup's {0} rows while the others multiply: `tile.warp` {1} is {2}",
-                   rowsOfWarpgroup, userDimension(draft, 'm'), shape.warpM);
+    return formatv("is for whole tiles: `split.mode` is {0}, not none", nameOf(*s.split));
   if (s.scheduler.given && *s.scheduler == Scheduler::dynamic)
-    return "remembers the tile before: `raster.scheduler` is dynamic, allowed static";
+    return "remembers the tile before: `raster.scheduler` is dynamic, not static";
   if (s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor)
     return "multiplies halves of A from shared memory: `fragments.a` is not descriptor";
   if (s.inFlight.given && *s.inFlight > 1)
-    return formatv("waits for one stage's products at a time: `pipeline.in_flight` is {0}, allowed 1", *s.inFlight);
-  if (std::optional<int64_t> k = draft.extentK(); !k || llvm::divideCeil(*k, shape.k) < uint64_t(steps) + 2)
-    return formatv("takes its steps from a tile of {0} or more: {1}", steps + 2,
-                   k ? formatv("k / {0} is {1}", shape.k, llvm::divideCeil(*k, shape.k)).str() : "k is dynamic");
+    return formatv("waits for one stage's products at a time: `pipeline.in_flight` is {0}, not 1", *s.inFlight);
+  if (std::optional<int64_t> k = draft.extentK(); !k)
+    return "needs a fixed number of steps of k: `problem.k` is dynamic";
+  else if (llvm::divideCeil(*k, depth) < uint64_t(steps) + 2)
+    return formatv("needs {0} steps of k or more: k / {1} is {2}", steps + 2, depth, llvm::divideCeil(*k, depth));
+  return "";
+}
+
+std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t steps) {
+  if (std::string why = refusedByProblem(draft, steps, shape.k); !why.empty())
+    return why;
+  if (shape.schedule != Schedule::cooperative)
+    return "is for cooperative warpgroups: ping-pong ones store under each other's products";
+  if (shape.warpM != rowsOfWarpgroup)
+    return formatv("stores 64 of a warpgroup's {0} rows while the others multiply: `tile.warp` {1} is {2}",
+                   rowsOfWarpgroup, userDimension(draft, 'm'), shape.warpM);
   if (shape.stages < steps)
     return formatv("keeps as many stages filled: `pipeline.stages` is {0}", shape.stages);
   return "";
 }
 
 int64_t storeOverlap(const Draft &draft, const Shape &shape) {
-  constexpr int64_t best = 2, fewSteps = 8;
+  constexpr int64_t best = 2;
+  constexpr uint64_t fewSteps = 8;
   const Spec &s = draft.spec();
   if (shape.schedule != Schedule::cooperative || shape.warpM != rowsOfWarpgroup)
     return 0; // of most candidates, without the words
@@ -210,7 +227,7 @@ int64_t storeOverlap(const Draft &draft, const Shape &shape) {
   std::optional<int64_t> k = draft.extentK();
   if (s.storeOverlap.given)
     steps = *s.storeOverlap;
-  else if (oneTile || !k || *k < fewSteps * shape.k)
+  else if (oneTile || !k || llvm::divideCeil(*k, shape.k) < fewSteps)
     return 0;
   return storeOverlapRefused(draft, shape, std::max<int64_t>(1, steps)).empty() ? steps : 0;
 }

@@ -111,7 +111,7 @@ bool decideSkinnySwap(Draft &draft) {
   Spec &s = draft.spec();
   bool other =
       (s.instruction.given && *s.instruction != Instruction::wgmma) || (s.copy.given && *s.copy != CopyKind::tma);
-  if (other || s.swapOperands.given || s.block.given || s.warp.given || !isSkinny(draft))
+  if (other || asksForHalves(draft) || s.swapOperands.given || s.block.given || s.warp.given || !isSkinny(draft))
     return false;
   // The kernel's m is wgmma's side of 64 rows.
   if (wastesRows(*s.m.value.fixed) && *s.n.value.fixed >= leastLong)
@@ -130,8 +130,8 @@ namespace {
 /// Whether everything that a spec says of the schedule goes with streaming.
 bool mayStream(const Draft &draft) {
   const Spec &s = draft.spec();
-  return draft.wgmma() && isSkinny(draft) && (!s.schedule.given || *s.schedule == Schedule::cooperative) &&
-         *s.scheduler == Scheduler::fixed;
+  return draft.wgmma() && isSkinny(draft) && !asksForHalves(draft) &&
+         (!s.schedule.given || *s.schedule == Schedule::cooperative) && *s.scheduler == Scheduler::fixed;
 }
 
 /// The cut of a spec that gives its block tile.

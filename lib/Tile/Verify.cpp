@@ -241,11 +241,13 @@ private:
       one(op);
       if (op.has("block"))
         blockOf(op);
-      if (top && op.kind == OpKind::Late)
-        diags.report(Diag::tile_late, placeOf(op), "kernel");
+      if (op.kind == OpKind::Late)
+        late(op);
       for (const Op &inner : op.body)
-        if (inner.kind == OpKind::Late && !walksByItself(op))
-          diags.report(Diag::tile_late, placeOf(inner), formOf(op.kind).spelling);
+        if (inner.kind == OpKind::Late && (!walksByItself(op) || &inner != firstLate(op)))
+          diags.report(Diag::tile_late, placeOf(inner));
+      if (top && op.kind == OpKind::Late)
+        diags.report(Diag::tile_late, placeOf(op));
       if (op.body.empty())
         continue;
       llvm::SmallVector<std::string> own;
@@ -290,20 +292,46 @@ private:
         use(op, rule.key.empty() ? op.subject : op.ref(rule.key), rule.wanted, rule.orElse);
   }
 
-  /// A row block is one of those of the warpgroup's tile.
+  /// A row block is one of those of the warpgroup's tile; one that is stored has room in what it goes through.
   void blockOf(const Op &op) {
     constexpr int64_t blockRows = 64;
     const Op *acc = kernel.declaration(op.kind == OpKind::Store ? op.ref("from").name : op.subject.name);
-    int64_t blocks = acc && acc->kind == OpKind::Accumulator && acc->has("warp") ? acc->item("warp", 0) / blockRows : 0;
-    auto byTma = [&] {
-      const Op *d = kernel.declaration(op.subject.name);
-      return op.word("via") == "tma" && op.has("through") && d && d->kind == OpKind::Tensor &&
-             d->word("order") == "row";
-    };
-    if (op.kind == OpKind::Store && !byTma())
-      blocks = 0;
-    if (kernel.word("instruction") != "wgmma" || op.number("block") >= blocks)
+    if (!acc || acc->kind != OpKind::Accumulator)
+      return; // reported as what it is
+    int64_t blocks = acc->has("warp") && kernel.word("instruction") == "wgmma" ? acc->item("warp", 0) / blockRows : 0;
+    if (op.number("block") >= blocks)
       diags.report(Diag::tile_row_block, placeOf(op), op.number("block"), formOf(op.kind).spelling, blocks);
+    else if (op.kind == OpKind::Store && !storesBlocks(op))
+      diags.report(Diag::tile_store_block, placeOf(op));
+    else if (op.kind == OpKind::Keep && (acc->word("type") != "f32" || !isNumber(op.word("alpha"))))
+      diags.report(Diag::tile_keep, placeOf(op));
+  }
+  bool storesBlocks(const Op &op) const {
+    const Op *d = kernel.declaration(op.subject.name);
+    const Op *lines = op.has("through") ? kernel.declaration(op.ref("through").name) : nullptr;
+    return op.word("via") == "tma" && d && d->kind == OpKind::Tensor && d->word("order") == "row" && lines &&
+           lines->kind == OpKind::Shared;
+  }
+  static bool isNumber(llvm::StringRef word) {
+    double value;
+    return word == "dynamic" || !word.getAsDouble(value);
+  }
+
+  /// What is done late is the store of blocks that wait.
+  void late(const Op &op) {
+    auto waits = [&](const Op &store) {
+      bool kept = false;
+      walk(kernel.body(), [&](const Op &keep) {
+        kept |= keep.kind == OpKind::Keep && store.has("from") && keep.subject.name == store.ref("from").name &&
+                store.has("block") && keep.number("block") == store.number("block");
+      });
+      return store.kind == OpKind::Store && kept;
+    };
+    if (!llvm::all_of(op.body, waits))
+      diags.report(Diag::tile_late, placeOf(op));
+  }
+  static const Op *firstLate(const Op &tiles) {
+    return &*llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::Late; });
   }
 
   /// Tiles whose one before is known to the warps that have them.
