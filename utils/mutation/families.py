@@ -214,8 +214,8 @@ pipeline: {stages: 4, schedule: cooperative, in_flight: 2}
 launch: {dependent: on, trigger: sums}
 """, 2),
     # Four tiles of one CTA, eight steps each: halves that are stored under the other half's products, two steps at their start.
-    "overlap": wgmma((136, 72, 456), TN, """d: {type: bf16}
-tile: {block: [128, 40, 64]}
+    "overlap": wgmma((200, 112, 504), TN, """d: {type: bf16}
+tile: {block: [128, 56, 64]}
 pipeline: {stages: 3, schedule: cooperative}
 epilogue: {overlap: 2}
 """),

@@ -1,10 +1,48 @@
 """Operators on wgmma and on registers: M4 to M8, M31 to M34, M46 to M48."""
 import re
 
-from mutation.kernel import bump, dropping, operator, replacing
+from mutation.kernel import Proof, bump, dropping, operator, replacing
 
-dropping("M4", "drop wgmma.fence", r"^wgmma\.fence")
-dropping("M5", "drop wgmma.commit_group", r"^wgmma\.commit")
+FENCED = ("the fence in front of it orders the same accesses: between the two nothing but products touches the registers of those "
+          "behind it, and no stage is waited for")
+JOINED = ("its products join the next group, in text that nothing jumps into or out of: the first wait behind it leaves fewer "
+          "groups under way than follow, so that both are done by then")
+
+
+def closed(statements):
+    """Nothing jumps into `statements` or out of them, as far as their own labels and branches say."""
+    labels = {m[1] for s in statements if (m := re.match(r"\s*(\w+):", s))}
+    targets = {m[1] for s in statements if (m := re.search(r"\bbra\s+(\w+);", s))}
+    return labels == targets
+
+
+def fenced(kernel, index):
+    fences = [i for i in kernel.find(r"^wgmma\.fence") if i < index]
+    if not fences:
+        return None
+    between = kernel.statements[fences[-1] + 1:index]
+    behind = []
+    for s in kernel.statements[index + 1:]:
+        if "wgmma.commit_group" in s:
+            break
+        behind += re.findall(r"\{(%\w+?_)\d+", s) if "wgmma.mma_async" in s else []
+    others = [s for s in between if "wgmma.mma_async" not in s]
+    touched = any(name in s for name in behind for s in others)
+    waits = any("try_wait" in s or "wgmma.wait_group" in s for s in others)
+    return Proof(FENCED) if behind and not touched and not waits and closed(between) else None
+
+
+def joined(kernel, index):
+    follow = 0
+    for i, s in enumerate(kernel.statements[index + 1:], index + 1):
+        if m := re.search(r"wgmma\.wait_group\S*\s+(\d+);", s):
+            return Proof(JOINED) if follow > int(m[1]) and closed(kernel.statements[index + 1:i]) else None
+        follow += "wgmma.commit_group" in s
+    return None
+
+
+dropping("M4", "drop wgmma.fence", r"^wgmma\.fence", fenced)
+dropping("M5", "drop wgmma.commit_group", r"^wgmma\.commit", joined)
 replacing("M6", "wgmma.wait_group n+1", r"^wgmma\.wait_group", (r"(\d+);", bump(1)))
 dropping("M7", "drop wgmma.wait_group", r"^wgmma\.wait_group")
 
