@@ -266,14 +266,9 @@ class Draw:
 
     def overlap(self):
         """Steps of k under which half a tile is stored, where a spec may have it; else None."""
-        if not self.halves or self.d_type == "f32" or self.accumulator != "f32" or self.beta != 0:
-            return None
-        line = "n" if self.layouts["d"] == "row" else "m"
-        if "k" in self.dynamic or line in self.dynamic or "--misalign" in self.arguments:
-            return None
-        tma = self.size[line] % 8 == 0 and self.ld.get("d", 8) % 8 == 0
+        tma = "--misalign" not in self.arguments and self.ld.get("d", 8) % 8 == 0
         most = min(4, self.stages, -(-self.size["k"] // self.block[2]) - 2)
-        return self.random.randint(1, most) if tma and most >= 1 else None
+        return self.random.randint(1, most) if self.halves and tma and most >= 1 else None
 
     def c_type(self):
         if not hasattr(self, "c"):

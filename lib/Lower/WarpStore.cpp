@@ -7,6 +7,12 @@ namespace gemmc {
 namespace {
 constexpr int64_t lines = 16, lineBytes = 128, bufferBytes = lines * lineBytes;
 
+/// None: it is given at launch.
+std::optional<float> fixedScale(llvm::StringRef word) {
+  double value;
+  return word.getAsDouble(value) ? std::nullopt : std::optional(float(value));
+}
+
 SharedLayout layoutOf(int64_t bytes) {
   switch (bytes) {
   case 128:
@@ -325,10 +331,7 @@ struct Lowering::WarpStore : StagedSums {
 
 void Lowering::keep(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
-  double alpha;
-  bool fixed = !op.word("alpha").getAsDouble(alpha);
-  StagedSums sums{*this, b, acc, true, *parseElem(op.word("type")), fixed ? std::optional(float(alpha)) : std::nullopt,
-                  {}};
+  StagedSums sums{*this, b, acc, true, *parseElem(op.word("type")), fixedScale(op.word("alpha")), {}};
   int64_t block = op.number("block");
   const std::vector<Val> &kept = acc.kept.find(block)->second;
   b.blank();
@@ -346,10 +349,6 @@ void Lowering::storeThroughShared(const Op &op) {
   const Op &decl = *kernel.declaration(op.ref("from").name);
   Elem type = *parseElem(kernel.declaration(op.ref("through").name)->word("type"));
   bool tma = op.word("via") == "tma", brought = op.has("after");
-  auto fixed = [&](llvm::StringRef key) {
-    double value;
-    return op.word(key).getAsDouble(value) ? std::nullopt : std::optional(float(value));
-  };
   b.blank();
   b.comment(llvm::Twine(op.has("c") ? "D = alpha * A B + beta * C" : "D = alpha * A B") +
             (tma ? ", through shared memory by TMA" : ", through shared memory, line by line"));
@@ -363,7 +362,8 @@ void Lowering::storeThroughShared(const Op &op) {
   Val col0 = add(value(op.subject.index[1]), mul(unitN, warpN, "unit_col"), "col0");
   col0 = add(col0, ownColumn, "col0");
   int64_t each = kernel.number("store_buffers");
-  StagedSums sums{*this, b, acc, brought || !op.has("c"), type, fixed("alpha"), fixed("beta")};
+  StagedSums sums{
+      *this, b, acc, brought || !op.has("c"), type, fixedScale(op.word("alpha")), fixedScale(op.word("beta"))};
   if (d.order == Order::col)
     return storeTransposed(
         op, sums, row0, col0,

@@ -23,6 +23,15 @@ const Op *mainLoop(const std::vector<Op> &body) {
   return found == tiles->body.end() ? nullptr : &*found;
 }
 
+/// As in Rewrite.h: the last role's operations, or the kernel's.
+const std::vector<Op> &multiplying(const Kernel &kernel) {
+  const std::vector<Op> *found = &kernel.body();
+  for (const Op &op : kernel.body())
+    if (op.kind == OpKind::Role)
+      found = &op.body;
+  return *found;
+}
+
 bool fitsRole(const Op &role) {
   const Op *elect = findIn(role.body, OpKind::Elect);
   return mainLoop(elect ? elect->body : role.body);
@@ -129,23 +138,14 @@ bool fitsRing(const Kernel &kernel) {
 bool fitsTrigger(const Kernel &kernel) {
   if (!kernel.root.has("trigger"))
     return true; // the pass does nothing
-  const std::vector<Op> *multiplies = &kernel.body();
-  for (const Op &op : kernel.body())
-    if (op.kind == OpKind::Role)
-      multiplies = &op.body;
-  return mainLoop(*multiplies);
+  return mainLoop(multiplying(kernel));
 }
 
 bool fitsOverlap(const Kernel &kernel) {
   if (!kernel.root.has("overlap"))
     return true; // the pass does nothing
   constexpr int64_t rows = 2 * 64;
-  const Op *consumer = nullptr;
-  for (const Op &op : kernel.body())
-    if (op.kind == OpKind::Role)
-      consumer = &op;
-  const Op *tiles = consumer ? findIn(consumer->body, OpKind::Tiles) : nullptr;
-  const Op *loop = consumer ? mainLoop(consumer->body) : nullptr;
+  const Op *tiles = findIn(multiplying(kernel), OpKind::Tiles), *loop = mainLoop(multiplying(kernel));
   if (!tiles || !loop || tiles->attrs.size() || kernel.word("schedule") != "cooperative" ||
       kernel.root.number("in_flight", 1) > 1 || kernel.number("overlap") > kernel.number("stages") ||
       !loop->expr("from").isConst() || !loop->expr("to").isConst() ||

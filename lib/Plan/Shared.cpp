@@ -82,7 +82,7 @@ int64_t storeChunks(const Draft &draft, const Shape &shape) {
 }
 
 // Two: one is filled while the other one is read. Where half a tile is stored in the time of few products a third one
-// brings 0 to 1%, if the stages leave it (H200, 2026-11-22). C waits in them for its tile's end: as many as the stages
+// brings 0 to 4%, if the stages leave it (H200, 2026-11-22). C waits in them for its tile's end: as many as the stages
 // leave.
 unsigned storeBuffers(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || *draft.spec().store == StoreKind::direct)

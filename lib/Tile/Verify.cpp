@@ -292,7 +292,7 @@ private:
         use(op, rule.key.empty() ? op.subject : op.ref(rule.key), rule.wanted, rule.orElse);
   }
 
-  /// A row block is one of those of the warpgroup's tile; one that is stored has room in what it goes through.
+  /// A row block is one of those of the warpgroup's tile; only some stores and sums go block by block.
   void blockOf(const Op &op) {
     constexpr int64_t blockRows = 64;
     const Op *acc = kernel.declaration(op.kind == OpKind::Store ? op.ref("from").name : op.subject.name);

@@ -9,11 +9,13 @@ JOINED = ("its products join the next group, in text that nothing jumps into or 
           "groups under way than follow, so that both are done by then")
 
 
-def closed(statements):
-    """Nothing jumps into `statements` or out of them, as far as their own labels and branches say."""
-    labels = {m[1] for s in statements if (m := re.match(r"\s*(\w+):", s))}
-    targets = {m[1] for s in statements if (m := re.search(r"\bbra\s+(\w+);", s))}
-    return labels == targets
+def closed(kernel, begin, end):
+    """Nothing jumps into statements `begin` to `end` or out of them."""
+    def targets(statements):
+        return {m[1] for s in statements if (m := re.search(r"\bbra\s+(\w+);", s))}
+    inside = kernel.statements[begin:end]
+    labels = {m[1] for s in inside if (m := re.match(r"\s*(\w+):", s))}
+    return targets(inside) <= labels and not labels & targets(kernel.statements[:begin] + kernel.statements[end:])
 
 
 def fenced(kernel, index):
@@ -29,14 +31,14 @@ def fenced(kernel, index):
     others = [s for s in between if "wgmma.mma_async" not in s]
     touched = any(name in s for name in behind for s in others)
     waits = any("try_wait" in s or "wgmma.wait_group" in s for s in others)
-    return Proof(FENCED) if behind and not touched and not waits and closed(between) else None
+    return Proof(FENCED) if behind and not touched and not waits and closed(kernel, fences[-1] + 1, index) else None
 
 
 def joined(kernel, index):
     follow = 0
     for i, s in enumerate(kernel.statements[index + 1:], index + 1):
         if m := re.search(r"wgmma\.wait_group\S*\s+(\d+);", s):
-            return Proof(JOINED) if follow > int(m[1]) and closed(kernel.statements[index + 1:i]) else None
+            return Proof(JOINED) if follow > int(m[1]) and closed(kernel, index + 1, i) else None
         follow += "wgmma.commit_group" in s
     return None
 
