@@ -154,7 +154,7 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   bool open = schedule == Schedule::cooperative && !s.block.given && *s.split == SplitMode::none &&
               *s.scheduler == Scheduler::fixed;
   if (draft.wgmma() && *s.copy == CopyKind::tma && open && rowsSplitSectors(draft))
-    return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
+    return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}};
   return {{1, 1}};
 }
 
@@ -190,8 +190,8 @@ std::vector<Shape> candidates(const Draft &draft) {
     return !known ||
            double(llvm::divideCeil(*m, block.m)) * double(llvm::divideCeil(*n, block.n)) > double(draft.limits.sms);
   };
-  // Who shares needs company. Fours are for products of the size that they were measured with, and where one wave is
-  // all: the card holds fewer of them than it has SMs for.
+  // Who shares needs company. Fours and eights are for products of the size that they were measured with, and where one
+  // wave is all: the card holds fewer of them than it has SMs for.
   auto worthSharing = [&](Tile cluster, Tile block) {
     constexpr int64_t leastSide = 512, leastDepth = 512;
     int64_t ctas = cluster.m * cluster.n;

@@ -92,31 +92,49 @@ bool atPowerLimit(const Draft &draft) {
   return m * n * double(draft.extentK().value_or(assumedSize)) > longProduct;
 }
 
-/// Clocks for which rows that start inside sectors keep the L2 busy, for each k of a wave of tiles. Rows beyond the
-/// edges are not read; fewer SMs get no fewer rows. A fit to 23 races of 18 products of 520 to 4608 rows and columns,
-/// in 30 to 54 tiles and clusters each (H200, 2026-11-22): the tile that it chooses is 3% slower than the best of them
-/// on average, 11% at worst.
-double splitClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t n, double waves) {
+/// What bounds a wave of tiles of whose rows some start inside sectors: clocks for each k. A fit to 22 products of 520
+/// to 8200 rows and columns, in 24 to 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 2.5%
+/// slower than the best of them on average, 13% at worst (1032x4104x2056); with a fifth of the products left out of the
+/// fit, in turns, 3.6% and 15% on those.
+double splitClocks(const Draft &draft, const Shape &shape, double products, int64_t m, int64_t n, double waves) {
   auto clusters = [](int64_t extent, int64_t tile, int64_t ctas) {
     return double(llvm::divideCeil(llvm::divideCeil(extent, tile), ctas));
   };
+  // The L2 answers so many requests in a clock, and such rows are two. Rows beyond the edges are not read; fewer SMs
+  // get no fewer rows.
+  constexpr double requested = 3430;
+  double bytes = draft.inputBits() / 8.0;
   double rowsOfA = double(m) * clusters(n, shape.n, shape.clusterN);
-  double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM), bytes = draft.inputBits() / 8.0;
+  double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
+  int64_t ctas = shape.clusterM * shape.clusterN;
+  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 1.03 : 1.41;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's: 1.3 GHz instead of 1.75.
-  constexpr double slower = 0.75;
+  constexpr double slower = 0.81;
   double clock = atPowerLimit(draft) ? slower : 1;
-  double sharing = shape.clusterM * shape.clusterN > 2 ? 1.25 : 1;
-  return splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / splitRate * clock / waves;
+  double requests = splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / requested * clock / waves;
+  // Each SM takes in what its cluster asked for.
+  constexpr double received = 84;
+  double arrivals = splitBytes(draft, double(shape.m) * bytes, double(shape.n) * bytes) / received;
+  constexpr double slowed = 1.09; // the tensor cores, which wait for one or the other now and then
+  return std::cbrt(std::pow(products * slowed, 3) + std::pow(requests, 3) + std::pow(arrivals, 3));
 }
 
-/// Clocks that the multiplication of one k column of a block tile keeps the SM busy, `split` of them the L2.
-double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, double split) {
+/// What less than five stages add, for each that is missing: of what comes late they cover less.
+double shallow(const Shape &shape, double each) {
+  constexpr int64_t fullStages = 5;
+  return 1 + each * double(std::max<int64_t>(0, fullStages - shape.stages));
+}
+
+/// Clocks that the multiplication of one k column of a block tile keeps the SM busy.
+double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, int64_t m, int64_t n, double waves) {
   double bytes = draft.inputBits() / 8.0;
   double products = double(shape.m) * shape.n / rates.products;
   // wgmma reads 64 rows of A and all columns of B for each 64 x warpN product; mma loads both into registers per warp.
   double rowsRead = draft.wgmma() ? 64 : shape.warpM;
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / shape.warpN);
   double shared = pieces * (rowsRead + shape.warpN) * bytes / rates.sharedBytes;
+  if (draft.wgmma() && rowsSplitSectors(draft) && !draft.stream) // whose tile is chosen elsewhere
+    return splitClocks(draft, shape, products, m, n, waves) * shallow(shape, 0.023) + shared / 50;
   double l2 = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / rates.l2Bytes;
   // Not every clock of shared memory is the tensor cores': TMA writes and the epilogue have theirs.
   constexpr double sharedUse = 1.1;
@@ -125,17 +143,15 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   double lines = linesRead(draft, draft.kernelA(), draft.kMajorA(), shape.m) / shape.clusterN +
                  linesRead(draft, draft.kernelB(), draft.kMajorB(), shape.n) / shape.clusterM;
-  busy = std::max({busy, lines / lineRate, split});
+  busy = std::max(busy, lines / lineRate);
   // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
   if (shape.warpM == 64)
     busy *= 1.0135;
   if (shape.schedule != Schedule::pingpong)
     busy *= 1.005;
-  constexpr int64_t fullStages = 5;
-  if (shape.stages < fullStages)
-    busy *= 1 + (split > 0 ? 0.018 : 0.006) * double(fullStages - shape.stages); // what comes late needs them more
+  busy *= shallow(shape, 0.006);
   // What is not the slowest is not quite hidden either.
-  return busy + l2 / 5 + shared / 10 + std::min(split, products) / 5;
+  return busy + l2 / 5 + shared / 10;
 }
 
 /// What nobody has measured goes by clocks: streams, slices, other types, pitches of 16 bytes.
@@ -210,7 +226,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.waves = int64_t(std::min(waves, 9e15));
 
   double depth = std::ceil(double(k) / double(shape.k)) * double(shape.k);
-  result.main = depth * columnClocks(draft, shape, rates, splitClocks(draft, shape, m, n, waves));
+  result.main = depth * columnClocks(draft, shape, rates, m, n, waves);
   double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
   result.epilogue = startClocks + store;
   if (shape.schedule == Schedule::pingpong) {

@@ -21,7 +21,9 @@ constexpr double launchTime = 2000;                  ///< Until the first bytes 
 constexpr double turnTime = 150;                     ///< From one tile of a CTA to its next.
 constexpr double hiddenPart = 0.325;                 ///< Of what is not the slowest: it is not quite hidden.
 constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
-constexpr double drifting = 1.04; ///< CTAs of several tiles: those of the same rows no longer read them together.
+constexpr double drifting = 1.04;   ///< CTAs of several tiles: those of the same rows no longer read them together.
+constexpr int64_t roomyEights = 14; ///< Clusters of eight; the card holds 15, and streams in 15 took 10% longer.
+constexpr double crowding = 1.1;
 constexpr double scattered = 1.4; ///< Slices of several tiles of the short side read the same lines at other times.
 
 /// Whether a short side would leave more than an eighth of wgmma's 64 rows empty: then it is the side of the columns.
@@ -78,7 +80,8 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   int64_t clustersAlongLong = count(count(sides.longSide, longTile), sides.sharersOfShort(way));
   int64_t clustersAlongShort = count(shortTiles, sides.sharersOfLong(way)),
           clusters = clustersAlongLong * clustersAlongShort;
-  double waves = double(count(clusters, clustersAtATime(draft, way.slices * share)));
+  const int64_t together = way.slices * share;
+  double waves = double(count(clusters, clustersAtATime(draft, together)));
   double depth = double(count(count(sides.depth, way.k), way.slices) * way.k) * waves; // of all tiles of a CTA
   const bool splits = rowsSplitSectors(draft);
   bool scatters = way.slices > 1 && shortTiles > 1, drifts = way.slices == 1 && shortTiles > 1 && waves > 1;
@@ -93,7 +96,11 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
                                   share, depth / double(way.k));
   // Only the last tile of each CTA is stored when nothing streams.
   double stored = 2.0 * double(sides.longSide) * double(sides.shortSide) / waves / storeRate;
-  return launchTime + std::max({memory, port, products, split}) * (drifts ? drifting : 1) +
+  bool crowded = together == 8 && clusters > roomyEights;
+  return launchTime +
+         std::max({memory, port, products, split}) * (drifts    ? drifting
+                                                      : crowded ? crowding
+                                                                : 1) +
          std::min(memory, port) * (splits ? hiddenOfSplit : hiddenPart) +
          waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored + (waves - 1) * turnTime;
 }

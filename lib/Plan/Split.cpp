@@ -6,10 +6,9 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 
-// A cluster stays within a group of 16 to 18 SMs. What cuOccupancyMaxActiveClusters says of an H200; of eight it says
-// 15, and products in 15 took 10% longer than in 13 or 14 of them (2026-11-22).
+// A cluster stays within a group of 16 to 18 SMs. What cuOccupancyMaxActiveClusters says of an H200 (2026-11-22).
 int64_t clustersAtATime(const Draft &draft, int64_t ctas) {
-  constexpr int64_t sms = 132, clusters[] = {132, 66, 39, 30, 22, 17, 15, 14};
+  constexpr int64_t sms = 132, clusters[] = {132, 66, 39, 30, 22, 17, 15, 15};
   return std::max<int64_t>(1, draft.limits.sms * clusters[std::clamp<int64_t>(ctas, 1, 8) - 1] / sms);
 }
 

@@ -131,10 +131,11 @@ std::vector<unsigned> Tuner::best(unsigned count) const {
 /// Other clusters and rasters of a tile.
 std::vector<std::string> Tuner::variationsOf(llvm::StringRef choice) const {
   std::vector<std::string> out;
+  const bool hasCluster = spec.cluster.given || choice.contains("tile.cluster");
   for (const char *cluster : {"", " tile.cluster=[2,1,1]", " tile.cluster=[1,2,1]"})
     for (const char *group : {"", " raster.group=4", " raster.group=8", " raster.group=32"}) {
-      bool givenCluster = *cluster && spec.cluster.given, givenGroup = *group && spec.rasterGroup.given;
-      if (!givenCluster && !givenGroup)
+      bool givenGroup = *group && spec.rasterGroup.given;
+      if (!(*cluster && hasCluster) && !givenGroup)
         out.push_back((choice + cluster + group).str());
     }
   return out;
