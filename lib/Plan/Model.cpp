@@ -93,30 +93,33 @@ bool atPowerLimit(const Draft &draft) {
 }
 
 /// What bounds a wave of tiles of whose rows some start inside sectors: clocks for each k. A fit to 22 products of 520
-/// to 8200 rows and columns, in 24 to 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 2.5%
-/// slower than the best of them on average, 13% at worst (1032x4104x2056); with a fifth of the products left out of the
-/// fit, in turns, 3.6% and 15% on those.
+/// to 8200 rows and columns, in 24 to 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 1.6%
+/// slower than the best of them on average, 12% at worst (1288x1288x2568); with a fifth of the products left out of the
+/// fit, in turns, 2.5% and 15% on those.
 double splitClocks(const Draft &draft, const Shape &shape, double products, int64_t m, int64_t n, double waves) {
   auto clusters = [](int64_t extent, int64_t tile, int64_t ctas) {
     return double(llvm::divideCeil(llvm::divideCeil(extent, tile), ctas));
   };
   // The L2 answers so many requests in a clock, and such rows are two. Rows beyond the edges are not read; fewer SMs
   // get no fewer rows.
-  constexpr double requested = 3430;
+  constexpr double requested = 3440;
   double bytes = draft.inputBits() / 8.0;
   double rowsOfA = double(m) * clusters(n, shape.n, shape.clusterN);
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
   int64_t ctas = shape.clusterM * shape.clusterN;
-  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 1.03 : 1.41;
+  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 1.04 : 1.42;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's: 1.3 GHz instead of 1.75.
   constexpr double slower = 0.81;
   double clock = atPowerLimit(draft) ? slower : 1;
   double requests = splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / requested * clock / waves;
   // Each SM takes in what its cluster asked for.
-  constexpr double received = 84;
+  constexpr double received = 82;
   double arrivals = splitBytes(draft, double(shape.m) * bytes, double(shape.n) * bytes) / received;
-  constexpr double slowed = 1.09; // the tensor cores, which wait for one or the other now and then
-  return std::cbrt(std::pow(products * slowed, 3) + std::pow(requests, 3) + std::pow(arrivals, 3));
+  constexpr double slowed = 1.08; // the tensor cores, which wait for one or the other now and then
+  // Three stages cost clusters of four and eight more: of more CTAs all must be done with one before it is filled
+  // again.
+  double tight = ctas > 2 && shape.stages < 4 ? 1.066 : 1;
+  return tight * std::cbrt(std::pow(products * slowed, 3) + std::pow(requests, 3) + std::pow(arrivals, 3));
 }
 
 /// What less than five stages add, for each that is missing: of what comes late they cover less.
@@ -134,7 +137,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / shape.warpN);
   double shared = pieces * (rowsRead + shape.warpN) * bytes / rates.sharedBytes;
   if (draft.wgmma() && rowsSplitSectors(draft) && !draft.stream) // whose tile is chosen elsewhere
-    return splitClocks(draft, shape, products, m, n, waves) * shallow(shape, 0.023) + shared / 50;
+    return splitClocks(draft, shape, products, m, n, waves) * shallow(shape, 0.022) + shared / 50;
   double l2 = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / rates.l2Bytes;
   // Not every clock of shared memory is the tensor cores': TMA writes and the epilogue have theirs.
   constexpr double sharedUse = 1.1;
