@@ -92,10 +92,9 @@ bool atPowerLimit(const Draft &draft) {
   return m * n * double(draft.extentK().value_or(assumedSize)) > longProduct;
 }
 
-/// What bounds a wave of tiles of whose rows some start inside sectors: clocks for each k. A fit to 22 products of 520
-/// to 8200 rows and columns, in 24 to 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 1.6%
-/// slower than the best of them on average, 12% at worst (1288x1288x2568); with a fifth of the products left out of the
-/// fit, in turns, 2.5% and 15% on those.
+/// What bounds a wave of tiles of whose rows some start inside sectors: clocks for each k. A fit to 15 products of 520
+/// to 4608 rows and columns, in 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 1.8% slower
+/// than the best of them on average, 12% at worst (1288x1288x2568).
 double splitClocks(const Draft &draft, const Shape &shape, double products, int64_t m, int64_t n, double waves) {
   auto clusters = [](int64_t extent, int64_t tile, int64_t ctas) {
     return double(llvm::divideCeil(llvm::divideCeil(extent, tile), ctas));
@@ -108,8 +107,9 @@ double splitClocks(const Draft &draft, const Shape &shape, double products, int6
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
   int64_t ctas = shape.clusterM * shape.clusterN;
   double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 1.04 : 1.42;
-  // Long products slow the SMs' clock down, at the power limit, and not the L2's: 1.3 GHz instead of 1.75.
-  constexpr double slower = 0.81;
+  // Long products slow the SMs' clock down, at the power limit, and not the L2's. The factor is what the finals of
+  // 4096x4096x4104, 4104^3 and 2056x8200x2056 wanted.
+  constexpr double slower = 0.6;
   double clock = atPowerLimit(draft) ? slower : 1;
   double requests = splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / requested * clock / waves;
   // Each SM takes in what its cluster asked for.

@@ -56,7 +56,7 @@ TEST(PlanDefaults, WholeLines) {
   spec.n = given(fixed(4104));
   EXPECT_EQ((*planOf(spec).spec.block)[0], 256);
   spec.n = given(fixed(4096)), spec.k = given(fixed(4104)), spec.b.layout = given(Order::col);
-  EXPECT_EQ(*planOf(spec).spec.cluster, (Tile3{1, 2, 1})); // rows of A and B start inside sectors of the L2
+  EXPECT_EQ(*planOf(spec).spec.cluster, (Tile3{2, 1, 1})); // rows of A and B start inside sectors of the L2
   spec.k = given(fixed(4112));
   EXPECT_EQ(*planOf(spec).spec.cluster, (Tile3{1, 1, 1}));
 }
@@ -125,7 +125,7 @@ TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
       {1024, 2056, 4104, {128, 160, 64}, {2, 2, 1}}, {520, 4104, 1032, {192, 112, 64}, {1, 4, 1}},
       {600, 600, 3000, {64, 64, 64}, {2, 2, 1}},     {256, 7168, 2056, {128, 128, 64}, {2, 2, 1}},
       {1032, 1032, 4104, {128, 96, 64}, {2, 4, 1}},  {1544, 1544, 3080, {128, 208, 64}, {2, 2, 1}},
-      {904, 2504, 5000, {192, 112, 64}, {1, 4, 1}},  {4096, 4096, 4104, {256, 176, 64}, {1, 2, 1}},
+      {904, 2504, 5000, {192, 112, 64}, {1, 4, 1}},  {4096, 4096, 4104, {128, 256, 64}, {2, 1, 1}},
       {128, 4096, 7176, {128, 96, 64}, {1, 4, 2}},   {64, 4096, 4104, {64, 80, 64}, {1, 4, 2}},
       {32, 8192, 1032, {32, 64, 128}, {1, 2, 1}},    {8, 6152, 3000, {8, 64, 128}, {1, 1, 1}},
   };
