@@ -154,7 +154,9 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   bool open = schedule == Schedule::cooperative && !s.block.given && *s.split == SplitMode::none &&
               *s.scheduler == Scheduler::fixed;
   if (draft.wgmma() && *s.copy == CopyKind::tma && open && rowsSplitSectors(draft))
-    return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}};
+    return draft.kMajorA() && draft.kMajorB() // eights were not measured elsewhere
+               ? Tiles{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}}
+               : Tiles{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   return {{1, 1}};
 }
 

@@ -125,7 +125,6 @@ bool rowsSplitSectors(const Draft &draft);
 /// What `bytesOfA` and `bytesOfB` that all CTAs together ask the L2 for (those of a cluster for their shared rows once)
 /// are worth in bytes of such rows. 0 where no row splits sectors.
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);
-constexpr double splitRate = 3700; ///< Of them in a clock at best: a fit, like what it costs to share.
 
 /// All shapes that are worth a look, legal or not (Candidates.cpp).
 std::vector<Shape> candidates(const Draft &draft);

@@ -92,33 +92,36 @@ bool atPowerLimit(const Draft &draft) {
   return m * n * double(draft.extentK().value_or(assumedSize)) > longProduct;
 }
 
-/// What bounds a wave of tiles of whose rows some start inside sectors: clocks for each k. A fit to 15 products of 520
-/// to 4608 rows and columns, in 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 1.8% slower
-/// than the best of them on average, 12% at worst (1288x1288x2568).
-double splitClocks(const Draft &draft, const Shape &shape, double products, int64_t m, int64_t n, double waves) {
+/// Clocks for which rows that start inside sectors keep the L2 busy, for each k of a wave of tiles: it answers some 53
+/// requests in a clock, and such rows are two. Rows beyond the edges are not read; fewer SMs get no fewer rows.
+double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t n, double waves) {
+  constexpr double rate = 3440; ///< Bytes of such rows.
   auto clusters = [](int64_t extent, int64_t tile, int64_t ctas) {
     return double(llvm::divideCeil(llvm::divideCeil(extent, tile), ctas));
   };
-  // The L2 answers so many requests in a clock, and such rows are two. Rows beyond the edges are not read; fewer SMs
-  // get no fewer rows.
-  constexpr double requested = 3440;
   double bytes = draft.inputBits() / 8.0;
   double rowsOfA = double(m) * clusters(n, shape.n, shape.clusterN);
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
-  int64_t ctas = shape.clusterM * shape.clusterN;
+  int64_t ctas = shape.clusterM * shape.clusterN; // whose shares a fit says
   double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 1.04 : 1.42;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's. The factor is what the finals of
   // 4096x4096x4104, 4104^3 and 2056x8200x2056 wanted.
   constexpr double slower = 0.6;
   double clock = atPowerLimit(draft) ? slower : 1;
-  double requests = splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / requested * clock / waves;
-  // Each SM takes in what its cluster asked for.
-  constexpr double received = 82;
+  return splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / rate * clock / waves;
+}
+
+/// What such rows and the tensor cores need together, for each k. A fit to 15 products of 520 to 4608 rows and columns,
+/// k contiguous in both operands, in 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 1.8%
+/// slower than the best of them on average, 12% at worst (1288x1288x2568).
+double splitClocks(const Draft &draft, const Shape &shape, double products, double requests) {
+  constexpr double received = 82; ///< Bytes of such rows in a clock, by each SM.
+  double bytes = draft.inputBits() / 8.0;
   double arrivals = splitBytes(draft, double(shape.m) * bytes, double(shape.n) * bytes) / received;
   constexpr double slowed = 1.08; // the tensor cores, which wait for one or the other now and then
   // Three stages cost clusters of four and eight more: of more CTAs all must be done with one before it is filled
   // again.
-  double tight = ctas > 2 && shape.stages < 4 ? 1.066 : 1;
+  double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 1.066 : 1;
   return tight * std::cbrt(std::pow(products * slowed, 3) + std::pow(requests, 3) + std::pow(arrivals, 3));
 }
 
@@ -136,8 +139,11 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   double rowsRead = draft.wgmma() ? 64 : shape.warpM;
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / shape.warpN);
   double shared = pieces * (rowsRead + shape.warpN) * bytes / rates.sharedBytes;
-  if (draft.wgmma() && rowsSplitSectors(draft) && !draft.stream) // whose tile is chosen elsewhere
-    return splitClocks(draft, shape, products, m, n, waves) * shallow(shape, 0.022) + shared / 50;
+  double requests = draft.wgmma() ? requestClocks(draft, shape, m, n, waves) : 0;
+  // Of equals the one that reads less of shared memory, and then whose warpgroups multiply 128 rows.
+  if (requests > 0 && !draft.stream && draft.kMajorA() && draft.kMajorB())
+    return splitClocks(draft, shape, products, requests) * shallow(shape, 0.022) * (shape.warpM == 64 ? 1.002 : 1) +
+           shared / 50;
   double l2 = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / rates.l2Bytes;
   // Not every clock of shared memory is the tensor cores': TMA writes and the epilogue have theirs.
   constexpr double sharedUse = 1.1;
@@ -146,7 +152,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   double lines = linesRead(draft, draft.kernelA(), draft.kMajorA(), shape.m) / shape.clusterN +
                  linesRead(draft, draft.kernelB(), draft.kMajorB(), shape.n) / shape.clusterM;
-  busy = std::max(busy, lines / lineRate);
+  busy = std::max({busy, lines / lineRate, requests});
   // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
   if (shape.warpM == 64)
     busy *= 1.0135;
@@ -154,7 +160,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     busy *= 1.005;
   busy *= shallow(shape, 0.006);
   // What is not the slowest is not quite hidden either.
-  return busy + l2 / 5 + shared / 10;
+  return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
 }
 
 /// What nobody has measured goes by clocks: streams, slices, other types, pitches of 16 bytes.

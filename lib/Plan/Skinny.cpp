@@ -21,8 +21,9 @@ constexpr double launchTime = 2000;                  ///< Until the first bytes 
 constexpr double turnTime = 150;                     ///< From one tile of a CTA to its next.
 constexpr double hiddenPart = 0.325;                 ///< Of what is not the slowest: it is not quite hidden.
 constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
-constexpr double drifting = 1.04;   ///< CTAs of several tiles: those of the same rows no longer read them together.
-constexpr int64_t roomyEights = 14; ///< Clusters of eight; the card holds 15, and streams in 15 took 10% longer.
+constexpr double drifting = 1.04; ///< CTAs of several tiles: those of the same rows no longer read them together.
+/// Clusters of eight. The card holds 15 at a time, but a stream in 15 took 10% longer; in more it was not measured.
+constexpr int64_t roomyEights = 14;
 constexpr double crowding = 1.1;
 constexpr double scattered = 1.4; ///< Slices of several tiles of the short side read the same lines at other times.
 
@@ -62,6 +63,7 @@ Sides sidesOf(const Draft &draft) {
 // late, one after the other. A fit to 23 races of 16 to 44 cuts of 21 products (H200, 2026-11-22): its choice is 1.6%
 // slower than the race's best on average, 7% at worst.
 constexpr double stepTime = 131, hiddenOfSplit = 0.555, scatteredSplit = 1.04;
+constexpr double splitRate = 3700; ///< Bytes of such rows in a clock at best, of all SMs.
 
 /// For so many bytes of such rows in so many steps of k.
 double splitNanoseconds(double bytes, int64_t ctasThatShare, double steps) {
@@ -85,6 +87,7 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   double depth = double(count(count(sides.depth, way.k), way.slices) * way.k) * waves; // of all tiles of a CTA
   const bool splits = rowsSplitSectors(draft);
   bool scatters = way.slices > 1 && shortTiles > 1, drifts = way.slices == 1 && shortTiles > 1 && waves > 1;
+  double hindered = drifts ? drifting : 1;
   double memory = 2.0 * double(sides.longSide) * double(sides.depth) / memoryRate *
                   (scatters ? (splits ? scatteredSplit : scattered) : 1);
   double port = 2.0 * depth * double(longTile + shortTile) / portRate;
@@ -96,11 +99,9 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
                                   share, depth / double(way.k));
   // Only the last tile of each CTA is stored when nothing streams.
   double stored = 2.0 * double(sides.longSide) * double(sides.shortSide) / waves / storeRate;
-  bool crowded = together == 8 && clusters > roomyEights;
-  return launchTime +
-         std::max({memory, port, products, split}) * (drifts    ? drifting
-                                                      : crowded ? crowding
-                                                                : 1) +
+  if (together == 8 && clusters > roomyEights)
+    hindered *= crowding;
+  return launchTime + std::max({memory, port, products, split}) * hindered +
          std::min(memory, port) * (splits ? hiddenOfSplit : hiddenPart) +
          waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored + (waves - 1) * turnTime;
 }

@@ -128,7 +128,7 @@ std::vector<unsigned> Tuner::best(unsigned count) const {
   return order;
 }
 
-/// Other clusters and rasters of a tile.
+/// Other rasters of a tile, and other clusters where the choice names none.
 std::vector<std::string> Tuner::variationsOf(llvm::StringRef choice) const {
   std::vector<std::string> out;
   const bool hasCluster = spec.cluster.given || choice.contains("tile.cluster");
