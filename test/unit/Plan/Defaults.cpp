@@ -134,8 +134,9 @@ TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
     Plan plan = planOf(spec);
     EXPECT_EQ(*plan.spec.block, row.block) << name;
     EXPECT_EQ(*plan.spec.cluster, row.cluster) << name;
-    if (!plan.swapped && plan.blockM == 128) // as the winners of the finals
+    if (!plan.swapped && plan.blockM == 128) { // as the winners of the finals
       EXPECT_EQ(plan.warpM, 128) << name;
+    }
     // A pitch of whole sectors leaves nothing to share.
     spec.k = given(fixed(row.k + 8));
     plan = planOf(spec);
