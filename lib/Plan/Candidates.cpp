@@ -153,11 +153,12 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   const Spec &s = draft.spec();
   bool open = schedule == Schedule::cooperative && !s.block.given && *s.split == SplitMode::none &&
               *s.scheduler == Scheduler::fixed;
-  if (draft.wgmma() && *s.copy == CopyKind::tma && open && rowsSplitSectors(draft))
-    return draft.kMajorA() && draft.kMajorB() // eights were not measured elsewhere
-               ? Tiles{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}}
-               : Tiles{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
-  return {{1, 1}};
+  if (!draft.wgmma() || *s.copy != CopyKind::tma || !open || !rowsSplitSectors(draft))
+    return {{1, 1}};
+  Tiles clusters{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
+  if (draft.kMajorA() && draft.kMajorB()) // eights were not measured elsewhere
+    clusters.insert(clusters.end(), {{4, 2}, {2, 4}});
+  return clusters;
 }
 
 /// Ping-pong takes whole tiles in turn, each read from shared memory by one warpgroup.
