@@ -112,8 +112,8 @@ double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t 
 }
 
 /// What such rows and the tensor cores need together, for each k. A fit to 15 products of 520 to 4608 rows and columns,
-/// k contiguous in both operands, in 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 1.8%
-/// slower than the best of them on average, 12% at worst (1288x1288x2568).
+/// k contiguous in both operands, in 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 2.6%
+/// slower than the best of them on average, 15% at worst (1288x1288x2568).
 double splitClocks(const Draft &draft, const Shape &shape, double products, double requests) {
   constexpr double received = 82; ///< Bytes of such rows in a clock, by each SM.
   double bytes = draft.inputBits() / 8.0;

@@ -115,7 +115,7 @@ TEST(PlanDefaults, SkinnyProducts) {
 }
 
 /// Rows of 16-byte pitch start inside sectors of the L2 and cost it twice: CTAs share them, in clusters that all fit on
-/// the card at a time. Each is within 8% of what won on an H200 of tiles whose operands are not swapped
+/// the card at a time. Each is within 10% of what won on an H200 of tiles whose operands are not swapped
 /// (docs/hopper.md, pitches of 16 bytes).
 TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
   struct Row {
