@@ -34,7 +34,7 @@ void Lowering::role(const Op &op) {
     b.when(second)("bar.arrive", 1, 256);
   }
   ops(op.body);
-  if (clusterK > 1 && op.subject.name == "producer")
+  if (clusterK > 1 && op.subject.name != "consumer")
     leaveCluster();
   b.place(end);
 }

@@ -117,14 +117,16 @@ void Lowering::declareParams() {
     addParam(function, result.kernel, {kind, name.str(), type, source.str(), value});
   };
   auto isTensor = [](const Op &op) { return op.kind == OpKind::Tensor; };
-  auto isOperand = [&](const Op &op) { return isTma && (op.subject.name == "A" || op.subject.name == "B"); };
-  auto byTma = [&](const Op &op) { return isOperand(op) || !pieceMaps(op).empty(); };
+  auto isOperand = [&](const Op &op) {
+    return isTma && (op.subject.name == "A" || op.subject.name == "B") && !op.has("shift");
+  };
+  auto byTma = [&](const Op &op) { return isOperand(op) || !severalMaps(op).empty(); };
   for (const Op &op : kernel.body())
     if (isTensor(op) && isOperand(op))
       add(ParamInfo::TensorMap, Type::b8, op.word("buffer").str() + "_map", op.word("buffer").str() + "_map");
   for (const Op &op : kernel.body())
     if (isTensor(op))
-      for (ptx::TensorMapInfo &map : pieceMaps(op)) {
+      for (ptx::TensorMapInfo &map : severalMaps(op)) {
         add(ParamInfo::TensorMap, Type::b8, map.name, map.name);
         result.kernel.maps.push_back(std::move(map));
       }
@@ -227,7 +229,7 @@ void Lowering::declareViews() {
         view.base = found->second;
         const Expr &ld = op.expr("ld");
         view.ld = ld.isConst() ? Val(ld.constant()) : variables[ld.name()];
-      } else if (auto maps = pieceMaps(op); !maps.empty()) {
+      } else if (auto maps = severalMaps(op); !maps.empty()) {
         for (const ptx::TensorMapInfo &map : maps)
           variables[map.name] = mapAddress(map.name);
       } else {
@@ -343,6 +345,8 @@ void Lowering::op(const Op &op) {
     return copy(op);
   case OpKind::Prefetch:
     return prefetch(op);
+  case OpKind::Shift:
+    return shift(op);
   case OpKind::Commit:
     b("cp.async.commit_group");
     return;

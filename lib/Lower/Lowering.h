@@ -158,10 +158,16 @@ private:
   void copy(const Op &op);
   struct ThreadCopy; ///< A copy by all threads of the CTA: ld or cp.async.
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
+  Val cachePolicy(const Op &op);
   void prefetch(const Op &op);
   Val shareOf(const Op &op, int64_t each); ///< With multicast, the CTA's rank in its group times `each`.
   struct Boxes;                            ///< What one CTA copies of a tile by TMA.
   Boxes boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared);
+
+  // Shift.cpp: operands whose lines start anywhere.
+  std::vector<ptx::TensorMapInfo> lineMaps(const Op &tensor) const; ///< Empty for the others.
+  void copyLines(const Op &op, const TensorView &tensor, const SharedView &raw);
+  void shift(const Op &op);
 
   // Sync.cpp
   void initBarriers();
@@ -273,6 +279,10 @@ private:
   static std::vector<LinePiece> linePieces(int64_t columns, int64_t elemBytes);
   /// The maps of a tensor that TMA moves in such pieces, D or C; empty for the others.
   std::vector<ptx::TensorMapInfo> pieceMaps(const Op &tensor) const;
+  /// Of a tensor that has more maps than one: those of its pieces or of its lines.
+  std::vector<ptx::TensorMapInfo> severalMaps(const Op &tensor) const {
+    return tensor.has("shift") ? lineMaps(tensor) : pieceMaps(tensor);
+  }
   static std::string pieceMap(llvm::StringRef buffer, int64_t bytes);
 
   // BringC.cpp: C by TMA, into the buffers that D leaves through.

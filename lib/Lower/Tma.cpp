@@ -65,17 +65,25 @@ Val Lowering::shareOf(const Op &op, int64_t each) {
   return op.has("multicast") ? mul(op.word("multicast") == "m" ? rankM : rankN, each, "share") : Val(0);
 }
 
-/// All CTAs of the group receive each other's shares, at the same place.
-void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared) {
-  Boxes boxes = boxesOf(op, tensor, shared);
-  bool multicast = op.has("multicast"), alongM = op.word("multicast") == "m";
-  Val dst = stageAddress(shared, op.subject, "to_" + op.subject.name);
-  Val bar = barrierAddress(op.ref("signal"), "full");
+/// What a copy tells the L2; None: nothing.
+Val Lowering::cachePolicy(const Op &op) {
   Val policy;
   if (op.has("cache")) {
     policy = b.reg(Type::b64, "policy");
     b(("createpolicy.fractional.L2::" + op.word("cache") + ".b64").str(), policy, Val(ptx::Operand::makeF32(1)));
   }
+  return policy;
+}
+
+/// All CTAs of the group receive each other's shares, at the same place.
+void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared) {
+  if (kernel.declaration(op.ref("from").name)->has("shift"))
+    return copyLines(op, tensor, shared);
+  Boxes boxes = boxesOf(op, tensor, shared);
+  bool multicast = op.has("multicast"), alongM = op.word("multicast") == "m";
+  Val dst = stageAddress(shared, op.subject, "to_" + op.subject.name);
+  Val bar = barrierAddress(op.ref("signal"), "full");
+  Val policy = cachePolicy(op);
   Val mask;
   if (multicast) {
     boxes.outer = add(boxes.outer, shareOf(op, boxes.rows), "outer");

@@ -61,6 +61,29 @@ bool fitsBarriers(const Kernel &kernel) {
   return llvm::all_of(kernel.body(), [](const Op &op) { return op.kind != OpKind::Role || fitsRole(op); });
 }
 
+bool fitsShift(const Kernel &kernel) {
+  const Op *tensor = nullptr;
+  unsigned tensors = 0;
+  std::vector<const Op *> roles;
+  for (const Op &op : kernel.body()) {
+    if (op.kind == OpKind::Tensor && op.has("shift"))
+      tensor = &op, ++tensors;
+    if (op.kind == OpKind::Role)
+      roles.push_back(&op);
+  }
+  if (!tensor)
+    return true; // the pass does nothing
+  const Op *elect = roles.size() == 2 ? findIn(roles[0]->body, OpKind::Elect) : nullptr;
+  const Op *tiles = elect ? findIn(elect->body, OpKind::Tiles) : nullptr;
+  const std::string &name = tensor->subject.name;
+  bool known = tensors == 1 && (name == "A" || name == "B") && tensor->expr("ld").isConst() &&
+               kernel.root.has("shifted_stages") && !kernel.declaration("r" + name);
+  const Op *tile = known ? kernel.declaration("s" + name) : nullptr;
+  return tile && tile->kind == OpKind::Shared && tile->has("swizzle") && tiles && findIn(tiles->body, OpKind::For) &&
+         declares(kernel, "full", OpKind::Barrier) && declares(kernel, "empty", OpKind::Barrier) &&
+         !kernel.declaration("shifted") && !kernel.declaration("used");
+}
+
 bool fitsFragments(const Kernel &kernel) {
   if (kernel.word("instruction") != "mma" || kernel.number("stages") < 3 || kernel.root.number("buffers", 2) < 2)
     return true; // the pass does nothing

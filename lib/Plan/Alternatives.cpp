@@ -17,6 +17,9 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
       words += formatv("{0}{1}={2}", words.empty() ? "" : " ", path, value).str();
   };
   add(s.schedule.given, "pipeline.schedule", nameOf(shape.schedule).str());
+  for (auto [operand, path] : {std::pair{&s.a, "a.repack"}, {&s.b, "b.repack"}})
+    if (*operand->repack == Repack::inside) // nor does it shift
+      add(operand->repack.given, path, "inside");
   add(s.block.given, "tile.block", textOf(kernelView(draft, {shape.m, shape.n, shape.k})));
   add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
   if (draft.plan.swapped) // a spec that gives its tile does not swap by itself
@@ -46,13 +49,17 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
 }
 } // namespace
 
-std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &diags) {
+static std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,
+                                               std::optional<RepackChoice> &other) {
   unsigned errors = diags.numErrors();
   Draft draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr};
   draft.plan.spec = spec;
   decideProblem(draft);
   if (!decideFamily(draft) || diags.numErrors() != errors)
     return {};
+  other = otherRepack(draft);
+  if (other && count)
+    count -= count / 3;
   std::vector<Alternative> found;
   // A skinny product: cuts that stream it come first; of the first one all warp tiles, of the others the best one. Half
   // of the places are left to tiles that come from the clock of all products.
@@ -77,6 +84,23 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
   // The clock of all products knows little of streams: what comes from it stands behind them.
   for (size_t i = streamed; streamed && i < found.size(); ++i)
     found[i].cost = std::max(found[i].cost, found[streamed - 1].cost);
+  return found;
+}
+
+// The long operand of a skinny product may be read in two ways: those of the one that the planner does not take come
+// last, a third of all.
+std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &diags) {
+  std::optional<RepackChoice> other, none;
+  std::vector<Alternative> found = alternativesOf(spec, count, diags, other);
+  if (!other || (count && count / 3 == 0))
+    return found;
+  Spec with = spec;
+  Field<Repack> &repack = (with.*other->operand).repack;
+  repack.value = other->how, repack.given = true;
+  Diags scratch;
+  const double least = found.empty() ? 0 : found.back().cost;
+  for (Alternative &way : alternativesOf(with, count / 3, scratch, none))
+    found.push_back({formatv("{0}={1} {2}", other->path, nameOf(other->how), way.choice), std::max(least, way.cost)});
   return found;
 }
 

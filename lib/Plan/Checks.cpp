@@ -42,6 +42,7 @@ public:
     if (!blockRanges() || !blockMultiples() || !warps() || !split())
       return;
     cluster();
+    shifted();
     registers();
     if (staged)
       shared();
@@ -280,6 +281,33 @@ private:
       slice('n', "b", shape.clusterM, shape.n, 8);
     else
       slice('k', "b", shape.clusterM, shape.k, 8);
+  }
+
+  /// Eight boxes bring an operand's lines, each those that lie alike; what they bring fills whole 128 bytes.
+  void shifted() {
+    constexpr int64_t lines = 64, mostDepth = 192;
+    if (!draft.shifts())
+      return;
+    const char *name = draft.shiftsA() == draft.plan.swapped ? "b" : "a";
+    int64_t extent = draft.shiftsA() ? shape.m : shape.n;
+    std::string why;
+    if (draft.shiftsA() && draft.shiftsB())
+      why = "is for one of both operands";
+    else if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
+      why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));
+    else if (extent % lines != 0)
+      why = formatv("takes {0} lines at a time: `tile.block` {1} is {2}", lines,
+                    userDimension(draft, draft.shiftsA() ? 'm' : 'n'), extent);
+    else if (shape.k % draft.elementsIn(128) != 0 || shape.k > mostDepth)
+      why = formatv("takes lines of 128 bytes, at most three: `tile.block` k is {0}", shape.k);
+    else if (shape.warps() != 1)
+      why = formatv("leaves registers for one warpgroup that multiplies: `tile.warp` makes {0}", shape.warps());
+    else if (shape.clusterM * shape.clusterN != 1 && !spec.cluster.given)
+      why = "shares no tiles: `tile.cluster` is not 1 along m and n";
+    if (!why.empty())
+      report(Diag::plan_shift,
+             tilePlace().isValid() ? tilePlace() : (draft.shiftsA() ? draft.kernelA() : draft.kernelB()).repack.range,
+             name, why);
   }
 
   void registers() {

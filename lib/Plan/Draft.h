@@ -38,6 +38,10 @@ struct Draft {
   /// Whether the kernel's A (B) has its k index contiguous in memory. A transposed matrix has the other order.
   bool kMajorA() const { return (*kernelA().layout == Order::row) != plan.swapped; }
   bool kMajorB() const { return (*kernelB().layout == Order::col) != plan.swapped; }
+  /// Whether a warpgroup shifts the lines of the kernel's A (B) into place on their way.
+  bool shiftsA() const { return *kernelA().repack == Repack::inside; }
+  bool shiftsB() const { return *kernelB().repack == Repack::inside; }
+  bool shifts() const { return shiftsA() || shiftsB(); }
   unsigned inputBits() const { return bitsOf(*spec().a.type); }
   /// Elements of A or B that `bytes` hold.
   int64_t elementsIn(int64_t bytes) const { return bytes * 8 / inputBits(); }
@@ -156,6 +160,7 @@ double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product.
+const OperandSpec *longOperand(const Draft &draft); ///< That a skinny product streams; nullptr: it is none.
 std::vector<Stream> streams(const Draft &draft); ///< All cuts of one that leaves it open, the fastest first.
 void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a cluster are one of its sides.
 void checkSplit(Draft &draft);
@@ -184,6 +189,8 @@ std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t 
 inline bool asksForHalves(const Draft &draft) {
   return draft.spec().storeOverlap.given && *draft.spec().storeOverlap > 0;
 }
+/// Tiles of a shifted operand: one is multiplied, one waits for its release, one is filled.
+constexpr int64_t shiftedStages = 3;
 constexpr int64_t mostStages = 15; ///< wgmma: what the barriers' 256 bytes are enough for.
 /// Store and how C is read, before the shape: the epilogue's buffers count in the shared memory budget.
 void decideEpilogue(Draft &draft);
@@ -191,6 +198,13 @@ void decideEpilogue(Draft &draft);
 void checkEpilogue(Draft &draft);
 /// `a.repack`, `b.repack` (Repack.cpp), for a problem that TMA could read else; `asked`: the field that asks for TMA.
 void decideRepack(Draft &draft, llvm::StringRef asked);
+/// Another way to read an operand than the one that decideRepack has chosen, where there is one.
+struct RepackChoice {
+  OperandSpec Spec::*operand;
+  const char *path;
+  Repack how;
+};
+std::optional<RepackChoice> otherRepack(const Draft &draft);
 /// Both off, because of `why`; reports those that are given as on, unless somebody does who reports all that need TMA.
 void refuseRepack(Draft &draft, const std::string &why, bool reported = true);
 void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.

@@ -34,6 +34,9 @@ std::optional<Plan> makeRepackPlan(const Spec &spec) {
   leaveOpen(copied.loadC);
   leaveOpen(copied.storeOverlap);
   leaveOpen(copied.prefetch); // the kernel in front writes what it would fetch
+  for (Field<Repack> *repack : {&copied.a.repack, &copied.b.repack})
+    if (**repack == Repack::inside) // where the first line starts is not known
+      leaveOpen(*repack);
   Diags scratch;
   std::optional<Plan> plan = makePlan(copied, scratch);
   bool repacks = plan && (plan->a.repacked || plan->b.repacked);

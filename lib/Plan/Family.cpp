@@ -46,8 +46,8 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked, bool sizesOnl
     return;
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     const OperandSpec &operand = s.*info.operand;
-    if (*operand.repack == Persistence::on)
-      continue; // TMA reads the copy
+    if (*operand.repack != Repack::off)
+      continue; // TMA reads the copy, or lines that lie alike
     if (*operand.align % 16 != 0)
       report(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
     if (operand.ld.value.dynamic())
@@ -89,10 +89,10 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
     add(s.store, "epilogue.store", "tma");
   if (s.loadC.given && *s.loadC == StoreKind::tma)
     add(s.loadC, "epilogue.c", "tma");
-  if (s.a.repack.given && *s.a.repack == Persistence::on)
-    add(s.a.repack, "a.repack", "on");
-  if (s.b.repack.given && *s.b.repack == Persistence::on)
-    add(s.b.repack, "b.repack", "on");
+  if (s.a.repack.given && *s.a.repack != Repack::off)
+    add(s.a.repack, "a.repack", nameOf(*s.a.repack));
+  if (s.b.repack.given && *s.b.repack != Repack::off)
+    add(s.b.repack, "b.repack", nameOf(*s.b.repack));
   return wishes;
 }
 

@@ -67,7 +67,7 @@ constexpr double lineRate = 80;
 
 /// What all rows of an operand start at a multiple of, a line at most.
 int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
-  if (*operand.repack == Persistence::on || operand.ld.value.dynamic())
+  if (*operand.repack != Repack::off || operand.ld.value.dynamic())
     return lineBytes;
   return std::gcd(lineBytes, *operand.ld.value.fixed * draft.inputBits() / 8);
 }

@@ -22,7 +22,7 @@ bool hidesLaunch(const Draft &draft) {
 /// Kernels that start before the one in front of them has ended.
 void decideDependence(Draft &draft) {
   Spec &s = draft.spec();
-  bool repacks = *s.a.repack == Persistence::on || *s.b.repack == Persistence::on;
+  bool repacks = *s.a.repack == Repack::on || *s.b.repack == Repack::on;
   if (*s.target != Target::sm_90a)
     s.dependent.decide(Persistence::off,
                        formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
@@ -55,7 +55,7 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   const Spec &s = draft.spec();
   if (*s.dependent != Persistence::on)
     return {Trigger::start, "`launch.dependent: off`"};
-  if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
+  if (*s.a.repack == Repack::on || *s.b.repack == Repack::on)
     return {Trigger::end, "CTAs that share tiles are launched together"};
   std::optional<Grid> grid = gridOf(draft);
   if (!grid || !draft.wgmma() || !draft.extentK())
@@ -102,7 +102,7 @@ void decideInFlight(Draft &draft) {
   bool halves =
       draft.plan.blockM && storeOverlap(draft, shapeOf(draft.plan)) > 0; // their stages are waited for one by one
   if (free && !halves && grid && grid->skinny && !sharesLong(draft, *grid) && grid->filled() < partOfGrid &&
-      *s.stages >= leastStages) {
+      *s.stages >= leastStages && !draft.shifts()) {
     int64_t columns = grid->longIsM ? draft.plan.blockN : draft.plan.blockM; // of the short side
     most = columns <= thin ? 3 : columns <= slim ? 2 : 1;
   }
@@ -117,9 +117,11 @@ void decideInFlight(Draft &draft) {
               "shared memory";
   else if (*s.inFlight >= *s.stages)
     against = formatv("leaves none of the {0} stages to be filled", *s.stages);
+  else if (draft.shifts() && *s.inFlight >= shiftedStages)
+    against = formatv("leaves none of the {0} tiles of shifted lines to be filled", shiftedStages);
   if (!against.empty())
     draft.diags.report(Diag::plan_in_flight, s.inFlight.range, *s.inFlight, against)
-        .fix(s.inFlight.range, llvm::Twine(free ? std::max<int64_t>(1, *s.stages - 1) : 1));
+        .fix(s.inFlight.range, llvm::Twine(free && !draft.shifts() ? std::max<int64_t>(1, *s.stages - 1) : 1));
 }
 
 /// Half of a tile is stored while the other half multiplies.
@@ -154,8 +156,10 @@ void decidePrefetch(Draft &draft) {
     why = "only a producer that copies by TMA does it (`pipeline.schedule: cooperative` or `pingpong`)";
   else if (*s.split != SplitMode::none && !draft.inCluster())
     why = "the CTAs of a split that meet in the workspace choose their tiles later";
-  else if (*s.a.repack == Persistence::on || *s.b.repack == Persistence::on)
+  else if (*s.a.repack == Repack::on || *s.b.repack == Repack::on)
     why = "the kernel in front writes what this one reads";
+  else if (draft.shifts())
+    why = "lines that are shifted are not prefetched";
   s.prefetch.decide(0, why.empty() ? "every product that was measured with it was slower" : why);
   if (!why.empty() && *s.prefetch > 0)
     draft.diags.report(Diag::plan_no_prefetch, s.prefetch.range, why).fix(s.prefetch.range, "0");

@@ -10,7 +10,8 @@ unsigned consumerWarpgroups(const Shape &shape) {
 unsigned threadsOf(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma())
     return unsigned(32 * shape.warps());
-  return 128 * (consumerWarpgroups(shape) + (shape.schedule == Schedule::pipelined ? 0 : 1));
+  unsigned others = shape.schedule == Schedule::pipelined ? 0 : draft.shifts() ? 2 : 1; // that copy, that shift
+  return 128 * (consumerWarpgroups(shape) + others);
 }
 
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape) {
@@ -55,7 +56,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   bool brings = *draft.spec().loadC == StoreKind::tma, wide = brings && bytesOf(*draft.spec().d.type) == 4;
   switch (consumerWarpgroups(shape)) {
   case 1:
-    return wide ? 192 : 208; // of 255
+    return draft.shifts() ? 112 : wide ? 192 : 208; // of 168, else 255
   case 2:
     // Of 232; the staged store keeps more addresses than a bulk store, and with 192 ptxas spills.
     return wide ? 144 : brings ? 176 : *draft.spec().store == StoreKind::staged ? 184 : 200;
@@ -82,7 +83,7 @@ int64_t ctasByRegisters(const Draft &draft, const Shape &shape) {
 // setmaxnreg moves registers from the producer to the consumers; the sum over the warpgroups stays what the launch
 // gives: 3 x 168 = 40 + 2 x 232, 4 x 128 = 32 + 3 x 160. Two warpgroups have 255 registers a thread anyway.
 std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &shape) {
-  if (!draft.wgmma() || shape.schedule == Schedule::pipelined)
+  if (!draft.wgmma() || shape.schedule == Schedule::pipelined || draft.shifts())
     return {0, 0};
   switch (threadsOf(draft, shape)) {
   case 384:

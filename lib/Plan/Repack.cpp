@@ -2,6 +2,7 @@
 // costs the bytes of the operand twice; what it buys is wgmma instead of mma fed by narrow copies.
 #include "Draft.h"
 #include <cmath>
+#include <limits>
 
 using llvm::formatv;
 
@@ -41,12 +42,73 @@ bool readable(const OperandSpec &operand) {
 
 void refuseRepack(Draft &draft, const std::string &why, bool reported) {
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
-    Field<Persistence> &repack = (draft.spec().*info.operand).repack;
-    repack.decide(Persistence::off, why);
-    if (*repack == Persistence::on && !reported)
-      draft.diags.report(Diag::plan_repack, repack.range, info.name, why).fix(repack.range, "off");
+    Field<Repack> &repack = (draft.spec().*info.operand).repack;
+    repack.decide(Repack::off, why);
+    if (*repack != Repack::off && !reported)
+      draft.diags.report(Diag::plan_repack, repack.range, info.name, nameOf(*repack), why).fix(repack.range, "off");
   }
 }
+
+namespace {
+/// Why the product's kernel cannot shift the lines of an operand into place on their way; empty: it can. They come by
+/// TMA in eight boxes, of the lines that lie alike to multiples of 16 bytes, and a warpgroup writes them where wgmma
+/// reads them.
+std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
+  const Spec &s = draft.spec();
+  const OperandSpec &operand = s.*info.operand;
+  bool isA = &operand == &draft.kernelA(), kMajor = isA ? draft.kMajorA() : draft.kMajorB();
+  if (longOperand(draft) != &operand)
+    return "lines are shifted of the long operand of a product with a short side: m or n at most 256, the other one at "
+           "least 1024, k at least 512, all of them known, 16-bit elements";
+  if (!kMajor)
+    return formatv("lines are shifted where k is contiguous: `{0}.layout` is {1}", info.name, nameOf(*operand.layout));
+  if (operand.ld.value.dynamic())
+    return formatv("how far lines are off must be known: `{0}.ld` is dynamic", info.name);
+  if (*operand.align % 16 != 0)
+    return formatv("the first line starts at a multiple of 16 bytes: `{0}.align` promises {1}", info.name,
+                   *operand.align);
+  if (s.schedule.given && *s.schedule != Schedule::cooperative)
+    return formatv("the warpgroup that shifts feeds cooperative ones: `pipeline.schedule` is {0}", nameOf(*s.schedule));
+  if (s.scheduler.given && *s.scheduler != Scheduler::fixed)
+    return "the warpgroup that shifts knows its tiles by itself: `raster.scheduler` is dynamic";
+  if (s.swizzle.given && *s.swizzle != Swizzle::b128)
+    return formatv("lines are written with swizzle 128B: `swizzle` is {0}", nameOf(*s.swizzle));
+  if (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] != 1)
+    return "CTAs do not share lines that are shifted: `tile.cluster` is not 1 along m and n";
+  if (s.split.given && *s.split != SplitMode::none && !(s.splitThrough.given && draft.inCluster()))
+    return "slices of k meet in the cluster (`split.through: cluster`) where lines are shifted";
+  if (s.prefetch.given && *s.prefetch > 0)
+    return "lines that are shifted are not prefetched: `launch.prefetch` is not 0";
+  for (const Field<FragmentLoad> *load : {&s.fragmentsA, &s.fragmentsB})
+    if (load->given && **load != FragmentLoad::descriptor)
+      return "wgmma reads what was shifted from shared memory: fragments are not `descriptor`";
+  return "";
+}
+
+// What a skinny product takes beyond its own estimate (Skinny.cpp): a copy's launch in nanoseconds, its bytes a
+// nanosecond; with shifted lines the launch, and a tenth, because nothing hides their way to the tensor cores. After 21
+// products, each way (H200, 2026-11-23, docs/hopper.md): it chooses the faster one or one that is at most 7% slower.
+constexpr double copyLaunch = 1200, copiedBytes = 2500;
+constexpr double shiftLaunch = 1400, shiftPart = 1.1;
+
+/// Nanoseconds of a product whose operands are read so: of the fastest cut, and of the copies in front of it.
+double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
+  Draft tried = draft;
+  Spec &s = tried.spec();
+  s.instruction.value = Instruction::wgmma;
+  double bytes = 0;
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
+    Field<Repack> &repack = (s.*info.operand).repack;
+    repack.value = readable(s.*info.operand) ? Repack::off : info.operand == streamed ? how : Repack::on;
+    if (*repack == Repack::on)
+      bytes += bytesOfOperand(s, info);
+  }
+  std::vector<Stream> ways = streams(tried);
+  double product = ways.empty() ? std::numeric_limits<double>::infinity() : ways.front().nanoseconds;
+  double copies = bytes / copiedBytes;
+  return how == Repack::inside ? shiftPart * product + shiftLaunch + copies : product + copyLaunch + copies;
+}
+} // namespace
 
 void decideRepack(Draft &draft, llvm::StringRef asked) {
   Spec &s = draft.spec();
@@ -54,14 +116,27 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   double bytes = 0;
   bool refused = false; // by the spec: then TMA is out of the question
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
-    const OperandSpec &operand = s.*info.operand;
+    OperandSpec &operand = s.*info.operand;
+    if (*operand.repack == Repack::inside && operand.repack.given)
+      if (std::string why = whyNotInside(draft, info); !why.empty()) {
+        draft.diags.report(Diag::plan_repack, operand.repack.range, info.name, nameOf(*operand.repack), why)
+            .fix(operand.repack.range, readable(operand) ? "off" : "on");
+        operand.repack.value = Repack::on; // what follows is judged without it
+      }
     if (readable(operand))
-      continue;
-    bytes += bytesOfOperand(s, info);
-    refused |= operand.repack.given && *operand.repack == Persistence::off;
+      operand.repack.decide(Repack::off, fine);
+    else if (whyNotInside(draft, info).empty() &&
+             timeWith(draft, info.operand, Repack::inside) < timeWith(draft, info.operand, Repack::on))
+      operand.repack.decide(Repack::inside,
+                            formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup "
+                                    "shifts them into place on their way, which costs no second trip through memory",
+                                    promisedAlign(operand)));
+    else if (!operand.repack.given || *operand.repack != Repack::inside)
+      bytes += bytesOfOperand(s, info);
+    refused |= operand.repack.given && *operand.repack == Repack::off && !readable(operand);
   }
   unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
-  double copy = 2 * bytes / copyRate + launchTime, fast = productTime(draft, wgmmaRate),
+  double copy = bytes ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
          slow = productTime(draft, mmaRate(narrow));
   bool pays = copy + fast < slow;
   std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 3 us to launch) and "
@@ -71,15 +146,28 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     OperandSpec &operand = s.*info.operand;
     std::string rows =
         formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16", promisedAlign(operand));
-    if (readable(operand))
-      operand.repack.decide(Persistence::off, fine);
-    else if (!asked.empty())
-      operand.repack.decide(Persistence::on, formatv("{0}, and `{1}` asks for it", rows, asked));
+    if (readable(operand) || *operand.repack == Repack::inside) // decided above
+      continue;
+    if (!asked.empty())
+      operand.repack.decide(Repack::on, formatv("{0}, and `{1}` asks for it", rows, asked));
     else if (refused)
-      operand.repack.decide(Persistence::off, "the spec leaves an operand in rows that TMA cannot read");
+      operand.repack.decide(Repack::off, "the spec leaves an operand in rows that TMA cannot read");
     else
-      operand.repack.decide(pays ? Persistence::on : Persistence::off, formatv("{0}; {1}", rows, times));
+      operand.repack.decide(pays ? Repack::on : Repack::off, formatv("{0}; {1}", rows, times));
   }
+}
+
+std::optional<RepackChoice> otherRepack(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (!draft.wgmma())
+    return std::nullopt;
+  for (auto [info, path] : {std::pair{&operandInfos[0], "a.repack"}, {&operandInfos[1], "b.repack"}}) {
+    const Field<Repack> &repack = (s.*info->operand).repack;
+    if (repack.given || *repack == Repack::off || !whyNotInside(draft, *info).empty())
+      continue;
+    return RepackChoice{info->operand, path, *repack == Repack::on ? Repack::inside : Repack::on};
+  }
+  return std::nullopt;
 }
 
 } // namespace gemmc::plan

@@ -147,7 +147,8 @@ PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copy
   if (spec.ld.value.dynamic())
     operand.align = std::min(operand.align, copyBytes);
   operand.range = spec.type.range;
-  operand.repacked = *spec.repack == Persistence::on;
+  operand.repacked = *spec.repack == Repack::on;
+  operand.shifted = *spec.repack == Repack::inside;
   if (operand.repacked) {
     auto length = *spec.layout == Order::row ? info.cols : info.rows;
     int64_t each = draft.elementsIn(repackedAlign);

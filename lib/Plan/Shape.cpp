@@ -131,6 +131,7 @@ void record(Draft &draft, const Choice &choice) {
   plan.exchangeOver = shape.clusterK > 1 && exchangeOver(draft, shape);
   plan.threads = threadsOf(draft, shape);
   plan.consumerWarpgroups = draft.wgmma() ? consumerWarpgroups(shape) : 0;
+  plan.shiftedStages = draft.shifts() ? shiftedStages : 0;
   std::tie(plan.producerRegs, plan.consumerRegs) = registerSplit(draft, shape);
   // More than two would press the registers of each thread for little.
   plan.residentCtas = unsigned(std::min<int64_t>(2, choice.estimate.ctasPerSM));

@@ -46,9 +46,24 @@ int64_t swizzleSpan(const Draft &draft) {
   }
 }
 
+// Lines that are shifted come with the 16 bytes around them, as they lie in memory.
 int64_t stageBytes(const Draft &draft, const Shape &shape) {
-  return tileBytes(draft, shape.m, shape.k, draft.kMajorA()) + tileBytes(draft, shape.n, shape.k, draft.kMajorB());
+  auto bytesOf = [&](int64_t mn, bool kMajor, bool shifted) {
+    return shifted ? mn * (shape.k * draft.inputBits() / 8 + 16) : tileBytes(draft, mn, shape.k, kMajor);
+  };
+  return bytesOf(shape.m, draft.kMajorA(), draft.shiftsA()) + bytesOf(shape.n, draft.kMajorB(), draft.shiftsB());
 }
+
+namespace {
+/// The tiles that they are written to, with two barriers for each.
+int64_t shiftedBytes(const Draft &draft, const Shape &shape) {
+  constexpr int64_t barriers = 2 * 8;
+  if (!draft.shifts())
+    return 0;
+  return shiftedStages *
+         (barriers + tileBytes(draft, draft.shiftsA() ? shape.m : shape.n, shape.k, /*kMajor=*/true));
+}
+} // namespace
 
 bool endsRowsInside16Bytes(const Draft &draft) {
   const Size &length = draft.plan.swapped ? *draft.spec().m : *draft.spec().n;
@@ -137,7 +152,7 @@ int64_t fixedBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma())
     return 0;
   int64_t exchange = exchangeOver(draft, shape) ? 0 : exchangeBytes(draft, shape);
-  return basicBytes(draft) + stagedBytes(draft, shape) + exchange;
+  return basicBytes(draft) + stagedBytes(draft, shape) + exchange + shiftedBytes(draft, shape);
 }
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {

@@ -13,6 +13,9 @@ constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
 constexpr int64_t mostRows = 128; ///< Of the short side, beside a wide tile: more are more sums than registers.
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
+/// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128), and the
+/// sums that the one warpgroup which multiplies has registers for.
+constexpr int64_t mostDeepShifted = 168, mostSumsShifted = 112 * 128;
 
 // Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 1250 kernels for 60 products on an H200 (2026-11-22;
 // docs/hopper.md). A fit: the ports of an SM take 127 bytes a nanosecond at most.
@@ -20,6 +23,7 @@ constexpr double memoryRate = 4450, portRate = 177, productsRate = 3180, storeRa
 constexpr double launchTime = 2000;                  ///< Until the first bytes come, and from the last ones to the end.
 constexpr double turnTime = 150;                     ///< From one tile of a CTA to its next.
 constexpr double hiddenPart = 0.325;                 ///< Of what is not the slowest: it is not quite hidden.
+constexpr double shiftRate = 55; ///< Bytes of lines that a warpgroup shifts into place: three trips to shared memory.
 constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
 constexpr double drifting = 1.04; ///< CTAs of several tiles: those of the same rows no longer read them together.
 /// Clusters of eight. The card holds 15 at a time, but a stream in 15 took 10% longer; in more it was not measured.
@@ -91,6 +95,8 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   double memory = 2.0 * double(sides.longSide) * double(sides.depth) / memoryRate *
                   (scatters ? (splits ? scatteredSplit : scattered) : 1);
   double port = 2.0 * depth * double(longTile + shortTile) / portRate;
+  if (draft.shifts())
+    port += 2.0 * depth * double(longTile) / shiftRate;
   double products = depth * double(longTile) * double(shortTile) / productsRate;
   // Rows that start inside sectors: what the CTAs of a cluster share comes once.
   double ofLong = 2.0 * double(sides.longSide) * double(sides.depth) * double(clustersAlongShort);
@@ -106,6 +112,12 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
          waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored + (waves - 1) * turnTime;
 }
 } // namespace
+
+const OperandSpec *longOperand(const Draft &draft) {
+  if (!isSkinny(draft))
+    return nullptr;
+  return sidesOf(draft).longIsM ? &draft.kernelA() : &draft.kernelB();
+}
 
 bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
 
@@ -200,9 +212,14 @@ std::vector<Stream> streams(const Draft &draft) {
     if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > 8)
       return;
     Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
-    if (shortTile + tile <= (slices == 1 && times > 1 ? mostDeepShared : mostDeep))
+    int64_t deepest = draft.shifts() ? mostDeepShifted : slices == 1 && times > 1 ? mostDeepShared : mostDeep;
+    if (shortTile + tile <= deepest)
       way.k = 128;
     if (sides.depth < slices * way.k)
+      return;
+    // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
+    if (draft.shifts() && (tile % 64 != 0 || (sides.longIsM && tile != 64) || sharing.ctas() != 1 ||
+                           tile * shortTile > mostSumsShifted))
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;

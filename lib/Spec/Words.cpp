@@ -15,6 +15,7 @@ constexpr StringRef swizzles[] = {"none", "32B", "64B", "128B", "padded", "xor",
 constexpr StringRef rasterOrders[] = {"along_m", "along_n", "hilbert"};
 constexpr StringRef schedulers[] = {"static", "dynamic"};
 constexpr StringRef switches[] = {"off", "on"};
+constexpr StringRef repacks[] = {"off", "on", "inside"};
 constexpr StringRef triggers[] = {"start", "sums", "end"};
 constexpr StringRef stores[] = {"direct", "staged", "tma"};
 constexpr StringRef splitModes[] = {"none", "split_k", "stream_k"};
@@ -43,6 +44,7 @@ template <> ArrayRef<StringRef> wordsOf<Swizzle>() { return swizzles; }
 template <> ArrayRef<StringRef> wordsOf<RasterOrder>() { return rasterOrders; }
 template <> ArrayRef<StringRef> wordsOf<Scheduler>() { return schedulers; }
 template <> ArrayRef<StringRef> wordsOf<Persistence>() { return switches; }
+template <> ArrayRef<StringRef> wordsOf<Repack>() { return repacks; }
 template <> ArrayRef<StringRef> wordsOf<Trigger>() { return triggers; }
 template <> ArrayRef<StringRef> wordsOf<StoreKind>() { return stores; }
 template <> ArrayRef<StringRef> wordsOf<SplitMode>() { return splitModes; }
@@ -66,6 +68,7 @@ StringRef nameOf(Swizzle value) { return swizzles[static_cast<unsigned>(value)];
 StringRef nameOf(RasterOrder value) { return rasterOrders[static_cast<unsigned>(value)]; }
 StringRef nameOf(Scheduler value) { return schedulers[static_cast<unsigned>(value)]; }
 StringRef nameOf(Persistence value) { return switches[static_cast<unsigned>(value)]; }
+StringRef nameOf(Repack value) { return repacks[static_cast<unsigned>(value)]; }
 StringRef nameOf(Trigger value) { return triggers[static_cast<unsigned>(value)]; }
 StringRef nameOf(StoreKind value) { return stores[static_cast<unsigned>(value)]; }
 StringRef nameOf(SplitMode value) { return splitModes[static_cast<unsigned>(value)]; }

@@ -10,6 +10,8 @@ Op tensorOf(const PlanOperand &operand, llvm::StringRef name, const Expr &rows, 
   op.set("ld", operand.repacked ? operand.packedLd : operand.ld).set("align", int64_t(operand.align));
   if (operand.repacked)
     op.set("repack", operand.ld);
+  if (operand.shifted)
+    op.set("shift", "on");
   op.range = operand.range;
   return op;
 }
@@ -91,6 +93,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("dependent", "on");
   if (*spec.dependent == Persistence::on && *spec.trigger != Trigger::start)
     root.set("trigger", nameOf(*spec.trigger));
+  if (plan.shiftedStages)
+    root.set("shifted_stages", int64_t(plan.shiftedStages));
   if (*spec.inFlight > 1)
     root.set("in_flight", *spec.inFlight);
   if (*spec.storeOverlap > 0)

@@ -22,6 +22,8 @@ constexpr UseRule useRules[] = {
     {OpKind::Copy, "from", OpKind::Tensor},
     {OpKind::Copy, "signal", OpKind::Barrier},
     {OpKind::Prefetch, "", OpKind::Shared},
+    {OpKind::Shift, "", OpKind::Shared},
+    {OpKind::Shift, "from", OpKind::Shared},
     {OpKind::Prefetch, "from", OpKind::Tensor},
     {OpKind::Expect, "", OpKind::Barrier},
     {OpKind::Wait, "", OpKind::Barrier},
@@ -102,6 +104,8 @@ const std::vector<WordRule> &wordRules() {
       {"copy", "via", {"ld", "cp_async", "tma"}},
       {"load", "via", {"ldmatrix", "lds", "wmma_load"}},
       {"mma", "order", {"snake", "plain"}},
+      {"tensor", "shift", {"on"}},
+      {"arrive", "by", {"warps", "lanes"}},
       {"copy", "multicast", {"m", "n"}},
       {"copy", "cache", {"evict_first", "evict_last"}},
       {"prefetch", "multicast", {"m", "n"}},
@@ -150,6 +154,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "store_buffers", 1, 8},
     {"kernel", "split_slices", 2, 64},
     {"kernel", "cluster_k", 2, 8},
+    {"kernel", "shifted_stages", 2, maxStages},
     {"kernel", "padding", 16, 1024},
     {"tensor", "align", 1, 1 << 20},
     {"shared", "extent", 1, maxExtent, 2},
@@ -168,6 +173,7 @@ constexpr NumberRule numberRules[] = {
     {"tiles", "alternate", 1, 8},
     {"elect", "warp", 0, 31},
     {"copy", "bytes", 1, 16},
+    {"shift", "pitch", 2, int64_t(1) << 40},
     {"wait_group", "pending", 0, maxStages},
     {"cursor", "stages", 1, maxStages},
     {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
@@ -213,9 +219,10 @@ private:
   /// Fields of the kernel that are nothing without others.
   void configuration() {
     const Op &root = kernel.root;
-    if (root.has("in_flight") && root.expr("in_flight").isConst() && root.expr("stages").isConst() &&
-        root.number("in_flight") >= root.number("stages"))
-      diags.report(Diag::tile_in_flight, placeOf(root), root.number("in_flight"), root.number("stages"));
+    for (llvm::StringRef ring : {"stages", "shifted_stages"})
+      if (root.has("in_flight") && root.has(ring) && root.expr("in_flight").isConst() && root.expr(ring).isConst() &&
+          root.number("in_flight") >= root.number(ring))
+        diags.report(Diag::tile_in_flight, placeOf(root), root.number("in_flight"), root.number(ring));
     if (root.has("trigger") && !root.has("dependent"))
       diags.report(Diag::tile_trigger, placeOf(root), root.word("trigger"));
   }

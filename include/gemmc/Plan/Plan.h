@@ -21,6 +21,7 @@ struct PlanOperand {
   llvm::SMRange range;   ///< Of the spec.
   bool repacked = false; ///< A kernel in front copies it to the workspace, where its lines are `packedLd` apart.
   Expr packedLd;         ///< Elements.
+  bool shifted = false;  ///< A warpgroup of the kernel shifts its lines into place; they start anywhere.
 };
 
 struct Plan {
@@ -41,6 +42,7 @@ struct Plan {
   RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's; hilbert stays.
   unsigned threads = 0;                           ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
+  unsigned shiftedStages = 0; ///< Of a shifted operand: tiles in place. `stages` counts lines on their way.
   unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.
   unsigned residentCtas = 1;                      ///< CTAs of an SM that the registers must suffice for.
   bool negateA = false, negateB = false;          ///< The kernel's operands.

@@ -25,6 +25,9 @@ enum class RasterOrder : uint8_t { along_m, along_n, hilbert };
 /// Where a CTA of a persistent kernel has its next tile from: its number says so, or a counter that all CTAs take from.
 enum class Scheduler : uint8_t { fixed, dynamic };
 enum class Persistence : uint8_t { off, on };
+/// How an operand is read that lies in rows which TMA cannot read. on: a kernel in front copies it; inside: the product's
+/// kernel shifts each line into place on its way to the tensor cores.
+enum class Repack : uint8_t { off, on, inside };
 /// When a kernel lets the one behind it be launched: as soon as it runs, when the sums of a CTA's last tile are done,
 /// or when the CTA has stored them.
 enum class Trigger : uint8_t { start, sums, end };
@@ -80,7 +83,7 @@ struct OperandSpec {
   Field<unsigned> align;     ///< Bytes the base pointer is a multiple of (element size .. 128).
   Field<Persistence> negate; ///< a, b: the product takes the negative.
   Field<CachePolicy> cache;  ///< a, b: a hint of TMA copies.
-  Field<Persistence> repack; ///< a, b: a kernel of its own copies it to rows that TMA reads.
+  Field<Repack> repack;      ///< a, b.
 };
 
 struct Spec {
@@ -163,6 +166,7 @@ llvm::StringRef nameOf(Swizzle);
 llvm::StringRef nameOf(RasterOrder);
 llvm::StringRef nameOf(Scheduler);
 llvm::StringRef nameOf(Persistence);
+llvm::StringRef nameOf(Repack);
 llvm::StringRef nameOf(Trigger);
 llvm::StringRef nameOf(StoreKind);
 llvm::StringRef nameOf(SplitMode);

@@ -176,6 +176,20 @@ const Case problemCases[] = {
     {"problem: {m: 256, n: 256, k: 256}\ninstruction: mma\na: {repack: on}", "plan_repack 3:13"},
     {"problem: {m: 256, n: 256, k: 256}\ntarget: sm_80\nb: {repack: on}", "plan_needs_sm90a 3:13"},
     {"problem: {m: 256, n: 256, k: 0}\na: {repack: on}", "plan_tma_empty 1:30"},
+    // Lines that are shifted on their way.
+    {"problem: {m: 2048, n: 2048, k: 2047}\na: {repack: inside}", "plan_repack 2:13"},
+    {"problem: {m: 65, n: 2047, k: 2047}\na: {repack: inside}\nb: {layout: col}", "plan_repack 2:13"},
+    {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: row, repack: inside}", "plan_repack 2:26"},
+    {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside, align: 8}", "plan_repack 2:26"},
+    {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside, ld: dynamic}", "plan_repack 2:26"},
+    {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\npipeline: {schedule: pingpong}",
+     "plan_repack 2:26"},
+    {"problem: {m: 64, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\ntile: {block: [64, 96, 64]}",
+     "plan_shift 3:15"},
+    {"problem: {m: 8, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\ntile: {block: [8, 64, 256]}\nswap_operands: on",
+     "plan_shift 3:15"},
+    {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\npipeline: {in_flight: 3}",
+     "plan_in_flight 3:23"},
 };
 
 struct Outcome {

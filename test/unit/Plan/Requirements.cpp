@@ -85,7 +85,7 @@ TEST(PlanRequirements, CpAsyncRunsAnyK) {
 TEST(PlanRequirements, SmallerPromiseSmallerCondition) {
   Spec spec = open();
   spec.a.align = given(4u);
-  spec.a.repack = given(Persistence::off);
+  spec.a.repack = given(Repack::off);
   Plan plan = planOf(spec);
   EXPECT_EQ(*plan.spec.copy, CopyKind::cp_async);
   EXPECT_EQ(plan.copyBytesA, 4u);

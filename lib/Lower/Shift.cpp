@@ -1,0 +1,113 @@
+// Operands whose lines start anywhere, shifted into place between TMA and wgmma.
+//
+// TMA reads from multiples of 16 bytes, and so do eight lines that lie alike, one every eight: a tensor map for each
+// eighth of the lines begins at the multiple of 16 bytes in front of its first one. A box brings the lines with what
+// lies around them, a warpgroup writes them where a swizzled box would have put them:
+//
+//     memory      ..|...abcde|fghijklm|nop.....|..    pieces of 16 bytes; the line begins at `a`
+//     box         |...abcde|fghijklm|nop.....|        `skew` bytes too many in front, the same for all lines of a map
+//     tile        |abcdefgh|ijklmnop|                 what two words hold, shifted
+//
+// Beyond the matrix TMA fills zeros, along both directions. All of this is for 16-bit elements with k contiguous and a
+// matrix that starts at a multiple of 16 bytes.
+#include "Lowering.h"
+
+namespace gemmc {
+namespace {
+constexpr int64_t maps = 8, pieceBytes = 16, wordBytes = 4, lineBytes = 128;
+} // namespace
+
+std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
+  std::vector<ptx::TensorMapInfo> result;
+  if (!tensor.has("shift"))
+    return result;
+  const Op &raw = *kernel.declaration("r" + tensor.subject.name);
+  const bool rows = tensor.word("order") == "row";
+  const int64_t each = bytesOf(*parseElem(tensor.word("type"))), pitch = tensor.number("ld") * each;
+  const Expr &length = tensor.expr(rows ? "cols" : "rows"), &lines = tensor.expr(rows ? "rows" : "cols");
+  for (int64_t first = 0; first < maps; ++first) {
+    const int64_t skew = first * pitch % pieceBytes;
+    ptx::TensorMapInfo map;
+    map.name = (tensor.word("buffer") + "_map" + llvm::Twine(first)).str();
+    map.buffer = tensor.word("buffer").str();
+    map.type = *parseElem(tensor.word("type"));
+    map.dims = {length + Expr(skew / each), ceilDiv(lines - Expr(first), maps)};
+    map.strides = {Expr(maps * pitch)};
+    map.box = {uint32_t(raw.item("extent", 1)), uint32_t(raw.item("extent", 0) / maps)};
+    map.offset = first * pitch - skew;
+    result.push_back(std::move(map));
+  }
+  return result;
+}
+
+/// Box i has the lines i, i + 8, ... of the tile, one behind the other.
+void Lowering::copyLines(const Op &op, const TensorView &tensor, const SharedView &raw) {
+  const bool rows = tensor.order == Order::row;
+  const auto &start = op.ref("from").index;
+  Val inner = inRegister(value(start[rows ? 1 : 0]), "x"),
+      outer = inRegister(divide(value(start[rows ? 0 : 1]), maps, "y"), "y");
+  Val dst = stageAddress(raw, op.subject, "to_" + op.subject.name), bar = barrierAddress(op.ref("signal"), "full");
+  Val policy = cachePolicy(op);
+  for (int64_t i = 0; i < maps; ++i) {
+    Val to = add(dst, i * (raw.tile.rows / maps) * raw.tile.pitch, "box");
+    Val map = variables[tensor.buffer + "_map" + std::to_string(i)];
+    if (policy.isReg())
+      b.expand("sm90/tma_load_hint",
+               {{"dst", to}, {"map", map}, {"x", inner}, {"y", outer}, {"bar", bar}, {"policy", policy}});
+    else
+      b.expand("sm90/tma_load", {{"dst", to}, {"map", map}, {"x", inner}, {"y", outer}, {"bar", bar}});
+  }
+}
+
+/// A lane has a word of each 128 bytes; a warp has the lines of two boxes. Lines eight apart are shifted alike and
+/// swizzled alike, so that all their places are constants from there on.
+void Lowering::shift(const Op &op) {
+  const SharedView &to = buffers.find(op.subject.name)->second, &from = buffers.find(op.ref("from").name)->second;
+  const SharedTile &tile = to.tile, &raw = from.tile;
+  const int64_t lines = tile.rows / maps, pitch = op.number("pitch") % pieceBytes, warps = 4;
+  const bool betweenWords = pitch % wordBytes != 0;
+  Val source = stageAddress(from, op.ref("from"), "from_" + op.ref("from").name);
+  Val target = stageAddress(to, op.subject, "to_" + op.subject.name);
+  Val roleWarp = add(warp, -this->roleWarp, "role_warp");
+  Val laneBytes = mul(lane, wordBytes, "lane_bytes");
+  Val piece = binary("shr.u32", lane, 2, "lane_piece"), inPiece = binary("and.b32", laneBytes, 12, "lane_word");
+  source = add(source, laneBytes, "from");
+  for (int64_t half = 0; half < maps / warps; ++half) {
+    Val box = add(roleWarp, half * warps, "box");
+    Val skew = binary("and.b32", mul(box, pitch, "skew"), pieceBytes - 1, "skew");
+    Val first = add(add(source, mul(box, lines * raw.pitch, "box_place"), "from"),
+                    binary("and.b32", skew, pieceBytes - wordBytes, "skew_words"), "from");
+    Val swizzled = mul(binary("xor.b32", piece, box, "swizzled"), pieceBytes, "swizzled");
+    Val place = add(add(add(target, mul(box, lineBytes, "line"), "to"), swizzled, "to"), inPiece, "to");
+    Val bits;
+    if (betweenWords)
+      bits = mul(binary("and.b32", skew, wordBytes - 1, "skew_bytes"), 8, "skew_bits");
+    // Several loads are on their way before the first store needs its value.
+    constexpr int64_t together = 8;
+    const int64_t words = lines * tile.spans;
+    for (int64_t begin = 0; begin < words; begin += together) {
+      const int64_t end = std::min(words, begin + together);
+      std::vector<std::pair<Val, Val>> loaded;
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t offset = i / tile.spans * raw.pitch + i % tile.spans * lineBytes;
+        Val low = b.reg(Type::b32, "word"), high;
+        b("ld.shared.u32", low, at(first, offset));
+        if (betweenWords) {
+          high = b.reg(Type::b32, "next_word");
+          b("ld.shared.u32", high, at(first, offset + wordBytes));
+        }
+        loaded.push_back({low, high});
+      }
+      for (int64_t i = begin; i < end; ++i) {
+        auto [word, high] = loaded[i - begin];
+        if (betweenWords) {
+          Val shifted = b.reg(Type::b32, "shifted");
+          b("shf.r.wrap.b32", shifted, word, high, bits);
+          word = shifted;
+        }
+        b("st.shared.u32", at(place, i / tile.spans * maps * tile.pitch + i % tile.spans * tile.spanStride()), word);
+      }
+    }
+  }
+}
+} // namespace gemmc

@@ -1,0 +1,126 @@
+#include "Rewrite.h"
+#include "gemmc/Layout/SharedTile.h"
+#include "gemmc/Support/Types.h"
+
+namespace gemmc::tile {
+namespace {
+constexpr int64_t warpsOfGroup = 4, around = 16; ///< Bytes that come with a line, because it may start anywhere.
+
+int64_t bytesOfStage(const Op &shared) {
+  return makeSharedTile(shared.item("extent", 0), shared.item("extent", 1), shared.word("major") == "k",
+                        *parseElem(shared.word("type")), *parseSharedLayout(shared.word("swizzle")))
+      .stageBytes();
+}
+
+/// What the pass is about: tensor A or B, its tile in place (sA, sB), and its lines as they come (rA, rB).
+struct Shifted {
+  const Op *tensor;
+  std::string tile, raw;
+  int64_t stages; ///< Of the tile.
+};
+
+/// The lines as they lie in memory, `around` bytes longer than the tile's.
+Op rawLines(const Op &tile, const Shifted &shifted, int64_t stages) {
+  int64_t more = around / int64_t(bytesOf(*parseElem(tile.word("type"))));
+  return Op(OpKind::Shared, shifted.raw)
+      .set("type", tile.word("type"))
+      .set("extent", std::vector<Expr>{tile.item("extent", 0), tile.item("extent", 1) + more})
+      .set("major", "k")
+      .set("swizzle", "rows")
+      .set("stages", stages);
+}
+
+/// The producer's copies go to the raw lines.
+void redirect(std::vector<Op> &body, const Shifted &shifted, int64_t moreBytes) {
+  for (Op &op : body) {
+    if (isCopy(op) && op.subject.name == shifted.tile)
+      op.subject.name = shifted.raw;
+    if (op.kind == OpKind::Expect)
+      op.set("bytes", op.number("bytes") + moreBytes);
+    redirect(op.body, shifted, moreBytes);
+  }
+}
+
+/// wait for lines; wait for a tile that nobody reads; shift; give both on.
+Op shifterOf(const Op &producer, const Shifted &shifted, int64_t stages) {
+  Expr x = Expr::var("x"), y = Expr::var("y");
+  Op role(OpKind::Role, "shifter");
+  role.set("warps", std::vector<Expr>{warpsOfGroup, warpsOfGroup});
+  role.body = {cursor("x", stages), cursor("y", shifted.stages)};
+  Op tiles = *findIn(findIn(const_cast<Op &>(producer).body, OpKind::Elect)->body, OpKind::Tiles);
+  int64_t bytes = bytesOf(*parseElem(shifted.tensor->word("type")));
+  findIn(tiles.body, OpKind::For)->body = {
+      Op(OpKind::Wait, Ref{"full", {x}}),
+      Op(OpKind::Wait, Ref{"used", {y}}),
+      Op(OpKind::Shift, Ref{shifted.tile, {y}})
+          .set("from", Ref{shifted.raw, {x}})
+          .set("pitch", shifted.tensor->number("ld") * bytes),
+      Op(OpKind::Arrive, Ref{"shifted", {y}}).set("by", "warps"),
+      Op(OpKind::Arrive, Ref{"empty", {x}}).set("by", "lanes"), // the warp has met
+      advance("x"),
+      advance("y")};
+  role.body.push_back(std::move(tiles));
+  return role;
+}
+
+/// Beside whatever the consumer does with a stage, it does the same with a tile in place: cursors `t` and `u` follow
+/// `r` and `q`.
+void follow(std::vector<Op> &body, const Shifted &shifted) {
+  auto twinOf = [](llvm::StringRef cursor) { return cursor == "r" ? "t" : cursor == "q" ? "u" : ""; };
+  for (size_t i = 0; i < body.size(); ++i) {
+    follow(body[i].body, shifted);
+    if (body[i].kind == OpKind::Wgmma)
+      for (llvm::StringRef key : {"a", "b"})
+        if (body[i].ref(key).name == shifted.tile)
+          body[i].set(key, Ref{shifted.tile, {Expr::var("t")}});
+    Op twin = body[i];
+    bool moves = twin.kind == OpKind::Cursor || twin.kind == OpKind::Advance;
+    if (moves && *twinOf(twin.subject.name)) {
+      twin.subject.name = twinOf(twin.subject.name);
+      if (twin.kind == OpKind::Cursor)
+        twin.set("stages", shifted.stages);
+    } else if (twin.kind == OpKind::Wait && twin.subject.name == "full") {
+      twin.subject = Ref{"shifted", {Expr::var("t")}};
+    } else if (twin.kind == OpKind::Arrive && twin.subject.name == "empty") {
+      twin.subject = Ref{"used", {Expr::var("u")}};
+    } else {
+      continue;
+    }
+    body.insert(body.begin() + ++i, std::move(twin));
+  }
+}
+} // namespace
+
+void shiftLines(Kernel &kernel) {
+  Shifted shifted{nullptr, "", "", kernel.root.number("shifted_stages", 0)};
+  for (const Op &op : kernel.body())
+    if (op.kind == OpKind::Tensor && op.has("shift"))
+      shifted.tensor = &op;
+  if (!shifted.tensor)
+    return;
+  Op tensor = *shifted.tensor; // declarations move
+  shifted.tensor = &tensor;
+  shifted.tile = "s" + tensor.subject.name, shifted.raw = "r" + tensor.subject.name;
+  const int64_t stages = kernel.number("stages");
+  auto shared = llvm::find_if(kernel.body(), [&](const Op &op) { return op.subject.name == shifted.tile; });
+  shared->set("stages", shifted.stages);
+  Op lines = rawLines(*shared, shifted, stages);
+  int64_t moreBytes = bytesOfStage(lines) - bytesOfStage(*shared);
+  declareShared(kernel, std::move(lines));
+
+  std::vector<Op> &body = kernel.body();
+  Op &empty = *llvm::find_if(body, [](const Op &op) { return op.kind == OpKind::Barrier && op.subject.name == "empty"; });
+  Op done = Op(OpKind::Barrier, "shifted").set("stages", shifted.stages).set("count", warpsOfGroup);
+  Op used = Op(OpKind::Barrier, "used").set("stages", shifted.stages).set("count", empty.number("count")).set("free", "yes");
+  empty.set("count", empty.number("count") + warpsOfGroup);
+  body.insert(body.begin() + (&empty - body.data()) + 1, {done, used});
+
+  size_t at = indexOf(body, OpKind::Role);
+  redirect(body[at].body, shifted, moreBytes);
+  Op &consumer = body[at + 1];
+  consumer.set("warps", std::vector<Expr>{2 * warpsOfGroup, consumer.item("warps", 1)});
+  follow(consumer.body, shifted);
+  Op shifter = shifterOf(body[at], shifted, stages);
+  body.insert(body.begin() + at + 1, std::move(shifter));
+}
+} // namespace gemmc::tile
