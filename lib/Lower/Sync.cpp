@@ -108,11 +108,11 @@ void Lowering::wait(const Op &op) {
 /// One arrival a warpgroup, at this CTA and at every CTA whose copies fill this one's stages. Only reads by wgmma are
 /// released, and those have been waited for, so the default scope does: a cluster release would cost a full fence.
 /// Where the lanes of a warp have read the stage (`by=warps`), the next copy into it is an access of another proxy:
-/// each lane fences its reads, the warp meets, and one lane arrives for it. `by=lanes`: the warp has done so.
+/// each lane fences its reads, the warp meets, and one lane arrives for it.
 void Lowering::arrive(const Op &op) {
   Val bar = barrierAddress(op.subject, op.subject.name);
   bool byWarps = op.has("by");
-  if (op.word("by") == "warps") {
+  if (byWarps) {
     b("fence.proxy.async.shared::cta");
     b("bar.warp.sync", -1);
   }

@@ -41,7 +41,8 @@ void redirect(std::vector<Op> &body, const Shifted &shifted, int64_t moreBytes) 
   }
 }
 
-/// wait for lines; wait for a tile that nobody reads; shift; give both on.
+/// wait for lines; wait for a tile that nobody reads; shift; give it on. The stage of the lines is the consumer's to
+/// release: it also holds a tile of the other operand.
 Op shifterOf(const Op &producer, const Shifted &shifted, int64_t stages) {
   Expr x = Expr::var("x"), y = Expr::var("y");
   Op role(OpKind::Role, "shifter");
@@ -56,15 +57,14 @@ Op shifterOf(const Op &producer, const Shifted &shifted, int64_t stages) {
           .set("from", Ref{shifted.raw, {x}})
           .set("pitch", shifted.tensor->number("ld") * bytes),
       Op(OpKind::Arrive, Ref{"shifted", {y}}).set("by", "warps"),
-      Op(OpKind::Arrive, Ref{"empty", {x}}).set("by", "lanes"), // the warp has met
       advance("x"),
       advance("y")};
   role.body.push_back(std::move(tiles));
   return role;
 }
 
-/// Beside whatever the consumer does with a stage, it does the same with a tile in place: cursors `t` and `u` follow
-/// `r` and `q`.
+/// What the consumer gives back of a stage, it gives back of a tile in place: cursors `t` and `u` follow `r` and `q`. It
+/// waits for the tile alone: who has shifted it has waited for all of the stage.
 void follow(std::vector<Op> &body, const Shifted &shifted) {
   auto twinOf = [](llvm::StringRef cursor) { return cursor == "r" ? "t" : cursor == "q" ? "u" : ""; };
   for (size_t i = 0; i < body.size(); ++i) {
@@ -80,7 +80,8 @@ void follow(std::vector<Op> &body, const Shifted &shifted) {
       if (twin.kind == OpKind::Cursor)
         twin.set("stages", shifted.stages);
     } else if (twin.kind == OpKind::Wait && twin.subject.name == "full") {
-      twin.subject = Ref{"shifted", {Expr::var("t")}};
+      body[i].subject = Ref{"shifted", {Expr::var("t")}};
+      continue;
     } else if (twin.kind == OpKind::Arrive && twin.subject.name == "empty") {
       twin.subject = Ref{"used", {Expr::var("u")}};
     } else {
@@ -109,10 +110,9 @@ void shiftLines(Kernel &kernel) {
   declareShared(kernel, std::move(lines));
 
   std::vector<Op> &body = kernel.body();
-  Op &empty = *llvm::find_if(body, [](const Op &op) { return op.kind == OpKind::Barrier && op.subject.name == "empty"; });
+  const Op &empty = *llvm::find_if(body, [](const Op &op) { return op.kind == OpKind::Barrier && op.subject.name == "empty"; });
   Op done = Op(OpKind::Barrier, "shifted").set("stages", shifted.stages).set("count", warpsOfGroup);
   Op used = Op(OpKind::Barrier, "used").set("stages", shifted.stages).set("count", empty.number("count")).set("free", "yes");
-  empty.set("count", empty.number("count") + warpsOfGroup);
   body.insert(body.begin() + (&empty - body.data()) + 1, {done, used});
 
   size_t at = indexOf(body, OpKind::Role);

@@ -57,13 +57,15 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   const Spec &s = draft.spec();
   const OperandSpec &operand = s.*info.operand;
   bool isA = &operand == &draft.kernelA(), kMajor = isA ? draft.kMajorA() : draft.kMajorB();
-  if (longOperand(draft) != &operand)
-    return "lines are shifted of the long operand of a product with a short side: m or n at most 256, the other one at "
-           "least 1024, k at least 512, all of them known, 16-bit elements";
   if (!kMajor)
     return formatv("lines are shifted where k is contiguous: `{0}.layout` is {1}", info.name, nameOf(*operand.layout));
   if (operand.ld.value.dynamic())
     return formatv("how far lines are off must be known: `{0}.ld` is dynamic", info.name);
+  for (auto [size, name] : {std::pair{&s.m, "m"}, {&s.n, "n"}, {&s.k, "k"}})
+    if (size->value.dynamic())
+      return formatv("eight tensor maps share the lines of a known matrix: `{0}` is dynamic", name);
+  if (int64_t lines = (isA ? draft.extentM() : draft.extentN()).value_or(0); lines < 8)
+    return formatv("eight tensor maps share the lines: `{0}` has {1}", info.name, lines);
   if (*operand.align % 16 != 0)
     return formatv("the first line starts at a multiple of 16 bytes: `{0}.align` promises {1}", info.name,
                    *operand.align);
@@ -125,7 +127,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
       }
     if (readable(operand))
       operand.repack.decide(Repack::off, fine);
-    else if (whyNotInside(draft, info).empty() &&
+    else if (longOperand(draft) == &operand && whyNotInside(draft, info).empty() &&
              timeWith(draft, info.operand, Repack::inside) < timeWith(draft, info.operand, Repack::on))
       operand.repack.decide(Repack::inside,
                             formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup "
@@ -163,7 +165,8 @@ std::optional<RepackChoice> otherRepack(const Draft &draft) {
     return std::nullopt;
   for (auto [info, path] : {std::pair{&operandInfos[0], "a.repack"}, {&operandInfos[1], "b.repack"}}) {
     const Field<Repack> &repack = (s.*info->operand).repack;
-    if (repack.given || *repack == Repack::off || !whyNotInside(draft, *info).empty())
+    if (repack.given || *repack == Repack::off || longOperand(draft) != &(s.*info->operand) ||
+        !whyNotInside(draft, *info).empty())
       continue;
     return RepackChoice{info->operand, path, *repack == Repack::on ? Repack::inside : Repack::on};
   }

@@ -105,7 +105,6 @@ const std::vector<WordRule> &wordRules() {
       {"load", "via", {"ldmatrix", "lds", "wmma_load"}},
       {"mma", "order", {"snake", "plain"}},
       {"tensor", "shift", {"on"}},
-      {"arrive", "by", {"warps", "lanes"}},
       {"copy", "multicast", {"m", "n"}},
       {"copy", "cache", {"evict_first", "evict_last"}},
       {"prefetch", "multicast", {"m", "n"}},

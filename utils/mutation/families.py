@@ -97,6 +97,16 @@ tile: {block: [64, 32, 64]}
 pipeline: {stages: 2, schedule: cooperative}
 launch: {dependent: on}
 """, 2),
+    # A warpgroup shifts B's columns into place: two rings, one behind the other. The lines have more stages than the tiles: with
+    # fewer, who has waited for lines would know that a tile's readers are done.
+    "shifted": ("""target: sm_90a
+problem: {m: 72, n: 136, k: 333}
+a: {type: bf16, layout: row, ld: 336}
+b: {type: bf16, layout: col, repack: inside}
+d: {type: bf16}
+tile: {block: [64, 64, 64]}
+pipeline: {stages: 5, schedule: cooperative}
+""", ["--sms=1"]),
     "single_role": wgmma((136, 72, 456), TN, """d: {type: f32}
 tile: {block: [128, 72, 64], warp: [64, 72, 64]}
 pipeline: {stages: 3, schedule: pipelined}

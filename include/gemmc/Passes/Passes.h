@@ -35,7 +35,7 @@ void placeBarriers(Kernel &kernel);
 
 /// Puts a role between producer and consumer that shifts the lines of an operand into place (a tensor with `shift`):
 /// the producer's copies bring lines as they lie, the consumer reads tiles of their own stages, `shifted_stages` of
-/// them. After placeBarriers, whose waits and arrivals it doubles, and before all that follows the roles.
+/// them. After placeBarriers, whose arrivals it doubles, and before all that follows the roles.
 void shiftLines(Kernel &kernel);
 
 /// Reads the fragments of the next k-step while the present one is multiplied, across stages too (mma.sync only).
