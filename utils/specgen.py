@@ -76,6 +76,7 @@ class Draw:
         self.sizes()
         self.alignment()
         self.scales()
+        self.shifted = self.shift() if self.wgmma and self.shifts else None
         return self.assemble(), self.arguments
 
     # ---- what is computed
@@ -102,7 +103,8 @@ class Draw:
     # ---- how: tiles that fit registers and shared memory
 
     def wgmma_tile(self):
-        self.swizzle = self.pick("128B", "128B", "128B", "64B", "32B", "none")
+        self.shifts = self.family == "cooperative" and self.chance(0.15)  # one operand, if all else allows it
+        self.swizzle = "128B" if self.shifts else self.pick("128B", "128B", "128B", "64B", "32B", "none")
         depth = SPAN[self.swizzle]
         # A line of a tile is whole swizzled rows, also where the tile is narrower.
         whole = lambda extent: -(-extent // depth) * depth
@@ -127,19 +129,19 @@ class Draw:
             most = (WGMMA_SHARED - store - (sums if sums <= 32768 else 0)) // stage
             if sums > WGMMA_SHARED - store:
                 continue
-            if m * n // groups <= limit and most >= 2:
+            if m * n // groups <= (112 * 128 // groups if self.shifts else limit) and most >= 2:
                 break
         self.block, self.stages = (m, n, k), self.random.randint(2, min(15 if self.slices > 1 else 8, most))
         # Half a tile is stored at a time: warpgroups of 128 rows, whose buffers have room.
         self.halves = (self.family == "cooperative" and m in (128, 256) and n <= 128 and self.slices == 1
-                       and not self.turned and not self.staged and self.chance(0.5)
+                       and not self.turned and not self.staged and not self.shifts and self.chance(0.5)
                        and self.stages * stage + m // 128 * 16384 <= WGMMA_SHARED)
         if self.halves:
             self.d_type = self.pick("f16", "bf16")
             self.accumulator = "f32"
-        self.room = WGMMA_SHARED - store - self.stages * stage
+        self.room, self.stage = WGMMA_SHARED - store - (sums if sums <= 32768 else 0) - self.stages * stage, stage
         self.cluster = 1, 1
-        if self.family != "pipelined" and self.chance(0.4):
+        if self.family != "pipelined" and not self.shifts and self.chance(0.4):
             self.cluster = self.pick((2, 1), (1, 2), (2, 2), (4, 1), (4, 2))
             if self.cluster[0] * self.cluster[1] * self.slices > 8:
                 self.cluster = (2, 1) if self.slices <= 4 else (1, 1)
@@ -212,7 +214,7 @@ class Draw:
         self.size = dict(zip("mnk", extents))
         if not self.wgmma and self.chance(0.06):
             self.size[self.pick("m", "n", "k", "k")] = 0
-        self.dynamic = {name for name in "mnk" if self.chance(0.2)}
+        self.dynamic = {name for name in "mnk" if self.chance(0.2)} if not (self.wgmma and self.shifts) else set()
         if self.halves:  # of a tile that TMA stores, and of several steps
             line = "n" if self.layouts["d"] == "row" else "m"
             self.dynamic -= {line, "k"}
@@ -235,7 +237,7 @@ class Draw:
         """Leading dimensions, pointers. Static operands of TMA have pitches of 16 bytes, or are repacked; all others may
         be anything."""
         self.ld, self.align = {}, {}
-        self.repack = self.wgmma and self.chance(0.3)
+        self.repack = self.wgmma and (self.shifts or self.chance(0.3))
         rows, columns = {"a": "m", "b": "k", "c": "m", "d": "m"}, {"a": "k", "b": "n", "c": "n", "d": "n"}
         self.layouts["c"] = self.layouts["d"]
         for name in "abcd":
@@ -263,6 +265,27 @@ class Draw:
             self.arguments += ["--misalign", str(misalign)]
             if (not self.wgmma or self.repack) and self.chance(0.5):
                 self.align = {name: misalign for name in "abcd"}
+
+    def shift(self):
+        """The operand whose lines a warpgroup shifts into place, where one may; else None. Its stages are longer, and its
+        tiles have three of their own."""
+        m, n, k = self.block
+        if "--misalign" in self.arguments:
+            return None
+        names = ("b", "a") if self.swapped else ("a", "b")
+        lines = {name: self.size["m" if name == "a" else "n"] for name in names}
+        fitting = [(name, extent) for name, extent, k_major in zip(names, (m, n), (self.k_major_a, self.k_major_b))
+                   if k_major and extent % 64 == 0 and lines[name] >= 8]
+        if not fitting:
+            return None
+        name, extent = self.pick(*fitting)
+        needed = lambda stages: 16 * extent * stages + 3 * (2 * k * extent + 16)
+        while self.stages > 2 and self.room < needed(self.stages):
+            self.stages, self.room = self.stages - 1, self.room + self.stage
+        if self.room < needed(self.stages):
+            return None
+        self.room -= needed(self.stages)
+        return name
 
     def overlap(self):
         """Steps of k under which half a tile is stored, where a spec may have it; else None."""
@@ -304,6 +327,8 @@ class Draw:
                 operand["align"] = self.align[name]
             if self.repack and name in "ab" and self.chance(0.4):  # else the planner's choice, where TMA needs it
                 operand["repack"] = "on"
+            if name == self.shifted:
+                operand["repack"] = "inside"
             spec[name] = operand
         spec["accumulator"] = self.accumulator
         if self.input == "b1" and self.chance(0.7):
@@ -357,13 +382,13 @@ class Draw:
             spec["tile"]["warp"] = user((128, *self.block[1:]))
             spec["epilogue"] = {"store": "tma", "overlap": overlap}
             return spec
-        if self.family in ("cooperative", "pingpong") and self.cluster == (1, 1) and self.slices == 1 and (
+        if self.family in ("cooperative", "pingpong") and self.cluster == (1, 1) and self.slices == 1 and not self.shifted and (
                 self.room >= 256 and self.chance(0.25)):  # the ring of tile numbers
             raster = spec.setdefault("raster", {})
             if raster.get("persistent") != "off":
                 raster["scheduler"] = "dynamic"
         if self.family in ("cooperative", "pingpong") and self.stages > 2 and self.chance(0.25):
-            spec["pipeline"]["in_flight"] = self.pick(*range(1, min(self.stages, 4)))
+            spec["pipeline"]["in_flight"] = self.pick(*range(1, min(self.stages, 3 if self.shifted else 4)))
         if self.wgmma and self.chance(0.25):
             dynamic = spec.get("raster", {}).get("scheduler") == "dynamic"
             spec["launch"] = {"dependent": "on", "trigger": self.pick("start", "end", *([] if dynamic else ["sums"]))}

@@ -7,7 +7,10 @@ namespace gemmc::tile {
 
 void allocateShared(Kernel &kernel) {
   int64_t offset = 0, highest = 0;
-  auto isOperand = [](const Op &op) { return op.subject.name == "sA" || op.subject.name == "sB"; };
+  auto isOperand = [](const Op &op) {
+    llvm::StringRef name = op.subject.name;
+    return name == "sA" || name == "sB" || name == "rA" || name == "rB"; // tiles, and lines on their way to them
+  };
   auto place = [&](Op &op) {
     SharedTile tile =
         makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", *parseElem(op.word("type")),

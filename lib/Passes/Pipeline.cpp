@@ -21,7 +21,8 @@ llvm::ArrayRef<Pass> passes() {
        "kernel (of each role, when the schedule has roles)",
        fitsBarriers},
       {"shift-lines", shiftLines,
-       "of a kernel with `shift`: `shifted_stages`, one such tensor, A or B, of a known `ld`, its tile, barriers `full` "
+       "of a kernel with `shift`: `shifted_stages`, one such tensor, A or B, of a known `ld`, its tile, barriers "
+       "`full` "
        "and `empty`, and two roles, of which the first one's `elect` has `tiles` with a `for`",
        fitsShift},
       {"buffer-fragments", bufferFragments,

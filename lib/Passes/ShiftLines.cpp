@@ -50,21 +50,20 @@ Op shifterOf(const Op &producer, const Shifted &shifted, int64_t stages) {
   role.body = {cursor("x", stages), cursor("y", shifted.stages)};
   Op tiles = *findIn(findIn(const_cast<Op &>(producer).body, OpKind::Elect)->body, OpKind::Tiles);
   int64_t bytes = bytesOf(*parseElem(shifted.tensor->word("type")));
-  findIn(tiles.body, OpKind::For)->body = {
-      Op(OpKind::Wait, Ref{"full", {x}}),
-      Op(OpKind::Wait, Ref{"used", {y}}),
-      Op(OpKind::Shift, Ref{shifted.tile, {y}})
-          .set("from", Ref{shifted.raw, {x}})
-          .set("pitch", shifted.tensor->number("ld") * bytes),
-      Op(OpKind::Arrive, Ref{"shifted", {y}}).set("by", "warps"),
-      advance("x"),
-      advance("y")};
+  findIn(tiles.body, OpKind::For)->body = {Op(OpKind::Wait, Ref{"full", {x}}),
+                                           Op(OpKind::Wait, Ref{"used", {y}}),
+                                           Op(OpKind::Shift, Ref{shifted.tile, {y}})
+                                               .set("from", Ref{shifted.raw, {x}})
+                                               .set("pitch", shifted.tensor->number("ld") * bytes),
+                                           Op(OpKind::Arrive, Ref{"shifted", {y}}).set("by", "warps"),
+                                           advance("x"),
+                                           advance("y")};
   role.body.push_back(std::move(tiles));
   return role;
 }
 
-/// What the consumer gives back of a stage, it gives back of a tile in place: cursors `t` and `u` follow `r` and `q`. It
-/// waits for the tile alone: who has shifted it has waited for all of the stage.
+/// What the consumer gives back of a stage, it gives back of a tile in place: cursors `t` and `u` follow `r` and `q`.
+/// It waits for the tile alone: who has shifted it has waited for all of the stage.
 void follow(std::vector<Op> &body, const Shifted &shifted) {
   auto twinOf = [](llvm::StringRef cursor) { return cursor == "r" ? "t" : cursor == "q" ? "u" : ""; };
   for (size_t i = 0; i < body.size(); ++i) {
@@ -110,9 +109,11 @@ void shiftLines(Kernel &kernel) {
   declareShared(kernel, std::move(lines));
 
   std::vector<Op> &body = kernel.body();
-  const Op &empty = *llvm::find_if(body, [](const Op &op) { return op.kind == OpKind::Barrier && op.subject.name == "empty"; });
+  const Op &empty =
+      *llvm::find_if(body, [](const Op &op) { return op.kind == OpKind::Barrier && op.subject.name == "empty"; });
   Op done = Op(OpKind::Barrier, "shifted").set("stages", shifted.stages).set("count", warpsOfGroup);
-  Op used = Op(OpKind::Barrier, "used").set("stages", shifted.stages).set("count", empty.number("count")).set("free", "yes");
+  Op used =
+      Op(OpKind::Barrier, "used").set("stages", shifted.stages).set("count", empty.number("count")).set("free", "yes");
   body.insert(body.begin() + (&empty - body.data()) + 1, {done, used});
 
   size_t at = indexOf(body, OpKind::Role);

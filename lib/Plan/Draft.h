@@ -161,7 +161,7 @@ bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product.
 const OperandSpec *longOperand(const Draft &draft); ///< That a skinny product streams; nullptr: it is none.
-std::vector<Stream> streams(const Draft &draft); ///< All cuts of one that leaves it open, the fastest first.
+std::vector<Stream> streams(const Draft &draft);    ///< All cuts of one that leaves it open, the fastest first.
 void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a cluster are one of its sides.
 void checkSplit(Draft &draft);
 /// Clusters of so many CTAs, each on an SM of its own, that the GPU holds at a time.

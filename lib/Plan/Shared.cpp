@@ -60,8 +60,7 @@ int64_t shiftedBytes(const Draft &draft, const Shape &shape) {
   constexpr int64_t barriers = 2 * 8;
   if (!draft.shifts())
     return 0;
-  return shiftedStages *
-         (barriers + tileBytes(draft, draft.shiftsA() ? shape.m : shape.n, shape.k, /*kMajor=*/true));
+  return shiftedStages * (barriers + tileBytes(draft, draft.shiftsA() ? shape.m : shape.n, shape.k, /*kMajor=*/true));
 }
 } // namespace
 
@@ -157,7 +156,8 @@ int64_t fixedBytes(const Draft &draft, const Shape &shape) {
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {
   int64_t later = exchangeOver(draft, shape) ? exchangeBytes(draft, shape) : epilogueBytes(draft, shape);
-  return std::max(shape.stages * stageBytes(draft, shape), later) + fixedBytes(draft, shape);
+  int64_t shifted = shiftedBytes(draft, shape), operands = shape.stages * stageBytes(draft, shape) + shifted;
+  return std::max(operands, later) + fixedBytes(draft, shape) - shifted;
 }
 
 // More than are enough give way to buffers in which all of a tile's C waits. Ping-pong hides what has to wait.

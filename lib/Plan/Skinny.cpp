@@ -20,9 +20,9 @@ constexpr int64_t mostDeepShifted = 168, mostSumsShifted = 112 * 128;
 // Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 1250 kernels for 60 products on an H200 (2026-11-22;
 // docs/hopper.md). A fit: the ports of an SM take 127 bytes a nanosecond at most.
 constexpr double memoryRate = 4450, portRate = 177, productsRate = 3180, storeRate = 3600;
-constexpr double launchTime = 2000;                  ///< Until the first bytes come, and from the last ones to the end.
-constexpr double turnTime = 150;                     ///< From one tile of a CTA to its next.
-constexpr double hiddenPart = 0.325;                 ///< Of what is not the slowest: it is not quite hidden.
+constexpr double launchTime = 2000;  ///< Until the first bytes come, and from the last ones to the end.
+constexpr double turnTime = 150;     ///< From one tile of a CTA to its next.
+constexpr double hiddenPart = 0.325; ///< Of what is not the slowest: it is not quite hidden.
 constexpr double shiftRate = 55; ///< Bytes of lines that a warpgroup shifts into place: three trips to shared memory.
 constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
 constexpr double drifting = 1.04; ///< CTAs of several tiles: those of the same rows no longer read them together.
@@ -218,8 +218,8 @@ std::vector<Stream> streams(const Draft &draft) {
     if (sides.depth < slices * way.k)
       return;
     // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
-    if (draft.shifts() && (tile % 64 != 0 || (sides.longIsM && tile != 64) || sharing.ctas() != 1 ||
-                           tile * shortTile > mostSumsShifted))
+    if (draft.shifts() &&
+        (tile % 64 != 0 || (sides.longIsM && tile != 64) || sharing.ctas() != 1 || tile * shortTile > mostSumsShifted))
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;

@@ -43,9 +43,9 @@ struct Plan {
   unsigned threads = 0;                           ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned shiftedStages = 0; ///< Of a shifted operand: tiles in place. `stages` counts lines on their way.
-  unsigned producerRegs = 0, consumerRegs = 0;    ///< setmaxnreg values; 0 = not used.
-  unsigned residentCtas = 1;                      ///< CTAs of an SM that the registers must suffice for.
-  bool negateA = false, negateB = false;          ///< The kernel's operands.
+  unsigned producerRegs = 0, consumerRegs = 0; ///< setmaxnreg values; 0 = not used.
+  unsigned residentCtas = 1;                   ///< CTAs of an SM that the registers must suffice for.
+  bool negateA = false, negateB = false;       ///< The kernel's operands.
   CachePolicy cacheA = CachePolicy::normal, cacheB = CachePolicy::normal;
   unsigned storeBuffers = 0; ///< wgmma, store through shared memory: buffers of each warp.
   int64_t sharedBytes = 0;   ///< Estimate that was checked against the target's limit.

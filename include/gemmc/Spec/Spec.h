@@ -25,8 +25,8 @@ enum class RasterOrder : uint8_t { along_m, along_n, hilbert };
 /// Where a CTA of a persistent kernel has its next tile from: its number says so, or a counter that all CTAs take from.
 enum class Scheduler : uint8_t { fixed, dynamic };
 enum class Persistence : uint8_t { off, on };
-/// How an operand is read that lies in rows which TMA cannot read. on: a kernel in front copies it; inside: the product's
-/// kernel shifts each line into place on its way to the tensor cores.
+/// How an operand is read that lies in rows which TMA cannot read. on: a kernel in front copies it; inside: the
+/// product's kernel shifts each line into place on its way to the tensor cores.
 enum class Repack : uint8_t { off, on, inside };
 /// When a kernel lets the one behind it be launched: as soon as it runs, when the sums of a CTA's last tile are done,
 /// or when the CTA has stored them.

@@ -174,6 +174,37 @@ TEST(PlanDefaults, OneWave) {
   EXPECT_EQ(*planOf(problem(fixed(6001), fixed(6001), fixed(1001))).spec.schedule, Schedule::pingpong);
 }
 
+/// Which way the long operand takes where TMA cannot read it: the faster one of two that were measured
+/// (docs/hopper.md).
+TEST(PlanDefaults, LongOperandsAreShifted) {
+  struct Row {
+    int64_t m, n, k;
+    Repack a, b;
+  };
+  const Row rows[] = {
+      {16, 4095, 4095, Repack::on, Repack::inside},   {65, 4095, 4095, Repack::on, Repack::inside},
+      {128, 24575, 1535, Repack::on, Repack::inside}, {64, 2111, 7167, Repack::on, Repack::inside},
+      {224, 2055, 5127, Repack::on, Repack::inside},  {4095, 16, 4095, Repack::inside, Repack::on},
+      {16, 4095, 4096, Repack::off, Repack::off},     {7, 1025, 513, Repack::on, Repack::on},
+      {33, 1031, 517, Repack::on, Repack::on},        {100, 2047, 1023, Repack::on, Repack::on},
+      {2047, 2047, 2047, Repack::on, Repack::on},
+  };
+  for (const Row &row : rows) {
+    Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
+    spec.b.layout = given(Order::col);
+    Plan plan = planOf(spec);
+    EXPECT_EQ(*plan.spec.a.repack, row.a) << row.m << "x" << row.n << "x" << row.k;
+    EXPECT_EQ(*plan.spec.b.repack, row.b) << row.m << "x" << row.n << "x" << row.k;
+  }
+  // A first line that may start anywhere is not shifted; nor are lines along n.
+  Spec spec = problem(fixed(16), fixed(4095), fixed(4095));
+  EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::on);
+  spec.b.layout = given(Order::col), spec.b.align = given(2u);
+  EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::on);
+  spec.b.align = given(16u);
+  EXPECT_EQ(requirementsOf(planOf(spec)), (Texts{"b_ptr % 16 == 0"}));
+}
+
 // The rows that one CTA reads, once, are not kept.
 TEST(PlanDefaults, RowsThatAreReadOnce) {
   auto cacheOfB = [](int64_t m, int64_t n, int64_t k) {
