@@ -84,8 +84,12 @@ private:
         "pipeline.schedule", "pipeline.stages",  "pipeline.in_flight", "raster.order",   "raster.group",
         "raster.scheduler",  "split.mode",       "split.slices",       "epilogue.store", "epilogue.c",
         "epilogue.overlap",  "launch.dependent", "launch.trigger"};
+    auto isShown = [](const FieldText &field) {
+      bool repack = field.path == "a.repack" || field.path == "b.repack";
+      return repack ? field.value != "off" : llvm::is_contained(shown, field.path);
+    };
     for (const FieldText &field : fieldTexts(spec))
-      if (llvm::is_contained(shown, field.path))
+      if (isShown(field))
         line("", formatv("{0,-32} {1}", (field.path + ": " + field.value).str(), field.given ? "given" : field.reason));
   }
 
@@ -115,6 +119,11 @@ private:
     line("predicted", formatv("{0}, bound by {1}: {2:f2} times the floor; {3} at {4:f3} GHz without a power limit",
                               time(a.seconds), a.bound, a.floor() > 0 ? a.seconds / a.floor() : 0,
                               time(a.clocks / a.machine.clock), a.machine.clock / 1e9));
+    bool copied = *spec.a.repack == Repack::on || *spec.b.repack == Repack::on,
+         shifted = *spec.a.repack == Repack::inside || *spec.b.repack == Repack::inside;
+    if (copied || shifted)
+      line("", formatv("of the product alone: {0}{1}{2} not counted", copied ? "the copy in front" : "",
+                       copied && shifted ? " and " : "", shifted ? "what shifts lines" : ""));
     if (!chosen.measured)
       return;
     const Tuned &tuned = *chosen.measured;
