@@ -77,11 +77,14 @@ bool fitsShift(const Kernel &kernel) {
   const Op *tiles = elect ? findIn(elect->body, OpKind::Tiles) : nullptr;
   const std::string &name = tensor->subject.name;
   bool known = tensors == 1 && (name == "A" || name == "B") && tensor->expr("ld").isConst() &&
-               kernel.root.has("shifted_stages") && !kernel.declaration("r" + name);
+               kernel.root.has("shifted_stages") && !kernel.declaration("r" + name) &&
+               kernel.word("schedule") == "cooperative" && !kernel.root.has("scheduler") &&
+               kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) == 1;
   const Op *tile = known ? kernel.declaration("s" + name) : nullptr;
-  return tile && tile->kind == OpKind::Shared && tile->has("swizzle") && tiles && findIn(tiles->body, OpKind::For) &&
-         declares(kernel, "full", OpKind::Barrier) && declares(kernel, "empty", OpKind::Barrier) &&
-         !kernel.declaration("shifted") && !kernel.declaration("used");
+  bool whole = tile && tile->kind == OpKind::Shared && tile->word("swizzle") == "128B" && tile->word("major") == "k" &&
+               tile->item("extent", 0) % 64 == 0 && (tile->word("type") == "f16" || tile->word("type") == "bf16");
+  return whole && tiles && findIn(tiles->body, OpKind::For) && declares(kernel, "full", OpKind::Barrier) &&
+         declares(kernel, "empty", OpKind::Barrier) && !kernel.declaration("shifted") && !kernel.declaration("used");
 }
 
 bool fitsFragments(const Kernel &kernel) {

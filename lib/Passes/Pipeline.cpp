@@ -21,9 +21,9 @@ llvm::ArrayRef<Pass> passes() {
        "kernel (of each role, when the schedule has roles)",
        fitsBarriers},
       {"shift-lines", shiftLines,
-       "of a kernel with `shift`: `shifted_stages`, one such tensor, A or B, of a known `ld`, its tile, barriers "
-       "`full` "
-       "and `empty`, and two roles, of which the first one's `elect` has `tiles` with a `for`",
+       "of a kernel with `shift`: `schedule=cooperative` without `scheduler` and cluster, `shifted_stages`, one such "
+       "tensor, A or B, of a known `ld`, its tile of 16-bit elements along k, 64 lines or a multiple, swizzle 128B, "
+       "barriers `full` and `empty`, and two roles, of which the first one's `elect` has `tiles` with a `for`",
        fitsShift},
       {"buffer-fragments", bufferFragments,
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},

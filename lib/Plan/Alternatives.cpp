@@ -22,8 +22,8 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
       add(operand->repack.given, path, "inside");
   add(s.block.given, "tile.block", textOf(kernelView(draft, {shape.m, shape.n, shape.k})));
   add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
-  if (draft.plan.swapped) // a spec that gives its tile does not swap by itself
-    add(s.swapOperands.given, "swap_operands", "on");
+  if (draft.plan.swapped != (*s.d.layout == Order::col)) // a spec that gives its tile swaps for D's layout alone
+    add(s.swapOperands.given, "swap_operands", draft.plan.swapped ? "on" : "off");
   if (draft.stream || rowsSplitSectors(draft)) // the last word: rankInto knows who has none
     add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;
@@ -98,9 +98,11 @@ std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &d
   Field<Repack> &repack = (with.*other->operand).repack;
   repack.value = other->how, repack.given = true;
   Diags scratch;
-  const double least = found.empty() ? 0 : found.back().cost;
-  for (Alternative &way : alternativesOf(with, count / 3, scratch, none))
-    found.push_back({formatv("{0}={1} {2}", other->path, nameOf(other->how), way.choice), std::max(least, way.cost)});
+  std::vector<Alternative> ways = alternativesOf(with, count / 3, scratch, none);
+  // Costs are of products alone: here they are of all that it takes to read an operand so.
+  const double scale = ways.empty() || found.empty() ? 1 : found.front().cost / ways.front().cost * other->times;
+  for (Alternative &way : ways)
+    found.push_back({formatv("{0}={1} {2}", other->path, nameOf(other->how), way.choice), way.cost * scale});
   return found;
 }
 

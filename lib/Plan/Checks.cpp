@@ -363,7 +363,8 @@ private:
                            ? formatv(" with {0} bytes a row of padding", *spec.padding).str()
                            : "";
     if (int64_t fixed = fixedBytes(draft, shape))
-      rest += formatv(", and {0} are for barriers{1} and alignment", fixed,
+      rest += formatv(", and {0} are for barriers{1}{2} and alignment", fixed,
+                      draft.shifts() ? ", three tiles of shifted lines" : "",
                       stagedBytes(draft, shape) ? ", the epilogue" : "");
     problem.note(Diag::plan_note_stage, tilePlace().isValid() ? tilePlace() : place, shape.m, shape.k, shape.n,
                  nameOf(*spec.a.type), stageBytes(draft, shape), rest);

@@ -203,6 +203,7 @@ struct RepackChoice {
   OperandSpec Spec::*operand;
   const char *path;
   Repack how;
+  double times; ///< Its time, of that of the other one.
 };
 std::optional<RepackChoice> otherRepack(const Draft &draft);
 /// Both off, because of `why`; reports those that are given as on, unless somebody does who reports all that need TMA.

@@ -128,10 +128,9 @@ void chooseRepack(Draft &draft, llvm::ArrayRef<Wish> wishes, const std::string &
   const Spec &s = draft.spec();
   std::string sizes = whyNotTma(draft, true);
   if (s.instruction.given && *s.instruction != Instruction::wgmma)
-    refuseRepack(draft, formatv("TMA would read the copy, and instruction {0} was asked for", nameOf(*s.instruction)),
-                 false);
+    refuseRepack(draft, formatv("TMA would read it, and instruction {0} was asked for", nameOf(*s.instruction)), false);
   else if (wishes.empty() && !mma.empty())
-    refuseRepack(draft, "TMA would read the copy, and " + mma);
+    refuseRepack(draft, "TMA would read it, and " + mma);
   else if (!sizes.empty())
     refuseRepack(draft, sizes);
   else
@@ -143,7 +142,7 @@ void chooseInstruction(Draft &draft) {
   std::vector<Wish> wishes = wgmmaWishes(s);
   bool hopper = *s.target == Target::sm_90a;
   if (!hopper) {
-    refuseRepack(draft, formatv("TMA would read the copy, and came with sm_90a: the target is {0}", nameOf(*s.target)));
+    refuseRepack(draft, formatv("TMA would read it, and came with sm_90a: the target is {0}", nameOf(*s.target)));
     for (const Wish &wish : wishes)
       draft.diags.report(Diag::plan_needs_sm90a, wish.range, wish.text, nameOf(*s.target));
     s.instruction.decide(wishes.empty() ? Instruction::mma : Instruction::wgmma,

@@ -117,11 +117,9 @@ void decideInFlight(Draft &draft) {
               "shared memory";
   else if (*s.inFlight >= *s.stages)
     against = formatv("leaves none of the {0} stages to be filled", *s.stages);
-  else if (draft.shifts() && *s.inFlight >= shiftedStages)
-    against = formatv("leaves none of the {0} tiles of shifted lines to be filled", shiftedStages);
   if (!against.empty())
     draft.diags.report(Diag::plan_in_flight, s.inFlight.range, *s.inFlight, against)
-        .fix(s.inFlight.range, llvm::Twine(free && !draft.shifts() ? std::max<int64_t>(1, *s.stages - 1) : 1));
+        .fix(s.inFlight.range, llvm::Twine(free ? std::max<int64_t>(1, *s.stages - 1) : 1));
 }
 
 /// Half of a tile is stored while the other half multiplies.

@@ -64,6 +64,9 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   for (auto [size, name] : {std::pair{&s.m, "m"}, {&s.n, "n"}, {&s.k, "k"}})
     if (size->value.dynamic())
       return formatv("eight tensor maps share the lines of a known matrix: `{0}` is dynamic", name);
+  constexpr int64_t mostDepth = 2147483647 - 7; // a map begins up to 7 elements in front of a line
+  if (*s.k.value.fixed > mostDepth)
+    return formatv("tensor maps count in 31 bits: `k` is {0}", *s.k.value.fixed);
   if (int64_t lines = (isA ? draft.extentM() : draft.extentN()).value_or(0); lines < 8)
     return formatv("eight tensor maps share the lines: `{0}` has {1}", info.name, lines);
   if (*operand.align % 16 != 0)
@@ -79,8 +82,8 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
     return "CTAs do not share lines that are shifted: `tile.cluster` is not 1 along m and n";
   if (s.split.given && *s.split != SplitMode::none && !(s.splitThrough.given && draft.inCluster()))
     return "slices of k meet in the cluster (`split.through: cluster`) where lines are shifted";
-  if (s.prefetch.given && *s.prefetch > 0)
-    return "lines that are shifted are not prefetched: `launch.prefetch` is not 0";
+  if (s.inFlight.given && *s.inFlight >= shiftedStages)
+    return formatv("of what was shifted there are {0} tiles: `pipeline.in_flight` is {1}", shiftedStages, *s.inFlight);
   for (const Field<FragmentLoad> *load : {&s.fragmentsA, &s.fragmentsB})
     if (load->given && **load != FragmentLoad::descriptor)
       return "wgmma reads what was shifted from shared memory: fragments are not `descriptor`";
@@ -116,31 +119,39 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   Spec &s = draft.spec();
   constexpr const char *fine = "TMA reads it as it lies";
   double bytes = 0;
-  bool refused = false; // by the spec: then TMA is out of the question
+  bool refused = false;                  // by the spec: then TMA is out of the question
+  const OperandInfo *streamed = nullptr; // whose lines may be shifted
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
-    if (*operand.repack == Repack::inside && operand.repack.given)
-      if (std::string why = whyNotInside(draft, info); !why.empty()) {
-        draft.diags.report(Diag::plan_repack, operand.repack.range, info.name, nameOf(*operand.repack), why)
-            .fix(operand.repack.range, readable(operand) ? "off" : "on");
-        operand.repack.value = Repack::on; // what follows is judged without it
-      }
+    std::string obstacle = whyNotInside(draft, info);
+    if (operand.repack.given && *operand.repack == Repack::inside) {
+      if (obstacle.empty())
+        continue;
+      draft.diags.report(Diag::plan_repack, operand.repack.range, info.name, nameOf(*operand.repack), obstacle)
+          .fix(operand.repack.range, readable(operand) ? "off" : "on");
+      operand.repack.value = Repack::on; // what follows is judged without it
+    }
     if (readable(operand))
-      operand.repack.decide(Repack::off, fine);
-    else if (longOperand(draft) == &operand && whyNotInside(draft, info).empty() &&
-             timeWith(draft, info.operand, Repack::inside) < timeWith(draft, info.operand, Repack::on))
-      operand.repack.decide(Repack::inside,
-                            formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup "
-                                    "shifts them into place on their way, which costs no second trip through memory",
-                                    promisedAlign(operand)));
-    else if (!operand.repack.given || *operand.repack != Repack::inside)
-      bytes += bytesOfOperand(s, info);
-    refused |= operand.repack.given && *operand.repack == Repack::off && !readable(operand);
+      continue;
+    bytes += bytesOfOperand(s, info);
+    refused |= operand.repack.given && *operand.repack == Repack::off;
+    if (!operand.repack.given && longOperand(draft) == &operand && obstacle.empty())
+      streamed = &info;
   }
   unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
-  double copy = bytes ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
+  double copy = bytes > 0 ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
          slow = productTime(draft, mmaRate(narrow));
   bool pays = copy + fast < slow;
+  if (streamed && !refused) {
+    double shifted = timeWith(draft, streamed->operand, Repack::inside);
+    if (shifted < timeWith(draft, streamed->operand, Repack::on) && (!asked.empty() || shifted * 1e-9 < slow)) {
+      (s.*streamed->operand)
+          .repack.decide(Repack::inside,
+                         formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "
+                                 "them into place on their way, which costs no second trip through memory",
+                                 promisedAlign(s.*streamed->operand)));
+    }
+  }
   std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 3 us to launch) and "
                               "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
                               bytes / 1e6, copy * 1e6, fast * 1e6, narrow, slow * 1e6);
@@ -148,12 +159,18 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     OperandSpec &operand = s.*info.operand;
     std::string rows =
         formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16", promisedAlign(operand));
-    if (readable(operand) || *operand.repack == Repack::inside) // decided above
+    bool shifted = *operand.repack == Repack::inside && (operand.repack.given || streamed == &info);
+    if (shifted) // decided above
       continue;
-    if (!asked.empty())
+    if (readable(operand))
+      operand.repack.decide(Repack::off, fine);
+    else if (!asked.empty())
       operand.repack.decide(Repack::on, formatv("{0}, and `{1}` asks for it", rows, asked));
     else if (refused)
       operand.repack.decide(Repack::off, "the spec leaves an operand in rows that TMA cannot read");
+    else if (streamed && *(s.*streamed->operand).repack == Repack::inside)
+      operand.repack.decide(Repack::on,
+                            formatv("{0}; {1:f1} MB beside what is streamed", rows, bytesOfOperand(s, info) / 1e6));
     else
       operand.repack.decide(pays ? Repack::on : Repack::off, formatv("{0}; {1}", rows, times));
   }
@@ -168,7 +185,9 @@ std::optional<RepackChoice> otherRepack(const Draft &draft) {
     if (repack.given || *repack == Repack::off || longOperand(draft) != &(s.*info->operand) ||
         !whyNotInside(draft, *info).empty())
       continue;
-    return RepackChoice{info->operand, path, *repack == Repack::on ? Repack::inside : Repack::on};
+    Repack how = *repack == Repack::on ? Repack::inside : Repack::on;
+    return RepackChoice{info->operand, path, how,
+                        timeWith(draft, info->operand, how) / timeWith(draft, info->operand, *repack)};
   }
   return std::nullopt;
 }

@@ -47,7 +47,8 @@ void addRequirements(Draft &draft) {
   if (*plan.spec.copy != CopyKind::tma)
     return;
   for (const PlanOperand *operand : {&plan.a, &plan.b})
-    if (operand->shifted) // how far a line is off is known where the first one is not
+    if (operand->shifted &&
+        operand->align % 16 != 0) // else required above; how far a line is off is known where the first one is not
       plan.requirements.push_back(equal(Expr::var(operand->buffer + "_ptr") % Expr(16), 0));
   // A tensor map is never empty, counts in 31 bits, and a TMA pipeline always reads a and b.
   if (!plan.k.isConst())

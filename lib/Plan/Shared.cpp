@@ -54,16 +54,6 @@ int64_t stageBytes(const Draft &draft, const Shape &shape) {
   return bytesOf(shape.m, draft.kMajorA(), draft.shiftsA()) + bytesOf(shape.n, draft.kMajorB(), draft.shiftsB());
 }
 
-namespace {
-/// The tiles that they are written to, with two barriers for each.
-int64_t shiftedBytes(const Draft &draft, const Shape &shape) {
-  constexpr int64_t barriers = 2 * 8;
-  if (!draft.shifts())
-    return 0;
-  return shiftedStages * (barriers + tileBytes(draft, draft.shiftsA() ? shape.m : shape.n, shape.k, /*kMajor=*/true));
-}
-} // namespace
-
 bool endsRowsInside16Bytes(const Draft &draft) {
   const Size &length = draft.plan.swapped ? *draft.spec().m : *draft.spec().n;
   return length.fixed && *length.fixed * bytesOf(*draft.spec().d.type) % 16;
@@ -72,9 +62,17 @@ bool endsRowsInside16Bytes(const Draft &draft) {
 namespace {
 constexpr int64_t warpsOfGroup = 4, bufferBytes = 16 * 128; ///< 16 lines of 128 bytes.
 bool bringsC(const Draft &draft) { return draft.wgmma() && *draft.spec().loadC == StoreKind::tma; }
+/// The tiles to which lines are shifted, with two barriers for each.
+int64_t shiftedBytes(const Draft &draft, const Shape &shape) {
+  constexpr int64_t barriers = 2 * 8;
+  if (!draft.shifts())
+    return 0;
+  return shiftedStages * (barriers + tileBytes(draft, draft.shiftsA() ? shape.m : shape.n, shape.k, /*kMajor=*/true));
+}
 /// What every wgmma kernel has beside stages and buffers.
-int64_t basicBytes(const Draft &draft) {
-  return alignmentSlack + barrierBytes + (*draft.spec().scheduler == Scheduler::dynamic ? ringBytes : 0);
+int64_t basicBytes(const Draft &draft, const Shape &shape) {
+  return alignmentSlack + barrierBytes + (*draft.spec().scheduler == Scheduler::dynamic ? ringBytes : 0) +
+         shiftedBytes(draft, shape);
 }
 /// One buffer of each consumer warp; where C comes to it, two mbarriers for each warpgroup.
 int64_t bytesOfBuffers(const Draft &draft, const Shape &shape) {
@@ -105,7 +103,7 @@ unsigned storeBuffers(const Draft &draft, const Shape &shape) {
   if (!bringsC(draft) && (shape.stages == 0 || storeOverlap(draft, shape) == 0))
     return unsigned(underProducts.first);
   auto [least, most] = bringsC(draft) ? buffersOfC(draft, shape) : underProducts;
-  int64_t room = draft.limits.sharedPerBlock - basicBytes(draft) - shape.stages * stageBytes(draft, shape);
+  int64_t room = draft.limits.sharedPerBlock - basicBytes(draft, shape) - shape.stages * stageBytes(draft, shape);
   return unsigned(std::clamp(room / bytesOfBuffers(draft, shape), least, most));
 }
 
@@ -151,7 +149,7 @@ int64_t fixedBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma())
     return 0;
   int64_t exchange = exchangeOver(draft, shape) ? 0 : exchangeBytes(draft, shape);
-  return basicBytes(draft) + stagedBytes(draft, shape) + exchange + shiftedBytes(draft, shape);
+  return basicBytes(draft, shape) + stagedBytes(draft, shape) + exchange;
 }
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {
@@ -173,7 +171,7 @@ int64_t stagesThatFit(const Draft &draft, const Shape &shape) {
   }
   const int64_t enough = shape.schedule == Schedule::pingpong ? 6 : 4;
   auto [least, most] = buffersOfC(draft, shape);
-  int64_t fixed = basicBytes(draft), each = bytesOfBuffers(draft, shape);
+  int64_t fixed = basicBytes(draft, shape), each = bytesOfBuffers(draft, shape);
   int64_t fit = stagesBeside(fixed + least * each);
   return fit <= enough ? fit : std::max(enough, stagesBeside(fixed + most * each));
 }

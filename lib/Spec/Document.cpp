@@ -39,8 +39,6 @@ std::optional<Object> valueSchema(const Domain &domain) {
   llvm_unreachable("unknown kind of domain");
 }
 
-/// YAML 1.1 reads `on` and `off` as booleans.
-bool isSwitch(const Domain &domain) { return llvm::ArrayRef(domain.words).take_front(2) == wordsOf<Persistence>(); }
 bool isSized(const Domain &domain) { return domain.kind == Domain::Extent || domain.kind == Domain::Scale; }
 
 Object fieldSchema(const Row &row) {

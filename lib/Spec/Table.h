@@ -57,6 +57,8 @@ std::string describe(const Domain &domain);
 
 /// All words of an enumeration, indexed by its values.
 template <typename T> llvm::ArrayRef<llvm::StringRef> wordsOf();
+/// Whether a field is off or on, or more: YAML 1.1 reads these words as booleans.
+bool isSwitch(const Domain &domain);
 
 // Values.cpp: one reader a type. Each stores nothing and gives false after a report. `row` says what is allowed.
 bool readValue(const YamlNode &node, const Row &row, Diags &diags, std::string &name);

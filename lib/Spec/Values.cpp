@@ -11,9 +11,6 @@ using llvm::StringRef;
 namespace gemmc::spec {
 namespace {
 
-/// YAML 1.1 reads `on` and `off` as booleans.
-bool isSwitch(const Domain &domain) { return llvm::ArrayRef(domain.words).take_front(2) == wordsOf<Persistence>(); }
-
 /// Reports `node` as none of the words that `row` knows; proposes the nearest.
 bool failWord(const YamlNode &node, const Row &row, Diags &diags) {
   std::vector<StringRef> known = row.domain.words;

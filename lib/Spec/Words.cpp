@@ -58,6 +58,7 @@ template <> ArrayRef<StringRef> wordsOf<Elem>() {
   static const Elems elems;
   return elems.words;
 }
+bool isSwitch(const Domain &domain) { return ArrayRef(domain.words).take_front(2) == wordsOf<Persistence>(); }
 } // namespace spec
 
 StringRef nameOf(Target value) { return targets[static_cast<unsigned>(value)]; }

@@ -203,6 +203,27 @@ TEST(PlanDefaults, LongOperandsAreShifted) {
   EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::on);
   spec.b.align = given(16u);
   EXPECT_EQ(requirementsOf(planOf(spec)), (Texts{"b_ptr % 16 == 0"}));
+  // Both operands take part in the choice: none is shifted where the other one stays as it is, or for mma.
+  spec.a.repack = given(Repack::off);
+  EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::off);
+  for (int64_t m : {1, 8, 64, 200})
+    for (int64_t n : {1024, 1032, 2048, 4096, 8192})
+      for (int64_t k : {514, 516, 524, 1026, 1028, 1036, 2050, 2052}) {
+        Spec small = problem(fixed(m), fixed(n), fixed(k));
+        small.b.layout = given(Order::col);
+        Plan plan = planOf(small);
+        EXPECT_EQ(*plan.spec.a.repack == Repack::off, *plan.spec.b.repack == Repack::off);
+        EXPECT_EQ(*plan.spec.instruction == Instruction::wgmma, *plan.spec.b.repack != Repack::off);
+      }
+}
+
+/// C comes by TMA beside shifted lines, too: their tiles count where its buffers are fitted in.
+TEST(PlanDefaults, ShiftedLinesBesideC) {
+  Spec spec = problem(fixed(8192), fixed(16), fixed(4095));
+  spec.d.type = given(Elem::bf16), spec.beta = given(Scale{0.5});
+  Plan plan = planOf(spec);
+  EXPECT_EQ(*plan.spec.a.repack, Repack::inside);
+  EXPECT_EQ(*plan.spec.loadC, StoreKind::tma);
 }
 
 // The rows that one CTA reads, once, are not kept.

@@ -190,7 +190,7 @@ const Case problemCases[] = {
      "on",
      "plan_shift 3:15"},
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\npipeline: {in_flight: 3}",
-     "plan_in_flight 3:23"},
+     "plan_repack 2:26"},
 };
 
 struct Outcome {
