@@ -120,13 +120,16 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   constexpr const char *fine = "TMA reads it as it lies";
   double bytes = 0;
   bool refused = false;                  // by the spec: then TMA is out of the question
+  bool given = false;                    // an operand to shift; there is room for one
   const OperandInfo *streamed = nullptr; // whose lines may be shifted
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
     std::string obstacle = whyNotInside(draft, info);
     if (operand.repack.given && *operand.repack == Repack::inside) {
-      if (obstacle.empty())
+      if (obstacle.empty()) {
+        given = true;
         continue;
+      }
       draft.diags.report(Diag::plan_repack, operand.repack.range, info.name, nameOf(*operand.repack), obstacle)
           .fix(operand.repack.range, readable(operand) ? "off" : "on");
       operand.repack.value = Repack::on; // what follows is judged without it
@@ -142,15 +145,14 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   double copy = bytes > 0 ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
          slow = productTime(draft, mmaRate(narrow));
   bool pays = copy + fast < slow;
-  if (streamed && !refused) {
+  if (streamed && !refused && !given) {
     double shifted = timeWith(draft, streamed->operand, Repack::inside);
-    if (shifted < timeWith(draft, streamed->operand, Repack::on) && (!asked.empty() || shifted * 1e-9 < slow)) {
+    if (shifted < timeWith(draft, streamed->operand, Repack::on) && (!asked.empty() || shifted * 1e-9 < slow))
       (s.*streamed->operand)
           .repack.decide(Repack::inside,
                          formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "
                                  "them into place on their way, which costs no second trip through memory",
                                  promisedAlign(s.*streamed->operand)));
-    }
   }
   std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 3 us to launch) and "
                               "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
@@ -186,8 +188,8 @@ std::optional<RepackChoice> otherRepack(const Draft &draft) {
         !whyNotInside(draft, *info).empty())
       continue;
     Repack how = *repack == Repack::on ? Repack::inside : Repack::on;
-    return RepackChoice{info->operand, path, how,
-                        timeWith(draft, info->operand, how) / timeWith(draft, info->operand, *repack)};
+    double times = timeWith(draft, info->operand, how) / timeWith(draft, info->operand, *repack);
+    return RepackChoice{info->operand, path, how, std::isfinite(times) ? times : 1}; // a given tile has no estimate
   }
   return std::nullopt;
 }

@@ -150,7 +150,10 @@ namespace {
 /// Whether everything that a spec says of the schedule goes with streaming.
 bool mayStream(const Draft &draft) {
   const Spec &s = draft.spec();
-  return draft.wgmma() && isSkinny(draft) && !asksForHalves(draft) &&
+  // Of the short operand lines are shifted where a spec says so, in tiles of 64 of them.
+  const OperandSpec *streamed = longOperand(draft);
+  bool othersLines = streamed && draft.shifts() && *streamed->repack != Repack::inside;
+  return draft.wgmma() && streamed && !othersLines && !asksForHalves(draft) &&
          (!s.schedule.given || *s.schedule == Schedule::cooperative) && *s.scheduler == Scheduler::fixed;
 }
 
