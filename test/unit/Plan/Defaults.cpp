@@ -203,7 +203,7 @@ TEST(PlanDefaults, LongOperandsAreShifted) {
   EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::on);
   spec.b.align = given(16u);
   EXPECT_EQ(requirementsOf(planOf(spec)), (Texts{"b_ptr % 16 == 0"}));
-  spec.a.repack = given(Repack::inside); // there is one that shifts
+  spec.m = given(fixed(100)), spec.a.repack = given(Repack::inside); // there is one warpgroup that shifts
   EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::on);
   // Both operands take part in the choice: none is shifted where the other one stays as it is, or for mma.
   spec.a.repack = given(Repack::off);
