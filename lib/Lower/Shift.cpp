@@ -1,8 +1,8 @@
 // Operands whose lines start anywhere, shifted into place between TMA and wgmma.
 //
-// TMA reads from multiples of 16 bytes, and so do eight lines that lie alike, one every eight: a tensor map for each
-// eighth of the lines begins at the multiple of 16 bytes in front of its first one. A box brings the lines with what
-// lies around them, a warpgroup writes them where a swizzled box would have put them:
+// TMA reads from multiples of 16 bytes. Lines eight apart lie alike to them (eight pitches are 16 bytes times the ld),
+// so a tensor map for each eighth of the lines begins at the multiple of 16 bytes in front of its first one. A box
+// brings the lines with what lies around them, a warpgroup writes them where a swizzled box would have put them:
 //
 //     memory      ..|...abcde|fghijklm|nop.....|..    pieces of 16 bytes; the line begins at `a`
 //     box         |...abcde|fghijklm|nop.....|        `skew` bytes too many in front, the same for all lines of a map

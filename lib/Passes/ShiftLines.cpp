@@ -43,12 +43,12 @@ void redirect(std::vector<Op> &body, const Shifted &shifted, int64_t moreBytes) 
 
 /// wait for lines; wait for a tile that nobody reads; shift; give it on. The stage of the lines is the consumer's to
 /// release: it also holds a tile of the other operand.
-Op shifterOf(const Op &producer, const Shifted &shifted, int64_t stages) {
+Op shifterOf(Op &producer, const Shifted &shifted, int64_t stages) {
   Expr x = Expr::var("x"), y = Expr::var("y");
   Op role(OpKind::Role, "shifter");
   role.set("warps", std::vector<Expr>{warpsOfGroup, warpsOfGroup});
   role.body = {cursor("x", stages), cursor("y", shifted.stages)};
-  Op tiles = *findIn(findIn(const_cast<Op &>(producer).body, OpKind::Elect)->body, OpKind::Tiles);
+  Op tiles = *findIn(findIn(producer.body, OpKind::Elect)->body, OpKind::Tiles);
   int64_t bytes = bytesOf(*parseElem(shifted.tensor->word("type")));
   findIn(tiles.body, OpKind::For)->body = {Op(OpKind::Wait, Ref{"full", {x}}),
                                            Op(OpKind::Wait, Ref{"used", {y}}),

@@ -172,6 +172,7 @@ Analysis analyse(const Plan &plan, unsigned next) {
   for (Alternative &other : out.next)
     other.cost *= own > 0 ? out.clocks / own : 1;
   llvm::erase_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
+  llvm::stable_sort(out.next, [](const Alternative &x, const Alternative &y) { return x.cost < y.cost; });
   out.next.resize(std::min<size_t>(next, out.next.size()));
   return out;
 }

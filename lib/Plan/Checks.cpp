@@ -291,9 +291,12 @@ private:
     const char *name = draft.shiftsA() == draft.plan.swapped ? "b" : "a";
     int64_t extent = draft.shiftsA() ? shape.m : shape.n;
     std::string why;
-    if (draft.shiftsA() && draft.shiftsB())
-      why = "is for one of both operands";
-    else if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
+    if (draft.shiftsA() && draft.shiftsB()) {
+      diags.report(Diag::plan_shift, spec.b.repack.range, "b", "is for one of both operands")
+          .fix(spec.b.repack.range, "on");
+      return;
+    }
+    if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
       why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));
     else if (extent % lines != 0)
       why = formatv("takes {0} lines at a time: `tile.block` {1} is {2}", lines,

@@ -206,7 +206,8 @@ struct RepackChoice {
   double times; ///< Its time, of that of the other one.
 };
 std::optional<RepackChoice> otherRepack(const Draft &draft);
-/// Both off, because of `why`; reports those that are given as on, unless somebody does who reports all that need TMA.
+/// Both off, because of `why`; reports those that are given as on or inside, unless somebody does who reports all that
+/// need TMA.
 void refuseRepack(Draft &draft, const std::string &why, bool reported = true);
 void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the best legal candidate.
 void decideRest(Draft &draft);      ///< Raster, persistence, store.

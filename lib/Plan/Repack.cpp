@@ -1,5 +1,6 @@
-// Operands that TMA cannot read as they lie: whether a kernel in front copies them to rows that it can read. The copy
-// costs the bytes of the operand twice; what it buys is wgmma instead of mma fed by narrow copies.
+// Operands that TMA cannot read as they lie: whether a kernel in front copies them to rows that it can read, whether
+// the product's own kernel shifts the lines of one into place, or mma reads them by narrow copies. A copy costs the
+// bytes of the operand twice; what both buy is wgmma.
 #include "Draft.h"
 #include <cmath>
 #include <limits>
@@ -61,6 +62,10 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
     return formatv("lines are shifted where k is contiguous: `{0}.layout` is {1}", info.name, nameOf(*operand.layout));
   if (operand.ld.value.dynamic())
     return formatv("how far lines are off must be known: `{0}.ld` is dynamic", info.name);
+  if (int64_t most = ((int64_t(1) << 40) - 1) / 8 / int64_t(bytesOf(*operand.type)); *operand.ld.value.fixed > most)
+    return formatv("tensor maps have lines less than 2^40 bytes apart, here of every eighth line: `{0}.ld` is {1}, at "
+                   "most {2}",
+                   info.name, *operand.ld.value.fixed, most);
   for (auto [size, name] : {std::pair{&s.m, "m"}, {&s.n, "n"}, {&s.k, "k"}})
     if (size->value.dynamic())
       return formatv("eight tensor maps share the lines of a known matrix: `{0}` is dynamic", name);
@@ -92,9 +97,17 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
 
 // What a skinny product takes beyond its own estimate (Skinny.cpp): a copy's launch in nanoseconds, its bytes a
 // nanosecond; with shifted lines the launch, and a tenth, because nothing hides their way to the tensor cores. After 21
-// products, each way (H200, 2026-11-23, docs/hopper.md): it chooses the faster one or one that is at most 7% slower.
+// products, each way (H200, 2026-11-23, docs/hopper.md): it chooses the faster one or one that is at most 8% slower.
 constexpr double copyLaunch = 1200, copiedBytes = 2500;
 constexpr double shiftLaunch = 1400, shiftPart = 1.1;
+
+/// Whether so many stages of lines fit beside the tiles that they are shifted to and an epilogue.
+bool holds(const Draft &draft, const Stream &way, int64_t stages) {
+  constexpr int64_t epilogue = 36 * 1024;
+  int64_t longTile = draft.shiftsA() ? way.m : way.n, shortTile = draft.shiftsA() ? way.n : way.m, line = 2 * way.k;
+  return stages * (longTile * (line + 16) + shortTile * line) + shiftedStages * longTile * line + epilogue <=
+         draft.limits.sharedPerBlock;
+}
 
 /// Nanoseconds of a product whose operands are read so: of the fastest cut, and of the copies in front of it.
 double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
@@ -109,7 +122,8 @@ double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
       bytes += bytesOfOperand(s, info);
   }
   std::vector<Stream> ways = streams(tried);
-  double product = ways.empty() ? std::numeric_limits<double>::infinity() : ways.front().nanoseconds;
+  bool tooMany = how == Repack::inside && s.stages.given && !ways.empty() && !holds(tried, ways.front(), *s.stages);
+  double product = ways.empty() || tooMany ? std::numeric_limits<double>::infinity() : ways.front().nanoseconds;
   double copies = bytes / copiedBytes;
   return how == Repack::inside ? shiftPart * product + shiftLaunch + copies : product + copyLaunch + copies;
 }

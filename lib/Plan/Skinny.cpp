@@ -23,6 +23,9 @@ constexpr double memoryRate = 4450, portRate = 177, productsRate = 3180, storeRa
 constexpr double launchTime = 2000;  ///< Until the first bytes come, and from the last ones to the end.
 constexpr double turnTime = 150;     ///< From one tile of a CTA to its next.
 constexpr double hiddenPart = 0.325; ///< Of what is not the slowest: it is not quite hidden.
+/// Of the next cluster's CTAs, until lines have come and been shifted (48x5119x5119: four slices in three waves of
+/// clusters 28.7 us, none 24.7; H200, 2026-11-23).
+constexpr double restartTime = 1500;
 constexpr double shiftRate = 55; ///< Bytes of lines that a warpgroup shifts into place: three trips to shared memory.
 constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
 constexpr double drifting = 1.04; ///< CTAs of several tiles: those of the same rows no longer read them together.
@@ -109,7 +112,8 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
     hindered *= crowding;
   return launchTime + std::max({memory, port, products, split}) * hindered +
          std::min(memory, port) * (splits ? hiddenOfSplit : hiddenPart) +
-         waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored + (waves - 1) * turnTime;
+         waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored +
+         (waves - 1) * (draft.shifts() && way.slices > 1 ? restartTime : turnTime);
 }
 } // namespace
 
