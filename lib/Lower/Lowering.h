@@ -159,6 +159,9 @@ private:
   struct ThreadCopy; ///< A copy by all threads of the CTA: ld or cp.async.
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
   Val cachePolicy(const Op &op);
+  /// One box of `map` at (x, y); with a `policy` of the L2, for the CTAs of `mask` where there is one.
+  void loadBox(const Val &map, const Val &x, const Val &y, const Val &to, const Val &bar, const Val &policy,
+               const Val &mask = {});
   void prefetch(const Op &op);
   Val shareOf(const Op &op, int64_t each); ///< With multicast, the CTA's rank in its group times `each`.
   struct Boxes;                            ///< What one CTA copies of a tile by TMA.

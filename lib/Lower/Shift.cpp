@@ -50,12 +50,7 @@ void Lowering::copyLines(const Op &op, const TensorView &tensor, const SharedVie
   Val policy = cachePolicy(op);
   for (int64_t i = 0; i < maps; ++i) {
     Val to = add(dst, i * (raw.tile.rows / maps) * raw.tile.pitch, "box");
-    Val map = variables[tensor.buffer + "_map" + std::to_string(i)];
-    if (policy.isReg())
-      b.expand("sm90/tma_load_hint",
-               {{"dst", to}, {"map", map}, {"x", inner}, {"y", outer}, {"bar", bar}, {"policy", policy}});
-    else
-      b.expand("sm90/tma_load", {{"dst", to}, {"map", map}, {"x", inner}, {"y", outer}, {"bar", bar}});
+    loadBox(variables[tensor.buffer + "_map" + std::to_string(i)], inner, outer, to, bar, policy);
   }
 }
 

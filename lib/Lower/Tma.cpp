@@ -75,6 +75,21 @@ Val Lowering::cachePolicy(const Op &op) {
   return policy;
 }
 
+void Lowering::loadBox(const Val &map, const Val &x, const Val &y, const Val &to, const Val &bar, const Val &policy,
+                       const Val &mask) {
+  std::vector<std::pair<llvm::StringRef, Val>> holes = {{"dst", to}, {"map", map}, {"x", x}, {"y", y}, {"bar", bar}};
+  std::string idiom = "sm90/tma_load";
+  if (mask.isReg()) {
+    idiom += "_multicast";
+    holes.push_back({"mask", mask});
+  }
+  if (policy.isReg()) {
+    idiom += "_hint";
+    holes.push_back({"policy", policy});
+  }
+  b.expand(idiom, holes);
+}
+
 /// All CTAs of the group receive each other's shares, at the same place.
 void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared) {
   if (kernel.declaration(op.ref("from").name)->has("shift"))
@@ -104,18 +119,7 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
 
   boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) {
     Val to = add(dst, offset, "box");
-    std::vector<std::pair<llvm::StringRef, Val>> holes = {
-        {"dst", to}, {"map", tensor.map}, {"x", x}, {"y", y}, {"bar", bar}};
-    std::string idiom = "sm90/tma_load";
-    if (multicast) {
-      idiom += "_multicast";
-      holes.push_back({"mask", mask});
-    }
-    if (policy.isReg()) {
-      idiom += "_hint";
-      holes.push_back({"policy", policy});
-    }
-    b.expand(idiom, holes);
+    loadBox(tensor.map, x, y, to, bar, policy, mask);
   });
 }
 

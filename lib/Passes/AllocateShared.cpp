@@ -1,6 +1,4 @@
 #include "Rewrite.h"
-#include "gemmc/Layout/SharedTile.h"
-#include "gemmc/Support/Types.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc::tile {
@@ -12,9 +10,7 @@ void allocateShared(Kernel &kernel) {
     return name == "sA" || name == "sB" || name == "rA" || name == "rB"; // tiles, and lines on their way to them
   };
   auto place = [&](Op &op) {
-    SharedTile tile =
-        makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", *parseElem(op.word("type")),
-                       *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
+    SharedTile tile = tileOf(op);
     int64_t bytes = tile.stageBytes() * op.number("stages", 1);
     if (op.word("over") == "operands") { // used while no operand tile is
       op.set("offset", 0);

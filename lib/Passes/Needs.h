@@ -13,8 +13,10 @@ bool hasSwizzles(const Kernel &kernel);
 bool hasCopyLoop(const Kernel &kernel);
 /// Accumulator, swizzles, and a main loop where the schedule has it: in the kernel's `tiles`, or in that of each role.
 bool fitsBarriers(const Kernel &kernel);
-/// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
+/// Roles and barriers of a cooperative kernel whose one operand with `shift` fills whole swizzled lines. Or nothing to
+/// do.
 bool fitsShift(const Kernel &kernel);
+/// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
 bool fitsFragments(const Kernel &kernel);
 /// An accumulator with its warp tile, and a `tiles` whose last operation is the store. Or nothing to do.
 bool hasStore(const Kernel &kernel);

@@ -1,6 +1,4 @@
 #include "Rewrite.h"
-#include "gemmc/Layout/SharedTile.h"
-#include "gemmc/Support/Types.h"
 
 namespace gemmc::tile {
 namespace {
@@ -71,9 +69,7 @@ int64_t stageBytes(const Kernel &kernel) {
   int64_t bytes = 0;
   for (const Op &op : kernel.body())
     if (op.kind == OpKind::Shared)
-      bytes += SharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k",
-                          bytesOf(*parseElem(op.word("type"))), *parseSharedLayout(op.word("swizzle")))
-                   .stageBytes();
+      bytes += tileOf(op).stageBytes();
   return bytes;
 }
 

@@ -1,22 +1,14 @@
 #include "Rewrite.h"
-#include "gemmc/Layout/SharedTile.h"
-#include "gemmc/Support/Types.h"
 
 namespace gemmc::tile {
 namespace {
 constexpr int64_t warpsOfGroup = 4, around = 16; ///< Bytes that come with a line, because it may start anywhere.
 
-int64_t bytesOfStage(const Op &shared) {
-  return makeSharedTile(shared.item("extent", 0), shared.item("extent", 1), shared.word("major") == "k",
-                        *parseElem(shared.word("type")), *parseSharedLayout(shared.word("swizzle")))
-      .stageBytes();
-}
-
-/// What the pass is about: tensor A or B, its tile in place (sA, sB), and its lines as they come (rA, rB).
+/// What the pass is about: an operand's tile in place (sA, sB) and its lines as they come (rA, rB).
 struct Shifted {
-  const Op *tensor;
   std::string tile, raw;
   int64_t stages; ///< Of the tile.
+  int64_t pitch;  ///< Bytes from line to line in memory.
 };
 
 /// The lines as they lie in memory, `around` bytes longer than the tile's.
@@ -49,15 +41,13 @@ Op shifterOf(Op &producer, const Shifted &shifted, int64_t stages) {
   role.set("warps", std::vector<Expr>{warpsOfGroup, warpsOfGroup});
   role.body = {cursor("x", stages), cursor("y", shifted.stages)};
   Op tiles = *findIn(findIn(producer.body, OpKind::Elect)->body, OpKind::Tiles);
-  int64_t bytes = bytesOf(*parseElem(shifted.tensor->word("type")));
-  findIn(tiles.body, OpKind::For)->body = {Op(OpKind::Wait, Ref{"full", {x}}),
-                                           Op(OpKind::Wait, Ref{"used", {y}}),
-                                           Op(OpKind::Shift, Ref{shifted.tile, {y}})
-                                               .set("from", Ref{shifted.raw, {x}})
-                                               .set("pitch", shifted.tensor->number("ld") * bytes),
-                                           Op(OpKind::Arrive, Ref{"shifted", {y}}).set("by", "warps"),
-                                           advance("x"),
-                                           advance("y")};
+  findIn(tiles.body, OpKind::For)->body = {
+      Op(OpKind::Wait, Ref{"full", {x}}),
+      Op(OpKind::Wait, Ref{"used", {y}}),
+      Op(OpKind::Shift, Ref{shifted.tile, {y}}).set("from", Ref{shifted.raw, {x}}).set("pitch", shifted.pitch),
+      Op(OpKind::Arrive, Ref{"shifted", {y}}).set("by", "warps"),
+      advance("x"),
+      advance("y")};
   role.body.push_back(std::move(tiles));
   return role;
 }
@@ -92,20 +82,17 @@ void follow(std::vector<Op> &body, const Shifted &shifted) {
 } // namespace
 
 void shiftLines(Kernel &kernel) {
-  Shifted shifted{nullptr, "", "", kernel.root.number("shifted_stages", 0)};
-  for (const Op &op : kernel.body())
-    if (op.kind == OpKind::Tensor && op.has("shift"))
-      shifted.tensor = &op;
-  if (!shifted.tensor)
+  auto tensor = llvm::find_if(kernel.body(), [](const Op &op) { return op.kind == OpKind::Tensor && op.has("shift"); });
+  if (tensor == kernel.body().end())
     return;
-  Op tensor = *shifted.tensor; // declarations move
-  shifted.tensor = &tensor;
-  shifted.tile = "s" + tensor.subject.name, shifted.raw = "r" + tensor.subject.name;
+  const std::string &name = tensor->subject.name;
+  const Shifted shifted{"s" + name, "r" + name, kernel.number("shifted_stages"),
+                        tensor->number("ld") * int64_t(bytesOf(*parseElem(tensor->word("type"))))};
   const int64_t stages = kernel.number("stages");
   auto shared = llvm::find_if(kernel.body(), [&](const Op &op) { return op.subject.name == shifted.tile; });
   shared->set("stages", shifted.stages);
   Op lines = rawLines(*shared, shifted, stages);
-  int64_t moreBytes = bytesOfStage(lines) - bytesOfStage(*shared);
+  int64_t moreBytes = tileOf(lines).stageBytes() - tileOf(*shared).stageBytes();
   declareShared(kernel, std::move(lines));
 
   std::vector<Op> &body = kernel.body();

@@ -36,7 +36,7 @@ int64_t roundUp(int64_t value, int64_t step) { return (value + step - 1) / step 
 Tiles wgmmaBlocks(const Draft &draft) {
   int64_t mostM = std::min<int64_t>(256, roundUp(std::max<int64_t>(1, draft.extentM().value_or(256)), 64));
   int64_t n = std::max<int64_t>(1, draft.extentN().value_or(256)),
-          mostN = std::min<int64_t>(256, roundUp(n, draft.shiftsB() ? 64 : 8));
+          mostN = std::min<int64_t>(256, roundUp(n, draft.shiftsB() ? shiftedLines : 8));
   Tiles tiles;
   for (int64_t blockM : {128, 256, 192, 64})
     for (int64_t blockN = mostN; blockM <= mostM && blockN > 0; blockN -= 16)

@@ -285,21 +285,21 @@ private:
 
   /// Eight boxes bring an operand's lines, each those that lie alike; what they bring fills whole 128 bytes.
   void shifted() {
-    constexpr int64_t lines = 64, mostDepth = 192;
+    constexpr int64_t mostDepth = 192;
     if (!draft.shifts())
       return;
-    const char *name = draft.shiftsA() == draft.plan.swapped ? "b" : "a";
-    int64_t extent = draft.shiftsA() ? shape.m : shape.n;
-    std::string why;
     if (draft.shiftsA() && draft.shiftsB()) {
       diags.report(Diag::plan_shift, spec.b.repack.range, "b", "is for one of both operands")
           .fix(spec.b.repack.range, "on");
       return;
     }
+    const char *name = draft.shiftsA() == draft.plan.swapped ? "b" : "a";
+    int64_t extent = draft.shiftsA() ? shape.m : shape.n;
+    std::string why;
     if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
       why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));
-    else if (extent % lines != 0)
-      why = formatv("takes {0} lines at a time: `tile.block` {1} is {2}", lines,
+    else if (extent % shiftedLines != 0)
+      why = formatv("takes {0} lines at a time: `tile.block` {1} is {2}", shiftedLines,
                     userDimension(draft, draft.shiftsA() ? 'm' : 'n'), extent);
     else if (shape.k % draft.elementsIn(128) != 0 || shape.k > mostDepth)
       why = formatv("takes lines of 128 bytes, at most three: `tile.block` k is {0}", shape.k);

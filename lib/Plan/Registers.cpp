@@ -63,7 +63,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   bool brings = *draft.spec().loadC == StoreKind::tma, wide = brings && bytesOf(*draft.spec().d.type) == 4;
   switch (consumerWarpgroups(shape)) {
   case 1:
-    return draft.shifts() ? 112 : wide ? 192 : 208; // of 168, else 255
+    return draft.shifts() ? unsigned(sumsBesideShifter) : wide ? 192 : 208; // of 168, else 255
   case 2:
     // Of 232; the staged store keeps more addresses than a bulk store, and with 192 ptxas spills.
     return wide ? 144 : brings ? 176 : *draft.spec().store == StoreKind::staged ? 184 : 200;

@@ -101,12 +101,13 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
 constexpr double copyLaunch = 1200, copiedBytes = 2500;
 constexpr double shiftLaunch = 1400, shiftPart = 1.1;
 
-/// Whether so many stages of lines fit beside the tiles that they are shifted to and an epilogue.
-bool holds(const Draft &draft, const Stream &way, int64_t stages) {
-  constexpr int64_t epilogue = 36 * 1024;
-  int64_t longTile = draft.shiftsA() ? way.m : way.n, shortTile = draft.shiftsA() ? way.n : way.m, line = 2 * way.k;
-  return stages * (longTile * (line + 16) + shortTile * line) + shiftedStages * longTile * line + epilogue <=
-         draft.limits.sharedPerBlock;
+/// Whether so many stages of lines fit beside the buffers of a store.
+bool holds(Draft draft, const Stream &way, int64_t stages) {
+  constexpr int64_t buffers = 16 * 1024;
+  draft.spec().swizzle.value = Swizzle::b128; // not decided yet
+  Shape shape{Schedule::cooperative, way.m, way.n, way.k, way.m, way.n, way.k};
+  shape.clusterK = way.slices, shape.stages = stages;
+  return sharedBytes(draft, shape) + buffers <= draft.limits.sharedPerBlock;
 }
 
 /// Nanoseconds of a product whose operands are read so: of the fastest cut, and of the copies in front of it.

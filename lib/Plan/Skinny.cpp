@@ -13,26 +13,26 @@ constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
 constexpr int64_t mostRows = 128; ///< Of the short side, beside a wide tile: more are more sums than registers.
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
-/// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128), and the
-/// sums that the one warpgroup which multiplies has registers for.
-constexpr int64_t mostDeepShifted = 168, mostSumsShifted = 112 * 128;
+/// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128).
+constexpr int64_t mostDeepShifted = 168;
 
 // Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 1250 kernels for 60 products on an H200 (2026-11-22;
 // docs/hopper.md). A fit: the ports of an SM take 127 bytes a nanosecond at most.
 constexpr double memoryRate = 4450, portRate = 177, productsRate = 3180, storeRate = 3600;
-constexpr double launchTime = 2000;  ///< Until the first bytes come, and from the last ones to the end.
-constexpr double turnTime = 150;     ///< From one tile of a CTA to its next.
-constexpr double hiddenPart = 0.325; ///< Of what is not the slowest: it is not quite hidden.
-/// Of the next cluster's CTAs, until lines have come and been shifted (48x5119x5119: four slices in three waves of
-/// clusters 28.7 us, none 24.7; H200, 2026-11-23).
-constexpr double restartTime = 1500;
-constexpr double shiftRate = 55; ///< Bytes of lines that a warpgroup shifts into place: three trips to shared memory.
+constexpr double launchTime = 2000;                  ///< Until the first bytes come, and from the last ones to the end.
+constexpr double turnTime = 150;                     ///< From one tile of a CTA to its next.
+constexpr double hiddenPart = 0.325;                 ///< Of what is not the slowest: it is not quite hidden.
 constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
 constexpr double drifting = 1.04; ///< CTAs of several tiles: those of the same rows no longer read them together.
 /// Clusters of eight. The card holds 15 at a time, but a stream in 15 took 10% longer; in more it was not measured.
 constexpr int64_t roomyEights = 14;
 constexpr double crowding = 1.1;
 constexpr double scattered = 1.4; ///< Slices of several tiles of the short side read the same lines at other times.
+
+// Where lines are shifted on their way; no part of that fit. Three trips of a line to shared memory, 4 clocks for 128
+// bytes; and what the CTAs of a next cluster wait until lines have come and been shifted (48x5119x5119: four slices in
+// three waves of clusters 28.7 us, none 24.7; H200, 2026-11-23; docs/hopper.md has six more).
+constexpr double shiftRate = 55, restartTime = 1500;
 
 /// Whether a short side would leave more than an eighth of wgmma's 64 rows empty: then it is the side of the columns.
 bool wastesRows(int64_t length) {
@@ -225,8 +225,8 @@ std::vector<Stream> streams(const Draft &draft) {
     if (sides.depth < slices * way.k)
       return;
     // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
-    if (draft.shifts() &&
-        (tile % 64 != 0 || (sides.longIsM && tile != 64) || sharing.ctas() != 1 || tile * shortTile > mostSumsShifted))
+    if (draft.shifts() && (tile % shiftedLines != 0 || (sides.longIsM && tile != shiftedLines) || sharing.ctas() != 1 ||
+                           tile * shortTile > 128 * sumsBesideShifter))
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;
