@@ -63,6 +63,14 @@ int64_t SharedTile::stageBytes() const {
   return spans * spanStride();
 }
 
+SharedLayout fittingLayout(SharedLayout widest, int64_t rows, int64_t bytes) {
+  constexpr int64_t pattern = 1024;
+  for (SharedLayout layout : {SharedLayout::none, SharedLayout::b32, SharedLayout::b64})
+    if (layout < widest && bytes <= rowSpan(bytes, 1, layout) && rows * rowSpan(bytes, 1, layout) % pattern == 0)
+      return layout;
+  return widest;
+}
+
 SharedTile makeSharedTile(int64_t mn, int64_t k, bool kMajor, Elem type, SharedLayout layout, int64_t padding) {
   return SharedTile(mn, k / perByte(type), kMajor, bytesOf(type), layout, padding);
 }

@@ -21,6 +21,11 @@ std::set<std::string> variablesOf(const tile::Kernel &kernel, llvm::function_ref
 Elem elemOf(const Op &op) { return *parseElem(op.word("type")); }
 } // namespace
 
+SharedTile sharedTile(const Op &op) {
+  return makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", elemOf(op),
+                        *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
+}
+
 Val Pitches::of(const TensorView &tensor) {
   if (tensor.ld.isImm())
     return tensor.ld.op.imm * tensor.elemBytes();
@@ -75,6 +80,7 @@ Lowered Lowering::run() {
   declareParams();
   identify();
   declareViews();
+  clearBeyond();
   initBarriers();
   if (isDependent()) {
     for (const Op &op : kernel.body())
@@ -122,8 +128,11 @@ void Lowering::declareParams() {
   };
   auto byTma = [&](const Op &op) { return isOperand(op) || !severalMaps(op).empty(); };
   for (const Op &op : kernel.body())
-    if (isTensor(op) && isOperand(op))
+    if (isTensor(op) && isOperand(op)) {
       add(ParamInfo::TensorMap, Type::b8, op.word("buffer").str() + "_map", op.word("buffer").str() + "_map");
+      if (auto rest = restMap(op))
+        add(ParamInfo::TensorMap, Type::b8, rest->name, rest->name);
+    }
   for (const Op &op : kernel.body())
     if (isTensor(op))
       for (ptx::TensorMapInfo &map : severalMaps(op)) {
@@ -234,11 +243,12 @@ void Lowering::declareViews() {
           variables[map.name] = mapAddress(map.name);
       } else {
         view.map = mapAddress(view.buffer + "_map");
+        if (auto rest = restMap(op))
+          variables[rest->name] = mapAddress(rest->name);
       }
       tensors.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Shared) {
-      SharedTile tile = makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", elemOf(op),
-                                       *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
+      SharedTile tile = sharedTile(op);
       int64_t stages = op.number("stages", 1);
       buffers.try_emplace(name, SharedView{tile, op.number("offset"), stages, name.back()});
       nameRegion(op, tile.stageBytes(), stages,

@@ -94,7 +94,8 @@ void Lowering::advance(const Op &op) {
 }
 
 void Lowering::expect(const Op &op) {
-  b("mbarrier.arrive.expect_tx.shared::cta.b64", b.sink(), at(barrierAddress(op.subject, "full")), op.number("bytes"));
+  Val bytes = op.subject.name == "full" ? bytesExpected(op.number("bytes")) : op.number("bytes");
+  b("mbarrier.arrive.expect_tx.shared::cta.b64", b.sink(), at(barrierAddress(op.subject, "full")), bytes);
 }
 
 /// A barrier that starts out free lets the first round of waits through: they ask for the phase before the first.

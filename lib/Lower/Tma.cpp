@@ -25,9 +25,10 @@ struct Lowering::Boxes {
   int64_t rows, boxRows;
   Val inner, outer; ///< The first element, along the contiguous dimension and the other one.
 
-  /// `visit` gets the coordinates of each box and its place in the stage.
-  void each(Lowering &in, llvm::function_ref<void(const Val &x, const Val &y, int64_t offset)> visit) const {
-    for (int64_t span = 0; span < tile.spans; ++span)
+  /// `visit` gets the coordinates of each box and its place in the stage, of spans `from` to `to` (0: all).
+  void each(Lowering &in, llvm::function_ref<void(const Val &x, const Val &y, int64_t offset)> visit, int64_t from = 0,
+            int64_t to = 0) const {
+    for (int64_t span = from; span < (to ? to : tile.spans); ++span)
       for (int64_t row = 0; row < rows; row += boxRows) {
         Val x = in.inRegister(in.add(inner, span * tile.spanElems(), "x"), "x");
         Val y = in.inRegister(in.add(outer, row, "y"), "y");
@@ -54,10 +55,141 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
     map.box = {uint32_t(tile.spanElems()), uint32_t(boxRows)};
     map.swizzle = tmaSwizzle(tile.layout);
     result.kernel.maps.push_back(map);
+    if (auto rest = restMap(*kernel.declaration(op.ref("from").name))) {
+      map.name = rest->name;
+      map.box = rest->box;
+      result.kernel.maps.push_back(map);
+    }
   }
   const auto &start = op.ref("from").index;
   Val inner = value(start[rowOrder ? 1 : 0]), outer = value(start[rowOrder ? 0 : 1]);
   return {tile, rows, boxRows, inner, outer};
+}
+
+/// Of an operand whose m or n ends inside its last tile (tensor with `rest`). Where k is contiguous its rows are rows of
+/// boxes: each of the CTAs that share a tile brings `share` of them, the first `whole` CTAs all, the next one `part`, by
+/// a map of its own, and those behind none. Where m or n is contiguous the spans from `spans` on are not brought.
+struct Lowering::Rest {
+  int64_t share = 0, whole = 0, part = 0;
+  int64_t spans = 0;
+  int64_t bytes = 0; ///< That a stage has less.
+};
+
+Lowering::Rest Lowering::restOf(const Op &tensor) const {
+  const bool isA = tensor.subject.name == "A";
+  const SharedTile tile = sharedTile(*kernel.declaration(isA ? "sA" : "sB"));
+  const int64_t rest = tensor.number("rest");
+  Rest result;
+  if (tile.kMajor) {
+    result.share = tile.rows / (isA ? clusterN : clusterM);
+    result.whole = rest / result.share;
+    result.part = rest % result.share;
+    result.spans = tile.spans;
+    result.bytes = (tile.rows - rest) * tile.pitch * tile.spans;
+  } else {
+    result.spans = llvm::divideCeil(rest, tile.spanElems());
+    result.bytes = (tile.spans - result.spans) * tile.spanStride();
+  }
+  return result;
+}
+
+/// Of boxes as high as the part that is there: name and box.
+std::optional<ptx::TensorMapInfo> Lowering::restMap(const Op &tensor) const {
+  if (!tensor.has("rest"))
+    return std::nullopt;
+  const Rest rest = restOf(tensor);
+  if (!rest.part)
+    return std::nullopt;
+  ptx::TensorMapInfo map;
+  map.name = tensor.word("buffer").str() + "_rest_map";
+  const SharedTile tile = sharedTile(*kernel.declaration("s" + tensor.subject.name));
+  map.box = {uint32_t(tile.spanElems()), uint32_t(rest.part)};
+  return map;
+}
+
+/// Whether the tile is the last one along the operand's m or n, or one that a cluster has behind it.
+Val Lowering::isLastTile(const Op &tensor) {
+  const bool isA = tensor.subject.name == "A";
+  Val last = b.reg(Type::pred, "last_of_" + tensor.word("buffer").str());
+  b("setp.ge.u32", last, inRegister(variables[isA ? "tm" : "tn"], "tile"),
+    tensor.number(isA ? "rows" : "cols") / kernel.root.item("block", isA ? 0 : 1));
+  return last;
+}
+
+void Lowering::copyRest(const Op &op, const Boxes &boxes, const TensorView &tensor,
+                        llvm::function_ref<void(const Val &map, const Val &x, const Val &y, int64_t offset)> copy) {
+  const Op &source = *kernel.declaration(op.ref("from").name);
+  const Rest rest = restOf(source);
+  Val last = isLastTile(source), map = tensor.map, end = b.label("copied");
+  auto all = [&](const Val &first, const char *mnemonic, const Val &x, int64_t bound) {
+    Val both = b.reg(Type::pred, "last_of_" + tensor.buffer);
+    b((llvm::Twine(mnemonic) + ".and.u32").str(), both, x, bound, first);
+    return both;
+  };
+  const bool shared = op.has("multicast") && boxes.tile.kMajor;
+  Val rank = !shared ? Val() : op.word("multicast") == "m" ? rankM : rankN;
+  if (rest.part) {
+    map = b.reg(Type::b64, tensor.buffer + "_map");
+    b("selp.b64", map, variables[restMap(source)->name], tensor.map,
+      shared ? all(last, "setp.eq", rank, rest.whole) : last);
+  }
+  if (const int64_t least = rest.whole + (rest.part > 0); shared && least < boxes.tile.rows / rest.share)
+    b.when(all(last, "setp.ge", rank, least))("bra", end);
+  boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) { copy(map, x, y, offset); }, 0, rest.spans);
+  if (rest.spans < boxes.tile.spans) {
+    b.when(last)("bra", end);
+    boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) { copy(map, x, y, offset); }, rest.spans);
+  }
+  b.place(end);
+}
+
+Val Lowering::bytesExpected(int64_t whole) {
+  Val bytes = whole;
+  for (const Op &tensor : kernel.body()) {
+    if (tensor.kind != OpKind::Tensor || !tensor.has("rest"))
+      continue;
+    Val less = b.reg(Type::b32, "bytes"), last = isLastTile(tensor);
+    b("selp.b32", less, restOf(tensor).bytes, 0, last);
+    bytes = binary("sub.u32", inRegister(bytes, "bytes"), less, "bytes");
+  }
+  return bytes;
+}
+
+/// wgmma reads whole tiles, and asynchronous reads need memory that was written. The sums are not D's.
+void Lowering::clearBeyond() {
+  const int64_t threads = kernel.number("threads"), pieceBytes = 16;
+  bool any = false;
+  for (const Op &tensor : kernel.body()) {
+    if (tensor.kind != OpKind::Tensor || !tensor.has("rest"))
+      continue;
+    const Op &shared = *kernel.declaration("s" + tensor.subject.name);
+    const SharedTile tile = sharedTile(shared);
+    // In each stage one region, of each span where spans have rows beyond.
+    const int64_t regions = tile.kMajor ? tile.spans : 1, bytes = restOf(tensor).bytes / regions,
+                  first = tile.kMajor ? tensor.number("rest") * tile.pitch : restOf(tensor).spans * tile.spanStride();
+    if (!any) {
+      b.blank();
+      b.comment("no copy brings what lies beyond the matrix");
+    }
+    any = true;
+    Val place = add(mul(tid, pieceBytes, "piece"), sharedBase, "piece");
+    for (int64_t stage = 0; stage < shared.number("stages"); ++stage)
+      for (int64_t region = 0; region < regions; ++region)
+        for (int64_t piece = 0; piece < bytes / pieceBytes; piece += threads) {
+          const int64_t left = bytes / pieceBytes - piece;
+          if (left < threads) {
+            Val mine = b.reg(Type::pred, "mine");
+            b("setp.lt.u32", mine, tid, left);
+            b.when(mine);
+          }
+          b("st.shared.v4.b32",
+            at(place, shared.number("offset") + stage * tile.stageBytes() + region * tile.spanStride() + first +
+                          piece * pieceBytes),
+            llvm::ArrayRef<Val>{0, 0, 0, 0});
+        }
+  }
+  if (any)
+    b("fence.proxy.async.shared::cta");
 }
 
 /// The rows' share of this CTA; its stage has them where they lie in the whole tile.
@@ -117,10 +249,12 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
     b("cvt.u16.u32", mask, wideMask);
   }
 
-  boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) {
-    Val to = add(dst, offset, "box");
-    loadBox(tensor.map, x, y, to, bar, policy, mask);
-  });
+  auto load = [&](const Val &map, const Val &x, const Val &y, int64_t offset) {
+    loadBox(map, x, y, add(dst, offset, "box"), bar, policy, mask);
+  };
+  if (kernel.declaration(op.ref("from").name)->has("rest"))
+    return copyRest(op, boxes, tensor, load);
+  boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) { load(tensor.map, x, y, offset); });
 }
 
 void Lowering::prefetch(const Op &op) {

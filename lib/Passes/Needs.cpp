@@ -87,6 +87,12 @@ bool fitsShift(const Kernel &kernel) {
          declares(kernel, "empty", OpKind::Barrier) && !kernel.declaration("shifted") && !kernel.declaration("used");
 }
 
+bool fitsTrim(const Kernel &kernel) {
+  if (kernel.word("copy") != "tma" || kernel.word("instruction") != "wgmma")
+    return true; // the pass does nothing
+  return hasSwizzles(kernel) && declares(kernel, "sA", OpKind::Shared) && declares(kernel, "sB", OpKind::Shared);
+}
+
 bool fitsFragments(const Kernel &kernel) {
   if (kernel.word("instruction") != "mma" || kernel.number("stages") < 3 || kernel.root.number("buffers", 2) < 2)
     return true; // the pass does nothing

@@ -16,6 +16,8 @@ bool fitsBarriers(const Kernel &kernel);
 /// Roles and barriers of a cooperative kernel whose one operand with `shift` fills whole swizzled lines. Or nothing to
 /// do.
 bool fitsShift(const Kernel &kernel);
+/// Swizzles, and the operands' tiles of a kernel whose wgmma TMA feeds. Or nothing to do.
+bool fitsTrim(const Kernel &kernel);
 /// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
 bool fitsFragments(const Kernel &kernel);
 /// An accumulator with its warp tile, and a `tiles` whose last operation is the store. Or nothing to do.

@@ -7,6 +7,7 @@ namespace gemmc::tile {
 llvm::ArrayRef<Pass> passes() {
   static constexpr llvm::StringLiteral
       operands = "the accumulator `acc` and the shared buffers `sA` and `sB`",
+      trimmed = "a `swizzle` of every shared buffer, and `sA` and `sB`, of a kernel with copies by TMA to wgmma",
       copyLoop = "one `tiles` with a `for` that copies in it", swizzles = "a `swizzle` of every shared buffer",
       storesOnce = "the accumulator `acc` with its warp tile and one `tiles` that ends with a `store`";
   static constexpr Pass list[] = {
@@ -25,6 +26,7 @@ llvm::ArrayRef<Pass> passes() {
        "tensor, A or B, of a known `ld`, its tile of 16-bit elements along k, 64 lines or a multiple, swizzle 128B, "
        "barriers `full` and `empty`, and two roles, of which the first one's `elect` has `tiles` with a `for`",
        fitsShift},
+      {"trim-edges", trimEdges, trimmed, fitsTrim},
       {"buffer-fragments", bufferFragments,
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
       {"reduce-slices", reduceSlices, storesOnce, hasStore},

@@ -124,6 +124,10 @@ int64_t squareGroup(double ctas, int64_t blockM, int64_t blockN);
 /// walked together, along n if that is the `order`, in the kernel's view.
 double waveBytes(const Draft &draft, const Shape &shape, double slots, double group, RasterOrder order);
 
+/// A line of the L2 is 128 bytes in sectors of 32.
+constexpr int64_t lineBytes = 128, sectorBytes = 32;
+/// What all rows of an operand start at a multiple of, a line at most.
+int64_t rowStep(const Draft &draft, const OperandSpec &operand);
 /// Whether rows of A or B with k contiguous start inside sectors of the L2, as they are read.
 bool rowsSplitSectors(const Draft &draft);
 /// What `bytesOfA` and `bytesOfB` that all CTAs together ask the L2 for (those of a cluster for their shared rows once)
@@ -160,6 +164,12 @@ double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product.
+/// Whether the short (the long) side is contiguous in its operand, not k; whether rows of the short one start inside
+/// sectors of the L2 then; and the time that all k of all its tiles take to reach one CTA each (ShortRows.cpp).
+bool shortSideContiguous(const Draft &draft, bool longIsM);
+inline bool longSideContiguous(const Draft &draft, bool longIsM) { return shortSideContiguous(draft, !longIsM); }
+bool shortRowsSplit(const Draft &draft, bool longIsM);
+double shortRowsNanoseconds(const Draft &draft, bool longIsM, int64_t tile);
 const OperandSpec *longOperand(const Draft &draft); ///< That a skinny product streams; nullptr: it is none.
 std::vector<Stream> streams(const Draft &draft);    ///< All cuts of one that leaves it open, the fastest first.
 void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a cluster are one of its sides.

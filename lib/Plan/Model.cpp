@@ -56,23 +56,14 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
   return std::clamp<int64_t>(std::min(ctasByRegisters(draft, shape), byShared), 1, 4);
 }
 
-/// A line of the L2 is 128 bytes in sectors of 32. Rows of a TMA box that start inside a line cost two, whatever they
-/// take of each; where k is contiguous the next box takes the rest of the second, so that only rows which start inside
-/// sectors cost more.
-constexpr int64_t lineBytes = 128, sectorBytes = 32;
 /// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as
 /// its kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200,
 /// 2026-11-21).
 constexpr double lineRate = 80;
 
-/// What all rows of an operand start at a multiple of, a line at most.
-int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
-  if (*operand.repack != Repack::off || operand.ld.value.dynamic())
-    return lineBytes;
-  return std::gcd(lineBytes, *operand.ld.value.fixed * draft.inputBits() / 8);
-}
-
-/// Bytes of whole lines that the tile of one operand, `extent` long across k, reads for each k.
+/// Bytes of whole lines that the tile of one operand, `extent` long across k, reads for each k. Rows of a TMA box that
+/// start inside a line cost two, whatever they take of each; where k is contiguous the next box takes the rest of the
+/// second, so that only rows which start inside sectors cost more.
 double linesRead(const Draft &draft, const OperandSpec &operand, bool kMajor, int64_t extent) {
   int64_t bytes = extent * draft.inputBits() / 8;
   if (kMajor)
@@ -189,6 +180,12 @@ double powerShare(const Draft &draft, const Shape &shape, const Estimate &estima
   return std::pow(energyOf(products, bytes) / (area * k), share);
 }
 } // namespace
+
+int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
+  if (*operand.repack != Repack::off || operand.ld.value.dynamic())
+    return lineBytes;
+  return std::gcd(lineBytes, *operand.ld.value.fixed * draft.inputBits() / 8);
+}
 
 bool rowsSplitSectors(const Draft &draft) {
   return splitsSectors(draft, draft.kernelA(), draft.kMajorA()) ||

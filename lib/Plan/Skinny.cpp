@@ -81,6 +81,10 @@ double splitNanoseconds(double bytes, int64_t ctasThatShare, double steps) {
   return std::max(bytes * sharing / splitRate / clocks, steps * stepTime);
 }
 
+// Where the short side is contiguous (ShortRows.cpp, a fit with the constants there): what is not the slowest; CTAs that
+// share rows, and how long a step of theirs takes at least, for each k.
+constexpr double hiddenOfRows = 0.26, sharedRows = 1.06, sharedStep = 76, sharedStepK = 1.02;
+
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
   const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way);
@@ -106,12 +110,18 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   double ofShort = 2.0 * double(sides.shortSide) * double(sides.depth) * double(clustersAlongLong);
   double split = splitNanoseconds(splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong),
                                   share, depth / double(way.k));
+  double rows = double(clustersAlongLong) * shortRowsNanoseconds(draft, sides.longIsM, shortTile), steps = 0;
+  if (share > 1 && shortSideContiguous(draft, sides.longIsM)) {
+    hindered *= sharedRows;
+    steps = depth / double(way.k) * (sharedStep + sharedStepK * double(way.k));
+  }
   // Only the last tile of each CTA is stored when nothing streams.
   double stored = 2.0 * double(sides.longSide) * double(sides.shortSide) / waves / storeRate;
   if (together == 8 && clusters > roomyEights)
     hindered *= crowding;
-  return launchTime + std::max({memory, port, products, split}) * hindered +
-         std::min(memory, port) * (splits ? hiddenOfSplit : hiddenPart) +
+  const double slowest = std::max({memory, port, products, split, rows, steps});
+  return launchTime + slowest * hindered + std::min(memory, port) * (splits ? hiddenOfSplit : hiddenPart) +
+         (rows < slowest ? rows * hiddenOfRows : 0) +
          waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored +
          (waves - 1) * (draft.shifts() && way.slices > 1 ? restartTime : turnTime);
 }
@@ -161,12 +171,16 @@ bool mayStream(const Draft &draft) {
          (!s.schedule.given || *s.schedule == Schedule::cooperative) && *s.scheduler == Scheduler::fixed;
 }
 
+/// What is shared comes from the L2 once, which pays where rows start inside its sectors (64x4096x4104: 24.2 us, in
+/// fours 12.1; H200, 2026-11-22), and costs 5 to 15% elsewhere.
+bool sharingPays(const Draft &draft) { return rowsSplitSectors(draft) || shortRowsSplit(draft, sidesOf(draft).longIsM); }
+
 /// The cut of a spec that gives its block tile.
 std::optional<Stream> givenStream(const Draft &draft) {
   const Spec &s = draft.spec();
   auto cluster = s.cluster.given ? *s.cluster : std::array<int64_t, 3>{1, 1, 1};
   bool sliced = s.splitSlices.given || s.splitThrough.given || (s.split.given && *s.split != SplitMode::none);
-  if ((cluster[0] * cluster[1] != 1 && !rowsSplitSectors(draft)) || (sliced && cluster[2] == 1))
+  if ((cluster[0] * cluster[1] != 1 && !sharingPays(draft)) || (sliced && cluster[2] == 1))
     return std::nullopt;
   auto block = kernelView(draft, *s.block);
   cluster = kernelView(draft, cluster);
@@ -189,11 +203,12 @@ struct Sharing {
   int64_t ofShort, ofLong;
   int64_t ctas() const { return ofShort * ofLong; }
 };
-/// What is shared comes from the L2 once, which pays where rows start inside its sectors (64x4096x4104: 24.2 us, in
-/// fours 12.1; H200, 2026-11-22), and costs 5 to 15% elsewhere.
 llvm::ArrayRef<Sharing> sharings(const Draft &draft) {
   static constexpr Sharing all[] = {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {4, 2}};
-  return llvm::ArrayRef(all).take_front(rowsSplitSectors(draft) ? std::size(all) : 1);
+  constexpr size_t ofShortAlone = 3;
+  return llvm::ArrayRef(all).take_front(rowsSplitSectors(draft) ? std::size(all)
+                                        : sharingPays(draft)    ? ofShortAlone
+                                                                : 1);
 }
 } // namespace
 
@@ -204,23 +219,32 @@ std::vector<Stream> streams(const Draft &draft) {
   if (!open || !mayStream(draft))
     return {};
   const Sides sides = sidesOf(draft);
-  int64_t step = sides.longIsM ? 64 : 8, least = sides.longIsM ? 64 : 32, most = sides.longIsM ? 128 : 256;
+  // Tiles of an operand whose m or n is contiguous are whole lines, of the short one also all of it.
+  const bool shortLies = shortSideContiguous(draft, sides.longIsM), longLies = longSideContiguous(draft, sides.longIsM);
+  const int64_t line = 64; // elements
+  int64_t step = sides.longIsM || longLies ? line : 8, least = step == line ? line : 32;
+  constexpr int64_t mostLines = 192; // beside which short tiles: measured where they are contiguous
+  int64_t most = !sides.longIsM ? 256 : shortLies ? mostLines : 128;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
   const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64));
   auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.
-    int64_t unit = std::max(shortUnit, 8 * sharing.ofShort);
+    int64_t unit = shortLies ? (parts > 1 ? line : shortUnit) : std::max(shortUnit, 8 * sharing.ofShort);
     int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, parts), unit);
     int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
     if (times < parts || shortTile > mostShort || (!sides.longIsM && shortTile > mostRows))
       return;
     if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > 8)
       return;
+    // Each of four brings a quarter of the k of a stage, at least 32 of them.
+    const bool quarters = shortLies && sharing.ofShort == 4 && shortTile < line;
+    if (sides.longIsM && tile == mostLines && (shortTile < line || shortTile > 2 * line))
+      return;
     Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
     int64_t deepest = draft.shifts() ? mostDeepShifted : slices == 1 && times > 1 ? mostDeepShared : mostDeep;
-    if (shortTile + tile <= deepest)
+    if (shortTile + tile <= deepest || quarters)
       way.k = 128;
     if (sides.depth < slices * way.k)
       return;

@@ -156,6 +156,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "shifted_stages", 2, maxStages},
     {"kernel", "padding", 16, 1024},
     {"tensor", "align", 1, 1 << 20},
+    {"tensor", "rest", 1, maxExtent},
     {"shared", "extent", 1, maxExtent, 2},
     {"shared", "stages", 1, maxStages},
     {"shared", "padding", 16, 1024},
