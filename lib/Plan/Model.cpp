@@ -59,7 +59,11 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 /// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as
 /// its kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200,
 /// 2026-11-21).
-constexpr double lineRate = 80;
+constexpr double lineRate = 82;
+/// Three warpgroups on one tile where m or n is contiguous: a fit, with the rate above, to 18 products of 384 to 6144
+/// rows and columns in 26 to 35 tiles each (H200, 2026-11-23), of which its choice is 1.6% slower than the best, 3.9%
+/// without it. Elsewhere they are as fast as two.
+constexpr double threeWarpgroups = 1.04;
 
 /// Bytes of whole lines that the tile of one operand, `extent` long across k, reads for each k. Rows of a TMA box that
 /// start inside a line cost two, whatever they take of each; where k is contiguous the next box takes the rest of the
@@ -93,18 +97,19 @@ double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t 
   double bytes = draft.inputBits() / 8.0;
   double rowsOfA = double(m) * clusters(n, shape.n, shape.clusterN);
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
-  int64_t ctas = shape.clusterM * shape.clusterN; // whose shares a fit says
-  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 1.04 : 1.42;
-  // Long products slow the SMs' clock down, at the power limit, and not the L2's. The factor is what the finals of
-  // 4096x4096x4104, 4104^3 and 2056x8200x2056 wanted.
-  constexpr double slower = 0.6;
+  // Whose shares a fit says: to 16 products in 26 tiles and clusters each, with what three stages cost below and the
+  // factor for long products; its choice is 0.5% slower than the best on average (H200, 2026-11-23).
+  int64_t ctas = shape.clusterM * shape.clusterN;
+  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 0.93 : 1.06;
+  // Long products slow the SMs' clock down, at the power limit, and not the L2's.
+  constexpr double slower = 0.56;
   double clock = atPowerLimit(draft) ? slower : 1;
   return splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / rate * clock / waves;
 }
 
 /// What such rows and the tensor cores need together, for each k. A fit to 15 products of 520 to 4608 rows and columns,
-/// k contiguous in both operands, in 36 tiles and clusters each (H200, 2026-11-23): the tile that it chooses is 2.6%
-/// slower than the best of them on average, 15% at worst (1288x1288x2568).
+/// k contiguous in both operands, in 36 tiles and clusters each (H200, 2026-11-23, when rows beyond the matrix were
+/// still asked for).
 double splitClocks(const Draft &draft, const Shape &shape, double products, double requests) {
   constexpr double received = 82; ///< Bytes of such rows in a clock, by each SM.
   double bytes = draft.inputBits() / 8.0;
@@ -112,7 +117,7 @@ double splitClocks(const Draft &draft, const Shape &shape, double products, doub
   constexpr double slowed = 1.08; // the tensor cores, which wait for one or the other now and then
   // Three stages cost clusters of four and eight more: of more CTAs all must be done with one before it is filled
   // again.
-  double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 1.066 : 1;
+  double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 1.11 : 1;
   return tight * std::cbrt(std::pow(products * slowed, 3) + std::pow(requests, 3) + std::pow(arrivals, 3));
 }
 
@@ -149,6 +154,8 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     busy *= 1.0135;
   if (shape.schedule != Schedule::pingpong)
     busy *= 1.005;
+  if (shape.warps() == 3 && !(draft.kMajorA() && draft.kMajorB()))
+    busy *= threeWarpgroups;
   busy *= shallow(shape, 0.006);
   // What is not the slowest is not quite hidden either.
   return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
