@@ -59,11 +59,11 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 /// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as
 /// its kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200,
 /// 2026-11-21).
-constexpr double lineRate = 82;
+constexpr double lineRate = 81;
 /// Three warpgroups on one tile where m or n is contiguous: a fit, with the rate above, to 18 products of 384 to 6144
-/// rows and columns in 26 to 35 tiles each (H200, 2026-11-23), of which its choice is 1.6% slower than the best, 3.9%
+/// rows and columns in 26 to 35 tiles each (H200, 2026-11-23), of which its choice is 1.8% slower than the best, 3.9%
 /// without it. Elsewhere they are as fast as two.
-constexpr double threeWarpgroups = 1.04;
+constexpr double threeWarpgroups = 1.05;
 
 /// Bytes of whole lines that the tile of one operand, `extent` long across k, reads for each k. Rows of a TMA box that
 /// start inside a line cost two, whatever they take of each; where k is contiguous the next box takes the rest of the
