@@ -63,10 +63,13 @@ int64_t SharedTile::stageBytes() const {
   return spans * spanStride();
 }
 
-SharedLayout fittingLayout(SharedLayout widest, int64_t rows, int64_t bytes) {
+SharedLayout fittingLayout(SharedLayout widest, int64_t mn, int64_t k, bool kMajor, int64_t elemBytes) {
   constexpr int64_t pattern = 1024;
+  if (kMajor || widest > SharedLayout::b128)
+    return widest;
+  const int64_t bytes = mn * elemBytes;
   for (SharedLayout layout : {SharedLayout::none, SharedLayout::b32, SharedLayout::b64})
-    if (layout < widest && bytes <= rowSpan(bytes, 1, layout) && rows * rowSpan(bytes, 1, layout) % pattern == 0)
+    if (int64_t span = rowSpan(bytes, elemBytes, layout); layout < widest && bytes <= span && k * span % pattern == 0)
       return layout;
   return widest;
 }

@@ -21,11 +21,6 @@ std::set<std::string> variablesOf(const tile::Kernel &kernel, llvm::function_ref
 Elem elemOf(const Op &op) { return *parseElem(op.word("type")); }
 } // namespace
 
-SharedTile sharedTile(const Op &op) {
-  return makeSharedTile(op.item("extent", 0), op.item("extent", 1), op.word("major") == "k", elemOf(op),
-                        *parseSharedLayout(op.word("swizzle")), op.number("padding", 16));
-}
-
 Val Pitches::of(const TensorView &tensor) {
   if (tensor.ld.isImm())
     return tensor.ld.op.imm * tensor.elemBytes();
@@ -80,7 +75,9 @@ Lowered Lowering::run() {
   declareParams();
   identify();
   declareViews();
-  clearBeyond();
+  for (const Op &op : kernel.body())
+    if (op.kind == OpKind::Clear)
+      clear(op);
   initBarriers();
   if (isDependent()) {
     for (const Op &op : kernel.body())
@@ -130,8 +127,8 @@ void Lowering::declareParams() {
   for (const Op &op : kernel.body())
     if (isTensor(op) && isOperand(op)) {
       add(ParamInfo::TensorMap, Type::b8, op.word("buffer").str() + "_map", op.word("buffer").str() + "_map");
-      if (auto rest = restMap(op))
-        add(ParamInfo::TensorMap, Type::b8, rest->name, rest->name);
+      if (auto edge = edgeMap(op))
+        add(ParamInfo::TensorMap, Type::b8, edge->name, edge->name);
     }
   for (const Op &op : kernel.body())
     if (isTensor(op))
@@ -243,12 +240,12 @@ void Lowering::declareViews() {
           variables[map.name] = mapAddress(map.name);
       } else {
         view.map = mapAddress(view.buffer + "_map");
-        if (auto rest = restMap(op))
-          variables[rest->name] = mapAddress(rest->name);
+        if (auto edge = edgeMap(op))
+          variables[edge->name] = mapAddress(edge->name);
       }
       tensors.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Shared) {
-      SharedTile tile = sharedTile(op);
+      SharedTile tile = tile::tileOf(op);
       int64_t stages = op.number("stages", 1);
       buffers.try_emplace(name, SharedView{tile, op.number("offset"), stages, name.back()});
       nameRegion(op, tile.stageBytes(), stages,
@@ -340,6 +337,10 @@ void Lowering::op(const Op &op) {
   case OpKind::Accumulator:
   case OpKind::Fragment: // declareViews
   case OpKind::Ahead:    // run
+    return;
+  case OpKind::Clear:
+    if (roleWarps) // else run
+      clear(op);
     return;
   case OpKind::Role:
     return role(op);

@@ -1,7 +1,7 @@
 /// The state of one lowering, and its parts by theme, a file each.
 #pragma once
 #include "gemmc/Layout/MatrixInstruction.h"
-#include "gemmc/Layout/SharedTile.h"
+#include "gemmc/Tile/SharedTileOf.h"
 #include "gemmc/Layout/WmmaInstruction.h"
 #include "gemmc/Lower/Lower.h"
 #include "gemmc/PTX/Builder.h"
@@ -88,7 +88,6 @@ inline void waitForKernelInFront(ptx::Builder &b) { b("griddepcontrol.wait"); }
 void addParam(ptx::Function &function, ptx::KernelInfo &info, ptx::ParamInfo param);
 
 ptx::TmaSwizzle tmaSwizzle(SharedLayout layout);
-SharedTile sharedTile(const Op &op); ///< How one stage of a shared buffer lies.
 
 class Lowering {
 public:
@@ -166,14 +165,14 @@ private:
   void prefetch(const Op &op);
   Val shareOf(const Op &op, int64_t each); ///< With multicast, the CTA's rank in its group times `each`.
   struct Boxes;                            ///< What one CTA copies of a tile by TMA.
-  struct Rest;                             ///< What of an operand's last tile lies in the matrix.
-  Rest restOf(const Op &tensor) const;
-  std::optional<ptx::TensorMapInfo> restMap(const Op &tensor) const;
+  struct Edge;                             ///< What an operand's last tile has.
+  Edge edgeOf(const Op &tensor) const;
+  std::optional<ptx::TensorMapInfo> edgeMap(const Op &tensor) const;
   Val isLastTile(const Op &tensor);
-  void copyRest(const Op &op, const Boxes &boxes, const TensorView &tensor,
-                llvm::function_ref<void(const Val &map, const Val &x, const Val &y, int64_t offset)> copy);
-  Val bytesExpected(int64_t whole); ///< Of a stage, less what the last tiles do not have.
-  void clearBeyond();               ///< What is never copied to, but read.
+  using CopyBox = llvm::function_ref<void(const Val &map, const Val &x, const Val &y, int64_t offset)>;
+  void copyBoxes(const Op &op, const Boxes &boxes, const TensorView &tensor, CopyBox copy);
+  Val bytesExpected(int64_t whole); ///< Of a stage, less what last tiles do not have.
+  void clear(const Op &op);
   Boxes boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared);
 
   // Shift.cpp: operands whose lines start anywhere.

@@ -18,9 +18,12 @@ void Lowering::initBarriers() {
         if (tensor.second.map.isReg())
           b("prefetch.tensormap", at(tensor.second.map));
       for (const Op &tensor : kernel.body())
-        if (tensor.kind == OpKind::Tensor)
+        if (tensor.kind == OpKind::Tensor) {
           for (const ptx::TensorMapInfo &map : severalMaps(tensor))
             b("prefetch.tensormap", at(variables[map.name]));
+          if (auto edge = edgeMap(tensor))
+            b("prefetch.tensormap", at(variables[edge->name]));
+        }
     }
     any = true;
     for (int64_t stage = 0; stage < op.number("stages"); ++stage)

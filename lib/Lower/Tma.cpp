@@ -25,10 +25,10 @@ struct Lowering::Boxes {
   int64_t rows, boxRows;
   Val inner, outer; ///< The first element, along the contiguous dimension and the other one.
 
-  /// `visit` gets the coordinates of each box and its place in the stage, of spans `from` to `to` (0: all).
-  void each(Lowering &in, llvm::function_ref<void(const Val &x, const Val &y, int64_t offset)> visit, int64_t from = 0,
-            int64_t to = 0) const {
-    for (int64_t span = from; span < (to ? to : tile.spans); ++span)
+  /// `visit` gets the coordinates of each box of spans `from` to `to` and its place in the stage.
+  void each(Lowering &in, int64_t from, int64_t to,
+            llvm::function_ref<void(const Val &x, const Val &y, int64_t offset)> visit) const {
+    for (int64_t span = from; span < to; ++span)
       for (int64_t row = 0; row < rows; row += boxRows) {
         Val x = in.inRegister(in.add(inner, span * tile.spanElems(), "x"), "x");
         Val y = in.inRegister(in.add(outer, row, "y"), "y");
@@ -36,6 +36,36 @@ struct Lowering::Boxes {
       }
   }
 };
+
+/// Of an operand whose m or n ends inside its last tile (tensor with `rest`). Where k is contiguous its rows are rows of
+/// boxes: each of the CTAs that share a tile brings `share` of them, the first `whole` CTAs all, the next one `part`, by
+/// a map of its own unless there is no other tile, and those behind none. Where m or n is contiguous the spans from
+/// `spans` on are not brought.
+struct Lowering::Edge {
+  int64_t share = 0, whole = 0, part = 0;
+  bool only = false; ///< Of an operand with one tile, which no CTAs share.
+  int64_t spans = 0;
+  int64_t bytes = 0; ///< That a stage has less.
+};
+
+Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
+  const bool isA = tensor.subject.name == "A";
+  const SharedTile tile = tile::tileOf(*kernel.declaration(isA ? "sA" : "sB"));
+  const int64_t rest = tensor.number("rest");
+  Edge result;
+  result.spans = tile.spans;
+  if (tile.kMajor) {
+    result.share = tile.rows / (isA ? clusterN : clusterM);
+    result.whole = rest / result.share;
+    result.part = rest % result.share;
+    result.only = rest == tensor.number(isA ? "rows" : "cols") && result.share == tile.rows;
+    result.bytes = (tile.rows - rest) * tile.pitch * tile.spans;
+  } else {
+    result.spans = llvm::divideCeil(rest, tile.spanElems());
+    result.bytes = (tile.spans - result.spans) * tile.spanStride();
+  }
+  return result;
+}
 
 Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared) {
   const SharedTile &tile = shared.tile;
@@ -45,6 +75,9 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
     boxRows /= 2;
 
   bool rowOrder = tensor.order == Order::row;
+  const Op &source = *kernel.declaration(op.ref("from").name);
+  if (source.has("rest") && edgeOf(source).only)
+    rows = boxRows = edgeOf(source).part;
   if (llvm::none_of(result.kernel.maps, [&](const auto &map) { return map.buffer == tensor.buffer; })) {
     ptx::TensorMapInfo map;
     map.name = tensor.buffer + "_map";
@@ -55,9 +88,9 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
     map.box = {uint32_t(tile.spanElems()), uint32_t(boxRows)};
     map.swizzle = tmaSwizzle(tile.layout);
     result.kernel.maps.push_back(map);
-    if (auto rest = restMap(*kernel.declaration(op.ref("from").name))) {
-      map.name = rest->name;
-      map.box = rest->box;
+    if (auto edge = edgeMap(source)) {
+      map.name = edge->name;
+      map.box = edge->box;
       result.kernel.maps.push_back(map);
     }
   }
@@ -66,44 +99,17 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
   return {tile, rows, boxRows, inner, outer};
 }
 
-/// Of an operand whose m or n ends inside its last tile (tensor with `rest`). Where k is contiguous its rows are rows of
-/// boxes: each of the CTAs that share a tile brings `share` of them, the first `whole` CTAs all, the next one `part`, by
-/// a map of its own, and those behind none. Where m or n is contiguous the spans from `spans` on are not brought.
-struct Lowering::Rest {
-  int64_t share = 0, whole = 0, part = 0;
-  int64_t spans = 0;
-  int64_t bytes = 0; ///< That a stage has less.
-};
-
-Lowering::Rest Lowering::restOf(const Op &tensor) const {
-  const bool isA = tensor.subject.name == "A";
-  const SharedTile tile = sharedTile(*kernel.declaration(isA ? "sA" : "sB"));
-  const int64_t rest = tensor.number("rest");
-  Rest result;
-  if (tile.kMajor) {
-    result.share = tile.rows / (isA ? clusterN : clusterM);
-    result.whole = rest / result.share;
-    result.part = rest % result.share;
-    result.spans = tile.spans;
-    result.bytes = (tile.rows - rest) * tile.pitch * tile.spans;
-  } else {
-    result.spans = llvm::divideCeil(rest, tile.spanElems());
-    result.bytes = (tile.spans - result.spans) * tile.spanStride();
-  }
-  return result;
-}
-
 /// Of boxes as high as the part that is there: name and box.
-std::optional<ptx::TensorMapInfo> Lowering::restMap(const Op &tensor) const {
+std::optional<ptx::TensorMapInfo> Lowering::edgeMap(const Op &tensor) const {
   if (!tensor.has("rest"))
     return std::nullopt;
-  const Rest rest = restOf(tensor);
-  if (!rest.part)
+  const Edge edge = edgeOf(tensor);
+  if (!edge.part || edge.only)
     return std::nullopt;
   ptx::TensorMapInfo map;
-  map.name = tensor.word("buffer").str() + "_rest_map";
-  const SharedTile tile = sharedTile(*kernel.declaration("s" + tensor.subject.name));
-  map.box = {uint32_t(tile.spanElems()), uint32_t(rest.part)};
+  map.name = tensor.word("buffer").str() + "_edge_map";
+  const SharedTile tile = tile::tileOf(*kernel.declaration("s" + tensor.subject.name));
+  map.box = {uint32_t(tile.spanElems()), uint32_t(edge.part)};
   return map;
 }
 
@@ -116,29 +122,34 @@ Val Lowering::isLastTile(const Op &tensor) {
   return last;
 }
 
-void Lowering::copyRest(const Op &op, const Boxes &boxes, const TensorView &tensor,
-                        llvm::function_ref<void(const Val &map, const Val &x, const Val &y, int64_t offset)> copy) {
+/// All boxes of a tile, or those that are there.
+void Lowering::copyBoxes(const Op &op, const Boxes &boxes, const TensorView &tensor, CopyBox copy) {
+  auto spans = [&](const Val &map, int64_t from, int64_t to) {
+    boxes.each(*this, from, to, [&](const Val &x, const Val &y, int64_t offset) { copy(map, x, y, offset); });
+  };
   const Op &source = *kernel.declaration(op.ref("from").name);
-  const Rest rest = restOf(source);
+  if (!source.has("rest") || edgeOf(source).only)
+    return spans(tensor.map, 0, boxes.tile.spans);
+  const Edge edge = edgeOf(source);
   Val last = isLastTile(source), map = tensor.map, end = b.label("copied");
-  auto all = [&](const Val &first, const char *mnemonic, const Val &x, int64_t bound) {
-    Val both = b.reg(Type::pred, "last_of_" + tensor.buffer);
-    b((llvm::Twine(mnemonic) + ".and.u32").str(), both, x, bound, first);
-    return both;
+  auto both = [&](const char *mnemonic, const Val &x, int64_t bound) {
+    Val result = b.reg(Type::pred, "last_of_" + tensor.buffer);
+    b(mnemonic, result, x, bound, last);
+    return result;
   };
   const bool shared = op.has("multicast") && boxes.tile.kMajor;
   Val rank = !shared ? Val() : op.word("multicast") == "m" ? rankM : rankN;
-  if (rest.part) {
+  if (edge.part) {
     map = b.reg(Type::b64, tensor.buffer + "_map");
-    b("selp.b64", map, variables[restMap(source)->name], tensor.map,
-      shared ? all(last, "setp.eq", rank, rest.whole) : last);
+    b("selp.b64", map, variables[edgeMap(source)->name], tensor.map,
+      shared ? both("setp.eq.and.u32", rank, edge.whole) : last);
   }
-  if (const int64_t least = rest.whole + (rest.part > 0); shared && least < boxes.tile.rows / rest.share)
-    b.when(all(last, "setp.ge", rank, least))("bra", end);
-  boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) { copy(map, x, y, offset); }, 0, rest.spans);
-  if (rest.spans < boxes.tile.spans) {
+  if (const int64_t none = edge.whole + (edge.part > 0); shared && none < boxes.tile.rows / edge.share)
+    b.when(both("setp.ge.and.u32", rank, none))("bra", end);
+  spans(map, 0, edge.spans);
+  if (edge.spans < boxes.tile.spans) {
     b.when(last)("bra", end);
-    boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) { copy(map, x, y, offset); }, rest.spans);
+    spans(map, edge.spans, boxes.tile.spans);
   }
   b.place(end);
 }
@@ -148,48 +159,54 @@ Val Lowering::bytesExpected(int64_t whole) {
   for (const Op &tensor : kernel.body()) {
     if (tensor.kind != OpKind::Tensor || !tensor.has("rest"))
       continue;
+    const Edge edge = edgeOf(tensor);
+    if (edge.only) {
+      bytes = add(bytes, -edge.bytes, "bytes");
+      continue;
+    }
     Val less = b.reg(Type::b32, "bytes"), last = isLastTile(tensor);
-    b("selp.b32", less, restOf(tensor).bytes, 0, last);
+    b("selp.b32", less, edge.bytes, 0, last);
     bytes = binary("sub.u32", inRegister(bytes, "bytes"), less, "bytes");
   }
   return bytes;
 }
 
-/// wgmma reads whole tiles, and asynchronous reads need memory that was written. The sums are not D's.
-void Lowering::clearBeyond() {
-  const int64_t threads = kernel.number("threads"), pieceBytes = 16;
-  bool any = false;
-  for (const Op &tensor : kernel.body()) {
-    if (tensor.kind != OpKind::Tensor || !tensor.has("rest"))
-      continue;
-    const Op &shared = *kernel.declaration("s" + tensor.subject.name);
-    const SharedTile tile = sharedTile(shared);
-    // In each stage one region, of each span where spans have rows beyond.
-    const int64_t regions = tile.kMajor ? tile.spans : 1, bytes = restOf(tensor).bytes / regions,
-                  first = tile.kMajor ? tensor.number("rest") * tile.pitch : restOf(tensor).spans * tile.spanStride();
-    if (!any) {
-      b.blank();
-      b.comment("no copy brings what lies beyond the matrix");
-    }
-    any = true;
-    Val place = add(mul(tid, pieceBytes, "piece"), sharedBase, "piece");
-    for (int64_t stage = 0; stage < shared.number("stages"); ++stage)
-      for (int64_t region = 0; region < regions; ++region)
-        for (int64_t piece = 0; piece < bytes / pieceBytes; piece += threads) {
-          const int64_t left = bytes / pieceBytes - piece;
-          if (left < threads) {
-            Val mine = b.reg(Type::pred, "mine");
-            b("setp.lt.u32", mine, tid, left);
-            b.when(mine);
-          }
-          b("st.shared.v4.b32",
-            at(place, shared.number("offset") + stage * tile.stageBytes() + region * tile.spanStride() + first +
-                          piece * pieceBytes),
-            llvm::ArrayRef<Val>{0, 0, 0, 0});
+/// wgmma reads whole tiles, and asynchronous reads need memory that was written; what is read there changes no element
+/// of D. In a role the threads that read it meet behind it.
+void Lowering::clear(const Op &op) {
+  constexpr int64_t pieceBytes = 16, warpThreads = 32;
+  constexpr int64_t meeting = 15; ///< A barrier that nothing else takes.
+  const Op &shared = *kernel.declaration(op.subject.name), &tensor = *kernel.declaration(op.subject.name.substr(1));
+  const SharedTile tile = tile::tileOf(shared);
+  const Edge edge = edgeOf(tensor);
+  // In each stage one region, of each span where spans have rows beyond.
+  const int64_t regions = tile.kMajor ? tile.spans : 1, pieces = edge.bytes / regions / pieceBytes;
+  const int64_t first = tile.kMajor ? tensor.number("rest") * tile.pitch : edge.spans * tile.spanStride();
+  const int64_t threads = roleWarps ? roleWarps * warpThreads : kernel.number("threads");
+  b.blank();
+  b.comment("no copy brings what lies beyond the matrix");
+  Val end = b.label("cleared");
+  if (roleWarps && !edge.only)
+    b.unless(isLastTile(tensor))("bra", end);
+  Val thread = add(tid, -roleWarp * warpThreads, "thread");
+  Val place = add(mul(thread, pieceBytes, "piece"), sharedBase, "piece");
+  for (int64_t stage = 0; stage < shared.number("stages"); ++stage)
+    for (int64_t region = 0; region < regions; ++region)
+      for (int64_t piece = 0; piece < pieces; piece += threads) {
+        if (pieces - piece < threads) {
+          Val mine = b.reg(Type::pred, "mine");
+          b("setp.lt.u32", mine, thread, pieces - piece);
+          b.when(mine);
         }
-  }
-  if (any)
-    b("fence.proxy.async.shared::cta");
+        b("st.shared.v4.b32",
+          at(place, shared.number("offset") + stage * tile.stageBytes() + region * tile.spanStride() + first +
+                        piece * pieceBytes),
+          llvm::ArrayRef<Val>{0, 0, 0, 0});
+      }
+  b("fence.proxy.async.shared::cta");
+  if (roleWarps)
+    b("bar.sync", meeting, threads);
+  b.place(end);
 }
 
 /// The rows' share of this CTA; its stage has them where they lie in the whole tile.
@@ -249,20 +266,17 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
     b("cvt.u16.u32", mask, wideMask);
   }
 
-  auto load = [&](const Val &map, const Val &x, const Val &y, int64_t offset) {
+  copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t offset) {
     loadBox(map, x, y, add(dst, offset, "box"), bar, policy, mask);
-  };
-  if (kernel.declaration(op.ref("from").name)->has("rest"))
-    return copyRest(op, boxes, tensor, load);
-  boxes.each(*this, [&](const Val &x, const Val &y, int64_t offset) { load(tensor.map, x, y, offset); });
+  });
 }
 
 void Lowering::prefetch(const Op &op) {
   const TensorView &tensor = tensors.find(op.ref("from").name)->second;
   Boxes boxes = boxesOf(op, tensor, buffers.find(op.subject.name)->second);
   boxes.outer = add(boxes.outer, shareOf(op, boxes.rows), "outer");
-  boxes.each(*this, [&](const Val &x, const Val &y, int64_t) {
-    b.expand("sm90/tma_prefetch", {{"map", tensor.map}, {"x", x}, {"y", y}});
+  copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t) {
+    b.expand("sm90/tma_prefetch", {{"map", map}, {"x", x}, {"y", y}});
   });
 }
 

@@ -26,7 +26,6 @@ llvm::ArrayRef<Pass> passes() {
        "tensor, A or B, of a known `ld`, its tile of 16-bit elements along k, 64 lines or a multiple, swizzle 128B, "
        "barriers `full` and `empty`, and two roles, of which the first one's `elect` has `tiles` with a `for`",
        fitsShift},
-      {"trim-edges", trimEdges, trimmed, fitsTrim},
       {"buffer-fragments", bufferFragments,
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
       {"reduce-slices", reduceSlices, storesOnce, hasStore},
@@ -49,6 +48,7 @@ llvm::ArrayRef<Pass> passes() {
        "64 rows, "
        "`through` shared memory by TMA to a D of 16 bits in rows, without `c`",
        fitsOverlap},
+      {"trim-edges", trimEdges, trimmed, fitsTrim},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };
   return list;

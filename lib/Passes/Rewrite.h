@@ -1,7 +1,7 @@
 /// Small tools that several passes share.
 #pragma once
-#include "gemmc/Layout/SharedTile.h"
 #include "gemmc/Passes/Passes.h"
+#include "gemmc/Tile/SharedTileOf.h"
 #include "gemmc/Support/Types.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -83,13 +83,6 @@ inline void indexReads(Op &op, const Expr &cursor) {
   }
   for (Op &inner : op.body)
     indexReads(inner, cursor);
-}
-
-/// How one stage of a shared buffer lies; its swizzle is known.
-inline SharedTile tileOf(const Op &shared) {
-  return makeSharedTile(shared.item("extent", 0), shared.item("extent", 1), shared.word("major") == "k",
-                        *parseElem(shared.word("type")), *parseSharedLayout(shared.word("swizzle")),
-                        shared.number("padding", 16));
 }
 
 inline void giveStages(Kernel &kernel, int64_t stages) {

@@ -8,12 +8,9 @@ void swizzleShared(Kernel &kernel) {
   // ldmatrix reads whole rows; without a swizzle they just lie one behind the other.
   if (kernel.word("instruction") != "wgmma" && swizzle == "none")
     swizzle = "rows";
-  // A short m or n that is contiguous makes short rows: wgmma takes a swizzle for each operand.
   auto layoutOf = [&](const Op &op) {
-    if (kernel.word("instruction") != "wgmma" || op.word("major") == "k")
-      return swizzle;
-    int64_t bytes = op.item("extent", 0) * bytesOf(*parseElem(op.word("type")));
-    return nameOf(fittingLayout(*parseSharedLayout(swizzle), op.item("extent", 1), bytes));
+    return nameOf(fittingLayout(*parseSharedLayout(swizzle), op.item("extent", 0), op.item("extent", 1),
+                                op.word("major") == "k", bytesOf(*parseElem(op.word("type")))));
   };
   for (Op &op : kernel.body())
     if (op.kind == OpKind::Shared) {

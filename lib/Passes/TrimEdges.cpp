@@ -1,29 +1,64 @@
 #include "Rewrite.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t leastBeyond = 8; ///< Rows that are worth a map of their own.
+constexpr int64_t leastBeyond = 8; ///< Rows of boxes that are worth it.
 
-/// Of the m or n of `tensor` that lies in its last tile of `tile.rows` (or columns): 0 where no row of a box, or too
-/// few, would lie beyond the matrix. Where that side is contiguous a row that only ends beyond it costs nothing.
-int64_t restOf(const Op &tensor, const Op &shared) {
+/// What the last tile of `tensor` has of its m or n; 0 where no row of a box, or too few, would lie beyond the matrix.
+/// Where that side is contiguous a row that only ends beyond it costs nothing: whole spans count.
+int64_t lastPart(const Op &tensor, const Op &shared) {
   const Expr &extent = tensor.expr(tensor.subject.name == "A" ? "rows" : "cols");
   const int64_t length = shared.item("extent", 0);
   if (!extent.isConst() || tensor.has("shift"))
     return 0;
   const int64_t rest = extent.constant() % length;
   const SharedTile tile = tileOf(shared);
-  const int64_t unit = tile.kMajor ? leastBeyond : tile.spanElems();
-  return rest > 0 && length - rest >= unit ? rest : 0;
+  bool trims = tile.kMajor ? length - rest >= leastBeyond : int64_t(llvm::divideCeil(rest, tile.spanElems())) < tile.spans;
+  return rest > 0 && trims ? rest : 0;
+}
+
+/// Consumers clear what they will read while the first copies are under way: if the CTA's first tile is a last one, those
+/// do not go there, and if it has as many steps as there are stages, later tiles find all of them written.
+bool consumersMayClear(const Kernel &kernel, const Op &tiles) {
+  if (tiles.has("gives") || tiles.has("takes") || (tiles.has("parts") && tiles.word("parts") != "cluster"))
+    return false;
+  if (kernel.word("persistent") != "on")
+    return true;
+  const Expr &k = kernel.root.expr("k");
+  return k.isConst() &&
+         k.constant() / kernel.root.item("block", 2) / kernel.root.number("cluster_k", 1) >= kernel.number("stages");
 }
 } // namespace
 
 void trimEdges(Kernel &kernel) {
   if (kernel.word("copy") != "tma" || kernel.word("instruction") != "wgmma")
     return;
-  for (Op &op : kernel.body())
-    if (op.kind == OpKind::Tensor && (op.subject.name == "A" || op.subject.name == "B"))
-      if (int64_t rest = restOf(op, *kernel.declaration("s" + op.subject.name)))
-        op.set("rest", rest);
+  std::vector<Op> clears;
+  for (Op &op : kernel.body()) {
+    if (op.kind != OpKind::Tensor || (op.subject.name != "A" && op.subject.name != "B"))
+      continue;
+    const std::string tile = "s" + op.subject.name;
+    if (int64_t rest = lastPart(op, *kernel.declaration(tile))) {
+      op.set("rest", rest);
+      clears.push_back(Op(OpKind::Clear, tile));
+    }
+  }
+  if (clears.empty())
+    return;
+  auto consumer = llvm::find_if(kernel.body(), [](const Op &op) { return op.subject.name == "consumer"; });
+  const Op *tiles = consumer == kernel.body().end() ? nullptr : findIn(consumer->body, OpKind::Tiles);
+  if (tiles && consumersMayClear(kernel, *tiles)) {
+    Op first(OpKind::Tiles);
+    if (tiles->has("parts"))
+      first.set("parts", tiles->word("parts"));
+    first.set("first", "yes");
+    first.body = std::move(clears);
+    consumer->body.insert(consumer->body.begin(), std::move(first));
+    return;
+  }
+  std::vector<Op> &body = kernel.body();
+  auto declaration = [](const Op &op) { return op.kind <= OpKind::Fragment; };
+  body.insert(llvm::find_if_not(body, declaration), clears.begin(), clears.end());
 }
 } // namespace gemmc::tile

@@ -26,10 +26,9 @@ SharedLayout layoutOf(const Draft &draft) {
 }
 /// Bytes of an operand's tile of mn x k elements.
 int64_t tileBytes(const Draft &draft, int64_t mn, int64_t k, bool kMajor) {
-  SharedLayout layout = layoutOf(draft);
-  if (draft.wgmma() && !kMajor)
-    layout = fittingLayout(layout, k, mn * bytesOf(*draft.spec().a.type));
-  return makeSharedTile(mn, k, kMajor, *draft.spec().a.type, layout, *draft.spec().padding).stageBytes();
+  const Elem type = *draft.spec().a.type;
+  SharedLayout layout = fittingLayout(layoutOf(draft), mn, k, kMajor, bytesOf(type));
+  return makeSharedTile(mn, k, kMajor, type, layout, *draft.spec().padding).stageBytes();
 }
 constexpr int64_t alignmentSlack = 1024; ///< The swizzle pattern repeats every 1024 bytes, so stages start there.
 constexpr int64_t barrierBytes = 256;    ///< Full and empty mbarriers of 15 stages, and the schedule's own.

@@ -203,12 +203,12 @@ struct Sharing {
   int64_t ofShort, ofLong;
   int64_t ctas() const { return ofShort * ofLong; }
 };
-llvm::ArrayRef<Sharing> sharings(const Draft &draft) {
-  static constexpr Sharing all[] = {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {4, 2}};
-  constexpr size_t ofShortAlone = 3;
-  return llvm::ArrayRef(all).take_front(rowsSplitSectors(draft) ? std::size(all)
-                                        : sharingPays(draft)    ? ofShortAlone
-                                                                : 1);
+std::vector<Sharing> sharings(const Draft &draft) {
+  if (rowsSplitSectors(draft))
+    return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {4, 2}};
+  if (sharingPays(draft))
+    return {{1, 1}, {2, 1}, {4, 1}};
+  return {{1, 1}};
 }
 } // namespace
 

@@ -205,6 +205,9 @@ public:
     walk(kernel.body(), [&](const Op &op) { numbers(op, formOf(op.kind).spelling); });
     if (diags.numErrors() != before)
       return false;
+    for (const Op &op : kernel.body())
+      if (op.kind == OpKind::Tensor && op.has("rest"))
+        rest(op);
     body(kernel.body(), true);
     roles();
     return diags.numErrors() == before;
@@ -227,6 +230,23 @@ private:
       diags.report(Diag::tile_trigger, placeOf(root), root.word("trigger"));
   }
 
+  /// Copies and barriers count on it.
+  void rest(const Op &tensor) {
+    const std::string &name = tensor.subject.name;
+    const Op *tile = name == "A" || name == "B" ? kernel.declaration("s" + name) : nullptr;
+    const Expr &extent = tensor.expr(name == "A" ? "rows" : "cols");
+    bool known = tile && tile->kind == OpKind::Shared && extent.isConst() && !tensor.has("shift");
+    const int64_t right = known ? extent.constant() % tile->item("extent", 0) : 0;
+    if (tensor.number("rest") != right)
+      diags.report(Diag::tile_rest, placeOf(tensor), name, tensor.number("rest"), right);
+  }
+
+  void clear(const Op &op) {
+    const Op *tensor = kernel.declaration(op.subject.name == "sA" ? "A" : op.subject.name == "sB" ? "B" : "");
+    if (!tensor || !tensor->has("rest"))
+      diags.report(Diag::tile_clear, placeOf(op), op.subject.name);
+  }
+
   void declare(const Op &op) {
     if (isDeclaration(op.kind) && !declared.try_emplace(op.subject.name, &op).second)
       diags.report(Diag::tile_redeclared, placeOf(op), op.subject.name);
@@ -246,6 +266,8 @@ private:
         cursors[op.subject.name] = &op;
       }
       one(op);
+      if (op.kind == OpKind::Clear)
+        clear(op);
       if (op.has("block"))
         blockOf(op);
       if (op.kind == OpKind::Late)

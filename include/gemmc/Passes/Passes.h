@@ -38,12 +38,6 @@ void placeBarriers(Kernel &kernel);
 /// them. After placeBarriers, whose arrivals it doubles, and before all that follows the roles.
 void shiftLines(Kernel &kernel);
 
-/// Says of an operand whose m or n ends inside its last tile how much of it that tile has (`rest` of the tensor, sizes
-/// known, TMA and wgmma): copies bring only that, and `expect` asks for as much less. All rows beyond a matrix are
-/// requests for one and the same place of the L2, which slows the whole card down (docs/hopper.md, *Rows that are not
-/// there*). After swizzleShared: where the side is contiguous whole spans count.
-void trimEdges(Kernel &kernel);
-
 /// Reads the fragments of the next k-step while the present one is multiplied, across stages too (mma.sync only).
 /// After placeBarriers: the read of the next stage's first step must stay behind that stage's wait.
 void bufferFragments(Kernel &kernel);
@@ -87,6 +81,13 @@ void peelFirst(Kernel &kernel);
 /// peelFirst, whose first step it multiplies by halves, and placeTrigger: the sums of a tile are done later than its
 /// loop.
 void overlapStore(Kernel &kernel);
+
+/// Says of an operand whose m or n ends inside its last tile how much of it that tile has (`rest` of the tensor; sizes
+/// known, TMA and wgmma): its lowered copies bring only that, and its barrier expects as much less. All rows beyond a
+/// matrix are requests for one and the same place of the L2, which slows the whole card down (docs/hopper.md, *Rows that
+/// are not there*). What is read and never copied is cleared. After all who look for the consumer's `tiles`: it gets
+/// others.
+void trimEdges(Kernel &kernel);
 
 /// Gives every shared buffer and barrier its offset and sums them up in `shared`. Last: nothing is declared after it.
 void allocateShared(Kernel &kernel);

@@ -141,18 +141,22 @@ TEST(SharedTile, WorkedExamples) {
   EXPECT_EQ(mnMajor.offset(2, 8), 2 * 256 + (1 ^ 2) * 16);
 }
 
-/// Of all layouts whose span holds a row and whose stage is a whole number of patterns the first, at most the widest.
+/// Where mn is contiguous, of all layouts whose span holds a row and whose stage is a whole number of patterns the first,
+/// at most the widest.
 TEST(SharedTile, FittingLayoutIsTheNarrowestThatHoldsARow) {
   constexpr SharedLayout order[] = {SharedLayout::none, SharedLayout::b32, SharedLayout::b64, SharedLayout::b128};
   constexpr int64_t spans[] = {16, 32, 64, 128};
   for (int widest = 0; widest < 4; ++widest)
-    for (int64_t rows : {16, 32, 64, 128, 192})
-      for (int64_t bytes = 16; bytes <= 512; bytes += 16) {
+    for (int64_t k : {16, 32, 64, 128, 192})
+      for (int64_t mn = 8; mn <= 256; mn += 8) {
         int expected = 0;
-        while (expected < widest && (spans[expected] < bytes || rows * spans[expected] % 1024 != 0))
+        while (expected < widest && (spans[expected] < 2 * mn || k * spans[expected] % 1024 != 0))
           ++expected;
-        EXPECT_EQ(fittingLayout(order[widest], rows, bytes), order[expected]) << widest << " " << rows << " " << bytes;
+        EXPECT_EQ(fittingLayout(order[widest], mn, k, false, 2), order[expected]) << widest << " " << k << " " << mn;
+        EXPECT_EQ(fittingLayout(order[widest], mn, k, true, 2), order[widest]);
       }
+  for (SharedLayout layout : {SharedLayout::rows, SharedLayout::padded, SharedLayout::xor_, SharedLayout::blocked})
+    EXPECT_EQ(fittingLayout(layout, 8, 64, false, 2), layout);
 }
 
 TEST(SharedTile, NamesReadBack) {

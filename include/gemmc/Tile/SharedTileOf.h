@@ -1,0 +1,15 @@
+/// From a shared buffer of the tile IR to its layout.
+#pragma once
+#include "gemmc/Layout/SharedTile.h"
+#include "gemmc/Tile/IR.h"
+
+namespace gemmc::tile {
+
+/// How one stage of a shared buffer lies; its swizzle is known.
+inline SharedTile tileOf(const Op &shared) {
+  return makeSharedTile(shared.item("extent", 0), shared.item("extent", 1), shared.word("major") == "k",
+                        *parseElem(shared.word("type")), *parseSharedLayout(shared.word("swizzle")),
+                        shared.number("padding", 16));
+}
+
+} // namespace gemmc::tile
