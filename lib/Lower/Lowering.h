@@ -1,11 +1,11 @@
 /// The state of one lowering, and its parts by theme, a file each.
 #pragma once
 #include "gemmc/Layout/MatrixInstruction.h"
-#include "gemmc/Tile/SharedTileOf.h"
 #include "gemmc/Layout/WmmaInstruction.h"
 #include "gemmc/Lower/Lower.h"
 #include "gemmc/PTX/Builder.h"
 #include "gemmc/Support/Types.h"
+#include "gemmc/Tile/SharedTileOf.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
 

@@ -37,10 +37,10 @@ struct Lowering::Boxes {
   }
 };
 
-/// Of an operand whose m or n ends inside its last tile (tensor with `rest`). Where k is contiguous its rows are rows of
-/// boxes: each of the CTAs that share a tile brings `share` of them, the first `whole` CTAs all, the next one `part`, by
-/// a map of its own unless there is no other tile, and those behind none. Where m or n is contiguous the spans from
-/// `spans` on are not brought.
+/// Of an operand whose m or n ends inside its last tile (tensor with `rest`). Where k is contiguous its rows are rows
+/// of boxes: each of the CTAs that share a tile brings `share` of them, the first `whole` CTAs all, the next one
+/// `part`, by a map of its own unless there is no other tile, and those behind none. Where m or n is contiguous the
+/// spans from `spans` on are not brought.
 struct Lowering::Edge {
   int64_t share = 0, whole = 0, part = 0;
   bool only = false; ///< Of an operand with one tile, which no CTAs share.
@@ -172,7 +172,7 @@ Val Lowering::bytesExpected(int64_t whole) {
 }
 
 /// wgmma reads whole tiles, and asynchronous reads need memory that was written; what is read there changes no element
-/// of D. In a role the threads that read it meet behind it.
+/// of D. In a role its threads meet before they read it.
 void Lowering::clear(const Op &op) {
   constexpr int64_t pieceBytes = 16, warpThreads = 32;
   constexpr int64_t meeting = 15; ///< A barrier that nothing else takes.
@@ -184,7 +184,7 @@ void Lowering::clear(const Op &op) {
   const int64_t first = tile.kMajor ? tensor.number("rest") * tile.pitch : edge.spans * tile.spanStride();
   const int64_t threads = roleWarps ? roleWarps * warpThreads : kernel.number("threads");
   b.blank();
-  b.comment("no copy brings what lies beyond the matrix");
+  b.comment("no copy brings what lies beyond " + tensor.word("buffer"));
   Val end = b.label("cleared");
   if (roleWarps && !edge.only)
     b.unless(isLastTile(tensor))("bra", end);
@@ -203,10 +203,12 @@ void Lowering::clear(const Op &op) {
                         piece * pieceBytes),
           llvm::ArrayRef<Val>{0, 0, 0, 0});
       }
-  b("fence.proxy.async.shared::cta");
-  if (roleWarps)
-    b("bar.sync", meeting, threads);
   b.place(end);
+  if (!op.has("meet"))
+    return;
+  b("fence.proxy.async.shared::cta");
+  if (roleWarps) // else all meet when the barriers are ready
+    b("bar.sync", meeting, threads);
 }
 
 /// The rows' share of this CTA; its stage has them where they lie in the whole tile.

@@ -1,8 +1,8 @@
 /// Small tools that several passes share.
 #pragma once
 #include "gemmc/Passes/Passes.h"
-#include "gemmc/Tile/SharedTileOf.h"
 #include "gemmc/Support/Types.h"
+#include "gemmc/Tile/SharedTileOf.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace gemmc::tile {

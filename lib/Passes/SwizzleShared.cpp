@@ -1,5 +1,5 @@
-#include "gemmc/Passes/Passes.h"
 #include "gemmc/Layout/SharedTile.h"
+#include "gemmc/Passes/Passes.h"
 
 namespace gemmc::tile {
 

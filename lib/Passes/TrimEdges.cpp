@@ -14,12 +14,13 @@ int64_t lastPart(const Op &tensor, const Op &shared) {
     return 0;
   const int64_t rest = extent.constant() % length;
   const SharedTile tile = tileOf(shared);
-  bool trims = tile.kMajor ? length - rest >= leastBeyond : int64_t(llvm::divideCeil(rest, tile.spanElems())) < tile.spans;
+  bool trims =
+      tile.kMajor ? length - rest >= leastBeyond : int64_t(llvm::divideCeil(rest, tile.spanElems())) < tile.spans;
   return rest > 0 && trims ? rest : 0;
 }
 
-/// Consumers clear what they will read while the first copies are under way: if the CTA's first tile is a last one, those
-/// do not go there, and if it has as many steps as there are stages, later tiles find all of them written.
+/// Consumers clear what they will read while the first copies are under way: if the CTA's first tile is a last one,
+/// those do not go there, and if it has as many steps as there are stages, later tiles find all of them written.
 bool consumersMayClear(const Kernel &kernel, const Op &tiles) {
   if (tiles.has("gives") || tiles.has("takes") || (tiles.has("parts") && tiles.word("parts") != "cluster"))
     return false;
@@ -46,6 +47,7 @@ void trimEdges(Kernel &kernel) {
   }
   if (clears.empty())
     return;
+  clears.back().set("meet", "yes");
   auto consumer = llvm::find_if(kernel.body(), [](const Op &op) { return op.subject.name == "consumer"; });
   const Op *tiles = consumer == kernel.body().end() ? nullptr : findIn(consumer->body, OpKind::Tiles);
   if (tiles && consumersMayClear(kernel, *tiles)) {

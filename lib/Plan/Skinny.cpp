@@ -81,8 +81,8 @@ double splitNanoseconds(double bytes, int64_t ctasThatShare, double steps) {
   return std::max(bytes * sharing / splitRate / clocks, steps * stepTime);
 }
 
-// Where the short side is contiguous (ShortRows.cpp, a fit with the constants there): what is not the slowest; CTAs that
-// share rows, and how long a step of theirs takes at least, for each k.
+// Where the short side is contiguous (ShortRows.cpp, a fit with the constants there): what is not the slowest; CTAs
+// that share rows, and how long a step of theirs takes at least, for each k.
 constexpr double hiddenOfRows = 0.26, sharedRows = 1.06, sharedStep = 76, sharedStepK = 1.02;
 
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
@@ -121,9 +121,8 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
     hindered *= crowding;
   const double slowest = std::max({memory, port, products, split, rows, steps});
   return launchTime + slowest * hindered + std::min(memory, port) * (splits ? hiddenOfSplit : hiddenPart) +
-         (rows < slowest ? rows * hiddenOfRows : 0) +
-         waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored +
-         (waves - 1) * (draft.shifts() && way.slices > 1 ? restartTime : turnTime);
+         (rows < slowest ? rows * hiddenOfRows : 0) + waves * meetingNanoseconds(way.slices, longTile * shortTile) +
+         stored + (waves - 1) * (draft.shifts() && way.slices > 1 ? restartTime : turnTime);
 }
 } // namespace
 
@@ -173,7 +172,9 @@ bool mayStream(const Draft &draft) {
 
 /// What is shared comes from the L2 once, which pays where rows start inside its sectors (64x4096x4104: 24.2 us, in
 /// fours 12.1; H200, 2026-11-22), and costs 5 to 15% elsewhere.
-bool sharingPays(const Draft &draft) { return rowsSplitSectors(draft) || shortRowsSplit(draft, sidesOf(draft).longIsM); }
+bool sharingPays(const Draft &draft) {
+  return rowsSplitSectors(draft) || shortRowsSplit(draft, sidesOf(draft).longIsM);
+}
 
 /// The cut of a spec that gives its block tile.
 std::optional<Stream> givenStream(const Draft &draft) {

@@ -109,6 +109,7 @@ const std::vector<WordRule> &wordRules() {
       {"copy", "cache", {"evict_first", "evict_last"}},
       {"prefetch", "multicast", {"m", "n"}},
       {"tiles", "first", {"yes"}},
+      {"clear", "meet", {"yes"}},
       {"kernel", "exchange", {"apart", "over"}},
       {"tiles", "parts", {"split_k", "stream_k", "cluster"}},
       {"multiply", "negate", {"a", "b", "ab"}},

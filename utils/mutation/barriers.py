@@ -6,7 +6,7 @@ from mutation.kernel import Proof, bump, dropping, never, operator, replacing, t
 FIRST_ROUND = ("the stages that this wait is for are free from the start: it asks for the phase before the first, at most "
                "once for each stage, and passes at once")
 NO_SUCCESSOR = "nothing but exit follows this barrier: it keeps CTAs from leaving and hands over no data"
-RENAMED = ("all threads of the CTA meet at this one instruction, and the kernel uses barrier 7 nowhere else: another name "
+RENAMED = ("all threads of the CTA, or of the role, meet at this one instruction, and the kernel uses barrier 7 nowhere else: another name "
            "for the same barrier")
 LAST_RELEASE = ("the CTA has one tile, and this releases the stage of its last steps: no copy follows that would wait for it, "
                 "in text or by a branch back")
@@ -145,14 +145,20 @@ def stages(kernel):
         yield made.strip(), kernel.edit(i, made), Proof(DEAD) if dead_behind(kernel, i, found[1]) else proof
 
 
-replacing("M15", "expect_tx of other bytes", r"arrive\.expect_tx", (r"(\d+);", bump(-16)), (r"(\d+);", bump(16)),
-          (r"(\d+);", lambda m: str(2 * int(m[1])) + ";"), (r"\d+;", "0;"))
+@operator("M15", "expect_tx of other bytes")
+def other_bytes(kernel):
+    for i in kernel.find(r"arrive\.expect_tx"):
+        bytes_ = re.search(r", (%?\w+);$", kernel.statements[i].strip())[1]
+        made = kernel.statements[i].replace(f", {bytes_};", ", %mut_n;")
+        for what, change in (("16 less", f"add.s32 %mut_n, {bytes_}, -16;"), ("16 more", f"add.s32 %mut_n, {bytes_}, 16;"),
+                             ("twice", f"mul.lo.u32 %mut_n, {bytes_}, 2;"), ("none", "mov.u32 %mut_n, 0;")):
+            yield f"{kernel.statements[i].strip()} {what}", kernel.edit(i, "    { .reg .b32 %mut_n;", f"    {change}", made, "    }")
 
 
 @operator("M16", "expect_tx after the arrive")
 def expect_late(kernel):
     for i in kernel.find(r"mbarrier\.arrive\.expect_tx"):
-        m = re.search(r"arrive\.expect_tx(\S*)\s+_, (\[.*?\]), (\d+);", kernel.statements[i])
+        m = re.search(r"arrive\.expect_tx(\S*)\s+_, (\[.*?\]), (%?\w+);", kernel.statements[i])
         if m:
             yield "arrive; expect_tx", kernel.edit(i, f"    mbarrier.arrive{m[1]} _, {m[2]};",
                                                    f"    mbarrier.expect_tx.relaxed.cta{m[1]} {m[2]}, {m[3]};")
@@ -339,7 +345,8 @@ def other_barrier(kernel):
         m = re.search(r"bar\.(?:sync|arrive)\s+(\S+?)(?:, (\d+))?;", s)
         whole = m[2] is None and not s.strip().startswith("@")
         alone = not any(re.search(r"\s7[,;]", kernel.statements[j]) for j in kernel.find(r"bar\.(sync|arrive|red)"))
-        renamed = Proof(RENAMED) if whole and alone and m[1].isdigit() else None
+        meets_once = m[1] == "15"  # the consumers, when they have cleared what no copy brings
+        renamed = Proof(RENAMED) if (whole or meets_once) and alone and m[1].isdigit() else None
         yield s.strip() + " -> 7", kernel.edit(i, s.replace(m[0], m[0].replace(m[1], "7", 1))), renamed
         count = int(m[2] or kernel.threads())
         for other in (count - 32, count + 32) if m[2] else (count - 32,):

@@ -6,6 +6,7 @@ from mutation.kernel import Proof, bump, differing, dropping, guard_of, never, o
 
 ALWAYS_IN = "every thread that comes here passes the guard, in every CTA: the problem has no edge at this place"
 NO_UPPER_HALF = "the product fits 32 bits in every thread: the operands of this kernel are smaller than 4 GiB"
+SAME_PLACE = "both coordinates are the same number whenever it executes: the only tile's first step"
 NO_ACCESS = "no thread passes the guard of this access, in any CTA: it lies outside of D in this problem"
 ALWAYS_WHOLE = "the number of source bytes is the full one in every thread: the problem has no edge at this place"
 
@@ -41,7 +42,8 @@ replacing("M3", "fence.proxy.async in the wrong space", r"^fence\.proxy\.async",
 def coordinates(kernel):
     for i in kernel.find(r"cp\.async\.bulk\.tensor\.2d"):
         m = re.search(r"\{(%\w+), (%\w+)\}", kernel.statements[i])
-        yield "exchanged", kernel.edit(i, kernel.statements[i].replace(m[0], f"{{{m[2]}, {m[1]}}}"))
+        yield "exchanged", kernel.edit(i, kernel.statements[i].replace(m[0], f"{{{m[2]}, {m[1]}}}")), differing(
+            kernel, i, m[1], m[2], SAME_PLACE)
 
 
 @operator("M29b", "TMA off by a box")

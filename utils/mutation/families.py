@@ -28,6 +28,11 @@ tile: {block: [128, 40, 64], warp: [64, 40, 64]}
 pipeline: {stages: 3, schedule: cooperative}
 epilogue: {store: tma}
 """),
+    # One tile along n, of which 16 columns are not there: all tiles are last ones, and the consumers clear what they miss.
+    "edges": wgmma((136, 48, 264), TN, """d: {type: bf16}
+tile: {block: [64, 64, 64]}
+pipeline: {stages: 3, schedule: cooperative}
+"""),
     "pingpong": wgmma((136, 96, 264), TN, """d: {type: bf16}
 tile: {block: [64, 40, 64]}
 pipeline: {stages: 3, schedule: pingpong}

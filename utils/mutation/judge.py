@@ -74,6 +74,11 @@ class Judge:
         name = mutant.name.replace(" ", "-")
         code, report, message, seconds = self.check(name, mutant.text,
                                                     [f"--schedules={self.schedules}", *kernel.arguments])
+        if report and report["verdict"] == "clean" and kernel.grid_depends_on_sms():
+            # What a CTA does only if its first tile lies at an edge: a CTA for each tile.
+            code, report, message, more = self.check(name, mutant.text, [
+                f"--schedules={self.schedules}", *self.whatever_grid(kernel), f"--sms={GRIDS[-1]}", "--ctas=0"])
+            seconds += more
         row |= {"seconds": round(seconds, 2), "codes": "", "hang": ""}
         if report:
             row["verdict"] = {"error": "detected", "clean": "missed"}.get(report["verdict"], report["verdict"])
@@ -84,18 +89,23 @@ class Judge:
             row["codes"] = message.strip().splitlines()[0][:200] if message.strip() else ""
         if row["hang"]:
             row["explained"] = explains(row["hang"]) and seconds < HANG_SECONDS
-        if mutant.proof and self.proven(kernel, mutant):
+        settled = mutant.proof and mutant.proof.elsewhere and row["verdict"] == "detected"
+        if mutant.proof and not settled and self.proven(kernel, mutant):
             # A proof of equivalence and a finding cannot both be right.
             row["reason"] = mutant.proof.reason
             row["verdict"] = "contradiction" if row["verdict"] == "detected" else "equivalent"
         return row
+
+    @staticmethod
+    def whatever_grid(kernel):
+        return [a for a in kernel.arguments if not a.startswith("--sms")]
 
     def proven(self, kernel, mutant):
         """Whether the original, with a trap where the two would differ, never traps on any grid."""
         if mutant.proof.probe is None:
             return True
         text = text_of(mutant.proof.probe)
-        fixed = [a for a in kernel.arguments if not a.startswith("--sms")]
+        fixed = self.whatever_grid(kernel)
         for sms in GRIDS if kernel.grid_depends_on_sms() else GRIDS[:1]:
             code, report, message, _ = self.check("probe", text, ["--schedules=1", f"--sms={sms}", "--ctas=0", *fixed])
             if not report:

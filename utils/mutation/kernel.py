@@ -12,6 +12,7 @@ class Proof:
     """Why a mutant may be equivalent. With a probe, it is one when the probe never traps (equivalence.py)."""
     reason: str
     probe: list | None = None  # statements: the original with a trap where original and mutant would differ
+    elsewhere: bool = False    # of some launches only: that of others is detected is no contradiction
 
 
 @dataclasses.dataclass
@@ -135,9 +136,54 @@ def bump(delta):
     return lambda m: m[0][:m.start(1) - m.start(0)] + str(int(m[1]) + delta) + m[0][m.end(1) - m.start(0):]
 
 
+NOTHING_TO_CLEAR = "the first tile of no CTA is a last one: nothing is cleared here, and what stands behind it is for nothing"
+CLEARED_TWICE = "all of it comes before the first copy, which writes what is cleared too much before it is read"
+CLEARED_BEHIND = "what is cleared too much lies behind the last stage: a buffer of the epilogue, written before it is read"
+
+
+def clearing(kernel):
+    """[(statements that clear what no copy brings or wait for that, the proof of what is wrong there)]."""
+    begins = kernel.find(r"^// no copy brings what lies beyond")
+    if not begins:
+        return []
+    meeting = next(iter(kernel.find(r"^bar\.sync\s+15,", begins[0])), None)
+    if meeting is None:
+        return [(range(begins[0], kernel.find(r"^fence\.proxy\.async", begins[0])[0] + 1), Proof(CLEARED_TWICE, elsewhere=True))]
+
+    def trapped(places):
+        made = kernel.statements
+        for i in sorted(places, reverse=True):
+            after = next(j for j in range(i + 1, len(made)) if not made[j].strip().startswith(("setp", "@!")))
+            made = made[:after] + ["    trap;"] + made[after:]
+        return Proof(NOTHING_TO_CLEAR, made)
+    last = max(i for i in kernel.find(r"st\.shared\.v4\.b32") if i < meeting)
+    ends = [kernel.find(r"^L_cleared\w*:|^// no copy brings|^fence\.proxy", i)[0] for i in begins]
+    return ([(range(i, end + 1), trapped([i])) for i, end in zip(begins, ends)] +
+            [(range(ends[-1], meeting + 1), trapped(begins))] +
+            ([(range(last, last + 1), Proof(CLEARED_BEHIND, elsewhere=True))] if in_last_buffer(kernel, last) else []))
+
+
+def in_last_buffer(kernel, index):
+    """Whether the store at `index` writes to tiles of B, behind which the epilogue's buffers lie."""
+    first = next(int(m[1]) for s in kernel.statements if (m := re.search(r"name: sB, offset: (\d+)", s)))
+    return int(re.search(r"\+(\d+)\]", kernel.statements[index])[1]) >= first
+
+
+def where(kernel, statements):
+    """The original's statements that are others."""
+    old, first = kernel.statements, 0
+    while first < min(len(old), len(statements)) and old[first] == statements[first]:
+        first += 1
+    last = 0
+    while last < min(len(old), len(statements)) - first and old[-1 - last] == statements[-1 - last]:
+        last += 1
+    return range(first, max(first + 1, len(old) - last))
+
+
 def mutants_of(kernel, only=None):
     """Each text once, even where two operators make the same."""
     seen = {text_of(kernel.statements)}
+    idle = clearing(kernel)
     for name in sorted(OPERATORS, key=lambda name: name.startswith("M37")):  # what drops any barrier comes last
         title, make = OPERATORS[name]
         if only and name not in only:
@@ -146,4 +192,8 @@ def mutants_of(kernel, only=None):
             text = text_of(statements)
             if text not in seen:
                 seen.add(text)
-                yield Mutant(kernel.family, name, site, " ".join(what.split())[:100], text, proof[0] if proof else None)
+                reason, changed = proof[0] if proof else None, where(kernel, statements)
+                for place, known in idle:
+                    if changed.start in place and changed.stop - 1 in place and (not reason if known.probe else name == "M55"):
+                        reason = known
+                yield Mutant(kernel.family, name, site, " ".join(what.split())[:100], text, reason)

@@ -58,8 +58,8 @@ struct SharedTile {
   int64_t offset(int64_t row, int64_t col) const;
 };
 
-/// How an operand's tile lies of which the kernel's swizzle is `widest`: where m or n is contiguous and wgmma reads it no
-/// wider than a row needs, so that a short side takes no room beyond it. Stages stay whole patterns of 1024 bytes.
+/// How an operand's tile lies of which the kernel's swizzle is `widest`: where m or n is contiguous and wgmma reads it
+/// no wider than a row needs, so that a short side takes no room beyond it. Stages stay whole patterns of 1024 bytes.
 SharedLayout fittingLayout(SharedLayout widest, int64_t mn, int64_t k, bool kMajor, int64_t elemBytes);
 
 /// The tile of elements of `type`. Packed ones (s4, u4, b1) count as the bytes that hold them, along k.

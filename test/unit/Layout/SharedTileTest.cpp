@@ -141,8 +141,8 @@ TEST(SharedTile, WorkedExamples) {
   EXPECT_EQ(mnMajor.offset(2, 8), 2 * 256 + (1 ^ 2) * 16);
 }
 
-/// Where mn is contiguous, of all layouts whose span holds a row and whose stage is a whole number of patterns the first,
-/// at most the widest.
+/// Where mn is contiguous, of all layouts whose span holds a row and whose stage is a whole number of patterns the
+/// first, at most the widest.
 TEST(SharedTile, FittingLayoutIsTheNarrowestThatHoldsARow) {
   constexpr SharedLayout order[] = {SharedLayout::none, SharedLayout::b32, SharedLayout::b64, SharedLayout::b128};
   constexpr int64_t spans[] = {16, 32, 64, 128};
