@@ -20,15 +20,18 @@ int64_t lastPart(const Op &tensor, const Op &shared) {
 }
 
 /// Consumers clear what they will read while the first copies are under way: if the CTA's first tile is a last one,
-/// those do not go there, and if it has as many steps as there are stages, later tiles find all of them written.
+/// those do not go there, and if it has as many steps as there are stages, later tiles find all of them written. What
+/// another CTA of a cluster copies for a later tile would have to be ordered behind the clearing, which its waits are
+/// not.
 bool consumersMayClear(const Kernel &kernel, const Op &tiles) {
   if (tiles.has("gives") || tiles.has("takes") || (tiles.has("parts") && tiles.word("parts") != "cluster"))
     return false;
   if (kernel.word("persistent") != "on")
     return true;
+  if (kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) * kernel.root.number("cluster_k", 1) > 1)
+    return false;
   const Expr &k = kernel.root.expr("k");
-  return k.isConst() &&
-         k.constant() / kernel.root.item("block", 2) / kernel.root.number("cluster_k", 1) >= kernel.number("stages");
+  return k.isConst() && k.constant() / kernel.root.item("block", 2) >= kernel.number("stages");
 }
 } // namespace
 

@@ -59,9 +59,9 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 /// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as
 /// its kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200,
 /// 2026-11-21).
-constexpr double lineRate = 81;
+double lineRate(const Draft &draft) { return draft.kMajorA() && draft.kMajorB() ? 80 : 81; }
 /// Three warpgroups on one tile where m or n is contiguous: a fit, with the rate above, to 18 products of 384 to 6144
-/// rows and columns in 26 to 35 tiles each (H200, 2026-11-23), of which its choice is 1.8% slower than the best, 3.9%
+/// rows and columns in 25 to 34 tiles each (H200, 2026-11-23), of which its choice is 1.8% slower than the best, 3.9%
 /// without it. Elsewhere they are as fast as two.
 constexpr double threeWarpgroups = 1.05;
 
@@ -148,7 +148,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   double lines = linesRead(draft, draft.kernelA(), draft.kMajorA(), shape.m) / shape.clusterN +
                  linesRead(draft, draft.kernelB(), draft.kMajorB(), shape.n) / shape.clusterM;
-  busy = std::max({busy, lines / lineRate, requests});
+  busy = std::max({busy, lines / lineRate(draft), requests});
   // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
   if (shape.warpM == 64)
     busy *= 1.0135;
