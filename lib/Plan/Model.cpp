@@ -98,7 +98,7 @@ double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t 
   double rowsOfA = double(m) * clusters(n, shape.n, shape.clusterN);
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
   // Whose shares a fit says: to 16 products in 26 tiles and clusters each, with what three stages cost below and the
-  // factor for long products; its choice is 0.5% slower than the best on average (H200, 2026-11-23).
+  // factor for long products; its choice is 0.8% slower than the best on average (H200, 2026-11-23).
   int64_t ctas = shape.clusterM * shape.clusterN;
   double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 0.93 : 1.06;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's.

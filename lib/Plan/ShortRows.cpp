@@ -10,8 +10,9 @@
 namespace gemmc::plan {
 namespace {
 /// Rows of boxes that all SMs together get in a nanosecond, less than a line each; where they reach into a second line;
-/// where they start inside sectors. These, and the constants of `ShortRows`, are a fit to 27 products of 8 to 256 rows
-/// or columns in 40 to 54 cuts each: what it chooses is 2.9% slower than the best of them on average, 10% at worst.
+/// where they start inside sectors. These, and those of short rows in Skinny.cpp, are a fit to 27 products of 8 to 256
+/// rows or columns in 40 to 54 cuts each: what it chooses is 2.9% slower than the best of them on average, 10% at
+/// worst.
 constexpr double narrowRate = 60, straddlingRate = 50, splitRate = 25;
 constexpr int64_t boxElements = 64; ///< At most, of a row: 128 bytes.
 
