@@ -281,8 +281,11 @@ private:
   void storeThroughShared(const Op &op);
   struct StagedSums;
   struct WarpStore;
-  /// D in column order: `row0`, `col0`, `slots` are the warpgroup's.
-  void storeTransposed(const Op &op, StagedSums &sums, const Val &row0, const Val &col0, const Val &slots);
+  /// D in column order, by warpgroup `unit`: `row0`, `col0`, `slots` are its own.
+  struct TransposedStore;
+  void storeTransposed(const Op &op, StagedSums &sums, const Val &unit, const Val &row0, const Val &col0,
+                       const Val &slots);
+  std::vector<ptx::TensorMapInfo> turnedMaps(const Op &tensor, const Op &acc) const;
   /// A part of a line of D: `columns` elements from `column` on, 16 to 128 bytes.
   struct LinePiece {
     int64_t column, columns, bytes;

@@ -1,70 +1,166 @@
 // The epilogue of wgmma kernels through shared memory where D is in column order (so it is for a row-major D when the
 // operands are swapped). A line of D then runs along m, of which a warp has 16 in a block and its warpgroup 64: the
-// four warps stage a block together, one line for each column, and write it in whole lines.
+// four warps stage a block together, one line for each column, and either write it in whole lines or give it to TMA.
 //
 //     staged     line n     | 16 rows of warp 0 | of warp 1 | of warp 2 | of warp 3 |    64 elements, 128B swizzle
 #include "StagedSums.h"
 
 namespace gemmc {
 namespace {
-constexpr int64_t blockRows = 64, groupThreads = 128, groupBytes = 16 * 1024, firstBarrier = 3;
+constexpr int64_t blockRows = 64, groupThreads = 128, spanBytes = 128, firstBarrier = 3;
+constexpr int64_t bufferBytes = 4 * 16 * 128; ///< What the four warps have for one buffer.
 
-struct Columns {
-  int64_t block, first, count; ///< Which 64 rows; which columns.
-};
+/// Lines that `buffers` hold.
+int64_t linesOf(int64_t buffers, int64_t elemBytes) { return buffers * bufferBytes / (blockRows * elemBytes); }
+
+/// TMA takes a buffer at a time, while the next one is filled; lanes write all that there is room for.
+constexpr int64_t buffersOfLanes = 2;
+
+std::string turnedMap(llvm::StringRef buffer, int64_t lines) { return (buffer + "_lines" + llvm::Twine(lines)).str(); }
 } // namespace
 
-void Lowering::storeTransposed(const Op &op, StagedSums &sums, const Val &row0, const Val &col0, const Val &slots) {
-  const AccumulatorView &acc = sums.acc;
-  const int64_t elemBytes = bytesOf(sums.type), most = groupBytes / (blockRows * elemBytes);
-  const Val group = variables.count("wg") ? variables["wg"] : divide(warp, 4, "wg");
-  const Val barrier = add(group, firstBarrier, "store_barrier");
-  const Val warpRow = mul(remainder(warp, 4, "warp_in_group"), 16, "warp_row");
-  const SharedTile whole(most, blockRows, true, elemBytes, SharedLayout::b128);
+/// One for whole buffers and one for what is left of a warpgroup's columns.
+std::vector<ptx::TensorMapInfo> Lowering::turnedMaps(const Op &tensor, const Op &acc) const {
+  const Elem type = *parseElem(tensor.word("type"));
+  const int64_t columns = storedColumns(acc), most = linesOf(1, bytesOf(type));
+  std::vector<ptx::TensorMapInfo> maps;
+  for (int64_t lines : {columns >= most ? most : 0, columns % most}) {
+    if (!lines)
+      continue;
+    ptx::TensorMapInfo map;
+    map.name = turnedMap(tensor.word("buffer"), lines);
+    map.buffer = tensor.word("buffer");
+    map.type = type;
+    map.dims = {tensor.expr("rows"), tensor.expr("cols")};
+    map.strides = {tensor.expr("ld") * int64_t(bytesOf(type))};
+    map.box = {uint32_t(spanBytes / bytesOf(type)), uint32_t(lines)};
+    map.swizzle = tmaSwizzle(SharedLayout::b128);
+    maps.push_back(map);
+  }
+  return maps;
+}
+
+struct Lowering::TransposedStore : StagedSums {
+  const Op &op;
+  const TensorView &d;
+  bool tma;
+  Val row0, col0; ///< Of the warpgroup's first element, in D.
+  Val slots;      ///< b32: its buffers.
+  int64_t buffers;
+  Val barrier;      ///< Of the warpgroup's threads.
+  Val warpRow;      ///< Of the warp's first row, in a block.
+  SharedTile whole; ///< What lies in a buffer.
+
+  /// Columns of 64 rows, and where they are staged.
+  struct Chunk {
+    int64_t block, column, columns;
+    Val slot;
+  };
+
+  TransposedStore(const StagedSums &sums, const Op &op, const TensorView &d, const Val &unit, const Val &row0,
+                  const Val &col0, const Val &slots, int64_t buffers)
+      : StagedSums(sums), op(op), d(d), tma(op.word("via") == "tma"), row0(row0), col0(col0), slots(slots),
+        buffers(tma ? buffers : 1), barrier(l.add(unit, firstBarrier, "store_barrier")),
+        warpRow(l.mul(l.remainder(l.warp, 4, "warp_in_group"), 16, "warp_row")),
+        whole(linesOf(tma ? 1 : buffersOfLanes, bytesOf(type)), blockRows, true, bytesOf(type), SharedLayout::b128) {}
+
+  int64_t elemBytes() const { return bytesOf(type); }
+  Val rowOf(const Chunk &chunk) { return l.add(row0, chunk.block * blockRows, "row"); }
+  Val colOf(const Chunk &chunk) { return l.add(col0, chunk.column, "col"); }
+  void meet() { b("bar.sync", barrier, groupThreads); }
 
   /// stmatrix.trans (PTX ISA 9.7.14.5.16): its row l % 8 of matrix l / 8 is column l % 8 of the matrix. Matrices are
   /// halves 0 and 1 of column group j, then of j + 1.
-  auto stageHalves = [&](const Columns &columns) {
-    Val line = add(remainder(lane, 8, "lane_line"), mul(divide(lane, 16, "lane_group"), 8, "lane_line"), "lane_line");
-    Val half = remainder(divide(lane, 8, "lane_half"), 2, "lane_half");
-    Val row = add(warpRow, mul(half, 8, "lane_row"), "lane_row");
-    Val start = add(sharedOffset(whole, line, mul(row, elemBytes, "lane_byte"), 16), slots, "lane_place");
-    int64_t first = columns.first / 8, groups = columns.count / 8;
+  void stageHalves(const Chunk &chunk) {
+    Val line =
+        l.add(l.remainder(l.lane, 8, "lane_line"), l.mul(l.divide(l.lane, 16, "lane_group"), 8, "lane_line"), "lane_line");
+    Val half = l.remainder(l.divide(l.lane, 8, "lane_half"), 2, "lane_half");
+    Val row = l.add(warpRow, l.mul(half, 8, "lane_row"), "lane_row");
+    Val start =
+        l.add(l.sharedOffset(whole, line, l.mul(row, elemBytes(), "lane_byte"), 16), chunk.slot, "lane_place");
+    int64_t first = chunk.column / 8, groups = chunk.columns / 8;
     for (int64_t j = 0; j < groups; j += 2) {
       std::vector<Val> regs;
       for (int64_t part = 0; part < 4 && j + part / 2 < groups; ++part)
-        regs.push_back(sums.packed(columns.block, first + j + part / 2, part % 2));
+        regs.push_back(packed(chunk.block, first + j + part / 2, part % 2));
       b(regs.size() == 4 ? "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
                          : "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
         at(start, 8 * j * whole.pitch), Val(regs));
     }
-  };
+  }
+
   /// Four lanes of a row write lines 0, 2, 4, 6 (then 1, 3, 5, 7) of a group: the swizzle parts their banks.
-  auto stageWords = [&](const Columns &columns) {
-    Val line = mul(remainder(lane, 4, "lane_pair"), 2, "lane_line"),
-        row = add(warpRow, divide(lane, 4, "lane_row"), "row");
-    int64_t first = columns.first / 8, groups = columns.count / 8;
+  void stageWords(const Chunk &chunk) {
+    Val line = l.mul(l.remainder(l.lane, 4, "lane_pair"), 2, "lane_line"),
+        row = l.add(warpRow, l.divide(l.lane, 4, "lane_row"), "row");
+    int64_t first = chunk.column / 8, groups = chunk.columns / 8;
     for (int64_t h = 0; h < 2; ++h)
       for (int64_t next = 0; next < 2; ++next) {
-        Val byte = mul(add(row, 8 * h, "lane_row"), elemBytes, "lane_byte");
-        Val start = add(sharedOffset(whole, add(line, next, "lane_line"), byte, elemBytes), slots, "lane_place");
+        Val byte = l.mul(l.add(row, 8 * h, "lane_row"), elemBytes(), "lane_byte");
+        Val start =
+            l.add(l.sharedOffset(whole, l.add(line, next, "lane_line"), byte, elemBytes()), chunk.slot, "lane_place");
         for (int64_t j = 0; j < groups; ++j) {
-          auto [x, y] = sums.sums(columns.block, first + j, h);
+          auto [x, y] = sums(chunk.block, first + j, h);
           b("st.shared.f32", at(start, 8 * j * whole.pitch), next ? y : x);
         }
       }
-  };
+  }
 
-  Val thread = binary("and.b32", tid, groupThreads - 1, "group_thread");
-  for (int64_t block = 0; block < int64_t(acc.regs.size()); ++block)
-    for (int64_t first = 0; first < acc.warpN; first += most) {
-      Columns columns{block, first, std::min(most, acc.warpN - first)};
-      b("bar.sync", barrier, groupThreads); // what was staged before has been read
-      elemBytes == 2 ? stageHalves(columns) : stageWords(columns);
-      b("bar.sync", barrier, groupThreads);
-      copyOut(op, {whole, columns.count, blockRows, sums.type, sums.finished, slots, thread, groupThreads,
-                   add(row0, block * blockRows, "row"), add(col0, first, "col")});
+  /// A thread of the first warp gives the chunk to TMA, span by span; what lies beyond D's edges is left out.
+  void sendByTma(const Chunk &chunk) {
+    b("fence.proxy.async.shared::cta");
+    meet();
+    Val skip = b.label("others"), elected = b.reg(Type::pred, "elected");
+    Val other = b.reg(Type::pred, "other_warp");
+    b("setp.ne.u32", other, l.inRegister(warpRow, "warp_row"), 0);
+    b.when(other)("bra", skip);
+    b("elect.sync", ptx::pair(b.sink(), elected), -1);
+    Val map = l.variables[turnedMap(d.buffer, chunk.columns)], y = l.inRegister(colOf(chunk), "y");
+    for (int64_t span = 0; span < whole.spans; ++span) {
+      Val x = l.inRegister(l.add(rowOf(chunk), span * whole.spanElems(), "x"), "x");
+      Val coords[] = {x, y};
+      b.when(elected)("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", at(map, 0, coords),
+                      at(chunk.slot, span * whole.spanStride()));
     }
+    b.when(elected)("cp.async.bulk.commit_group");
+    b.place(skip);
+  }
+
+  void sendByLanes(const Chunk &chunk) {
+    meet();
+    Val thread = l.binary("and.b32", l.tid, groupThreads - 1, "group_thread");
+    l.copyOut(op, {whole, chunk.columns, blockRows, type, finished, chunk.slot, thread, groupThreads, rowOf(chunk),
+                   colOf(chunk)});
+  }
+
+  /// Before buffer number `chunk` of a tile is written: whoever read it has finished. Bulk groups finish in order, and
+  /// only the lane that committed one waits for it.
+  void reuse(int64_t number, int64_t chunks) {
+    if (tma)
+      b("cp.async.bulk.wait_group.read", number == 0 && chunks % buffers != 0 ? 0 : buffers - 1);
+    meet();
+  }
+
+  void run() {
+    std::vector<Chunk> chunks;
+    for (int64_t block = 0; block < int64_t(acc.regs.size()); ++block)
+      for (int64_t column = 0; column < acc.warpN; column += whole.rows)
+        chunks.push_back({block, column, std::min(whole.rows, acc.warpN - column),
+                          l.add(slots, int64_t(chunks.size()) % buffers * bufferBytes, "slot")});
+    for (size_t i = 0; i < chunks.size(); ++i) {
+      if (op.has("block") && op.number("block") != chunks[i].block)
+        continue;
+      reuse(int64_t(i), int64_t(chunks.size()));
+      elemBytes() == 2 ? stageHalves(chunks[i]) : stageWords(chunks[i]);
+      tma ? sendByTma(chunks[i]) : sendByLanes(chunks[i]);
+    }
+  }
+};
+
+void Lowering::storeTransposed(const Op &op, StagedSums &sums, const Val &unit, const Val &row0, const Val &col0,
+                               const Val &slots) {
+  const TensorView &d = tensors.find(op.subject.name)->second;
+  TransposedStore(sums, op, d, unit, row0, col0, slots, kernel.number("store_buffers")).run();
 }
 
 } // namespace gemmc

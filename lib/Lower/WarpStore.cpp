@@ -58,6 +58,8 @@ std::vector<ptx::TensorMapInfo> Lowering::pieceMaps(const Op &tensor) const {
   std::vector<ptx::TensorMapInfo> maps;
   if (!acc)
     return maps;
+  if (tensor.word("order") == "col")
+    return turnedMaps(tensor, *acc);
   Elem type = *parseElem(tensor.word("type"));
   // Where C is not there, its ld may be anything, but a map has strides of whole rows.
   Expr ld = tensor.expr("ld");
@@ -366,7 +368,7 @@ void Lowering::storeThroughShared(const Op &op) {
       *this, b, acc, brought || !op.has("c"), type, fixedScale(op.word("alpha")), fixedScale(op.word("beta"))};
   if (d.order == Order::col)
     return storeTransposed(
-        op, sums, row0, col0,
+        op, sums, unit, row0, col0,
         add(stageAddress(view, op.ref("through"), "slots"), mul(unit, 4 * each * bufferBytes, "slots"), "slots"));
   row0 = add(row0, mul(remainder(warp, 4, "warp_in_group"), lines, "warp_row"), "row0");
 

@@ -192,7 +192,7 @@ bool fitsOverlap(const Kernel &kernel) {
   bool sums = byTma && store.ref("from").name == "acc" && declares(kernel, "acc", OpKind::Accumulator) &&
               acc->has("warp") && acc->item("warp", 0) == rows && acc->word("type") == "f32";
   const Op *d = sums ? kernel.declaration(store.subject.name) : nullptr;
-  return d && d->word("order") == "row" && (d->word("type") == "f16" || d->word("type") == "bf16");
+  return d && (d->word("type") == "f16" || d->word("type") == "bf16");
 }
 
 bool hasFlatLoops(const Kernel &kernel) {

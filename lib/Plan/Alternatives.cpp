@@ -24,7 +24,7 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
   if (draft.plan.swapped != (*s.d.layout == Order::col)) // a spec that gives its tile swaps for D's layout alone
     add(s.swapOperands.given, "swap_operands", draft.plan.swapped ? "on" : "off");
-  if (draft.stream || rowsSplitSectors(draft)) // the last word: rankInto knows who has none
+  if (draft.stream || rowsSplitSectors(draft) || rowsSplitLines(draft)) // the last word: rankInto knows who has none
     add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;
 }
@@ -47,12 +47,21 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
       found.push_back({std::move(choice), next.estimate.cost});
   }
 }
-} // namespace
 
-static std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,
-                                               std::optional<RepackChoice> &other) {
+/// The cheapest `most` of both (0: all).
+void mergeInto(std::vector<Alternative> &found, std::vector<Alternative> others, size_t most) {
+  found.insert(found.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+  llvm::stable_sort(found, [](const Alternative &x, const Alternative &y) { return x.cost < y.cost; });
+  if (most && found.size() > most)
+    found.resize(most);
+}
+
+/// `turned`: of D^T, where that is worth a look.
+std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,
+                                        std::optional<RepackChoice> &other, bool turned = false) {
   unsigned errors = diags.numErrors();
   Draft draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr};
+  draft.turned = turned;
   draft.plan.spec = spec;
   decideProblem(draft);
   if (!decideFamily(draft) || diags.numErrors() != errors)
@@ -61,6 +70,10 @@ static std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count,
   if (other && count)
     count -= count / 3;
   std::vector<Alternative> found;
+  if (turned) {
+    rankInto(draft, count, found);
+    return mayTurn(draft) ? found : std::vector<Alternative>();
+  }
   // A skinny product: cuts that stream it come first; of the first one all warp tiles, of the others the best one. Half
   // of the places are left to tiles that come from the clock of all products.
   double atFirst = 0; // cost of a nanosecond
@@ -84,8 +97,11 @@ static std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count,
   // The clock of all products knows little of streams: what comes from it stands behind them.
   for (size_t i = streamed; streamed && i < found.size(); ++i)
     found[i].cost = std::max(found[i].cost, found[streamed - 1].cost);
+  if (!streamed && mayTurn(draft))
+    mergeInto(found, alternativesOf(spec, count, diags, other, true), count);
   return found;
 }
+} // namespace
 
 // The long operand of a skinny product may be read in two ways: those of the one that the planner does not take come
 // last, a third of all.

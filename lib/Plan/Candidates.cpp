@@ -155,7 +155,7 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   const Spec &s = draft.spec();
   bool open = schedule == Schedule::cooperative && !s.block.given && *s.split == SplitMode::none &&
               *s.scheduler == Scheduler::fixed;
-  if (!draft.wgmma() || *s.copy != CopyKind::tma || !open || !rowsSplitSectors(draft))
+  if (!draft.wgmma() || *s.copy != CopyKind::tma || !open || !(rowsSplitSectors(draft) || rowsSplitLines(draft)))
     return {{1, 1}};
   Tiles clusters{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   if (draft.kMajorA() && draft.kMajorB()) // eights were not measured elsewhere

@@ -22,6 +22,8 @@ struct Draft {
   TargetLimits limits;
   const MatrixInstruction *matrix = nullptr;   ///< mma, wmma: the instruction; nullptr for wgmma.
   std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny.
+  bool turned = false;                         ///< The planner tries D^T, though D's layout does not ask for it.
+  double cost = 0;                             ///< Of the shape that was chosen, see Estimate.
 
   Spec &spec() { return plan.spec; }
   const Spec &spec() const { return plan.spec; }
@@ -130,6 +132,8 @@ constexpr int64_t lineBytes = 128, sectorBytes = 32;
 int64_t rowStep(const Draft &draft, const OperandSpec &operand);
 /// Whether rows of A or B with k contiguous start inside sectors of the L2, as they are read.
 bool rowsSplitSectors(const Draft &draft);
+/// Whether rows of A or B with m or n contiguous start inside lines.
+bool rowsSplitLines(const Draft &draft);
 /// What `bytesOfA` and `bytesOfB` that all CTAs together ask the L2 for (those of a cluster for their shared rows once)
 /// are worth in bytes of such rows. 0 where no row splits sectors.
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);
@@ -164,6 +168,9 @@ double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product.
+/// Whether D^T is worth a look, too, when the split and the store are decided: tiles come in steps of 64 along the
+/// kernel's m and 16 along its n, so that it has other ones (Plan.cpp).
+bool mayTurn(const Draft &draft);
 /// Whether the short (the long) side is contiguous in its operand, not k; whether rows of the short one start inside
 /// sectors of the L2 then; and the time that all k of all its tiles take to reach one CTA each (ShortRows.cpp).
 bool shortSideContiguous(const Draft &draft, bool longIsM);

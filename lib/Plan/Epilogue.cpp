@@ -26,6 +26,8 @@ std::string whyNotBroughtC(const Draft &draft) {
   if (*s.c.layout != *s.d.layout)
     return formatv("brings C into the places of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
                    nameOf(*s.d.layout));
+  if (!storesRows(draft))
+    return "brings rows of C: d is column order in the kernel's view";
   if (promisedAlign(s.c) < 16)
     return "takes C from rows that start at multiples of 16 bytes: " + rowStarts("c", s.c);
   if (s.schedule.given && *s.schedule == Schedule::pipelined)
@@ -38,13 +40,12 @@ std::string whyNotBroughtC(const Draft &draft) {
 /// Why TMA cannot write D, whatever C does; empty: it can.
 std::string whyNotTmaStore(const Draft &draft) {
   const Spec &s = draft.spec();
-  if (!storesRows(draft))
-    return "writes rows: d is column order in the kernel's view";
   if (promisedAlign(s.d) < 16)
-    return "writes rows that start at multiples of 16 bytes: " + rowStarts("d", s.d);
+    return "writes lines that start at multiples of 16 bytes: " + rowStarts("d", s.d);
   if (endsRowsInside16Bytes(draft))
-    return formatv("writes whole 16 bytes: rows of d end after {0} elements of {1} bytes",
-                   *(draft.plan.swapped ? *s.m : *s.n).fixed, bytesOf(*s.d.type));
+    return formatv("writes whole 16 bytes: {0}s of d end after {1} elements of {2} bytes",
+                   *s.d.layout == Order::row ? "row" : "column", *contiguousExtent(s, operandInfos[3]).fixed,
+                   bytesOf(*s.d.type));
   return "";
 }
 
@@ -56,11 +57,11 @@ void decideStore(Draft &draft) {
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
   else if (draft.stream && !storesRows(draft))
     s.store.decide(StoreKind::staged, "lines of d cross warps: a warpgroup turns its tile and writes them whole");
-  else if (!draft.wgmma() || !storesRows(draft))
-    s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
-  else if (whyNotTmaStore(draft).empty() && !addsNone)
+  else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone)
     s.store.decide(StoreKind::tma,
                    "whole lines, and a thread that only starts them: the warps go on with the next tile");
+  else if (!draft.wgmma() || !storesRows(draft))
+    s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
   else
     s.store.decide(StoreKind::staged, "through shared memory whole lines are written");
 }

@@ -56,24 +56,59 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
   return std::clamp<int64_t>(std::min(ctasByRegisters(draft, shape), byShared), 1, 4);
 }
 
-/// What all lines of one SM's tiles come at, on a busy card: 4096^3 with both operands M and N-major took as long as
-/// its kernels' lines at 77 to 85 bytes a clock wherever a row of B's tile was no whole number of lines (H200,
-/// 2026-11-21).
-double lineRate(const Draft &draft) { return draft.kMajorA() && draft.kMajorB() ? 80 : 81; }
-/// Three warpgroups on one tile where m or n is contiguous: a fit, with the rate above, to 18 products of 384 to 6144
-/// rows and columns in 25 to 34 tiles each (H200, 2026-11-23), of which its choice is 1.8% slower than the best, 3.9%
-/// without it. Elsewhere they are as fast as two.
+// Lines of one SM's tiles, on a busy card, in bytes a clock. Where m or n is contiguous all constants are a fit to 267
+// races of 4 to 16 tiles and clusters each, of products of 384 to 7264 rows and columns with pitches of 16 to 128 bytes
+// (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average.
+constexpr double lineRate = 80;                     ///< Both operands with k contiguous.
+constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
+constexpr double sentInsideSectors = 1.7, receivedInsideSectors = 0.7; ///< Lines of rows that start there.
+constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
+constexpr double pairsShare = 1.11, foursShare = 1.05; ///< CTAs that share tiles wait for each other.
+constexpr double notInTurns = 1.015;                   ///< Cooperative warpgroups.
+/// Three warpgroups on one tile: a fit to 18 products of 384 to 6144 rows and columns in 25 to 34 tiles each (H200,
+/// 2026-11-23). Where k is contiguous in both they are as fast as two.
 constexpr double threeWarpgroups = 1.05;
 
-/// Bytes of whole lines that the tile of one operand, `extent` long across k, reads for each k. Rows of a TMA box that
+bool linesAlongK(const Draft &draft) { return draft.kMajorA() && draft.kMajorB(); }
+
+/// Clocks of one k for what depends on each other: more than the slowest of them where others take as long.
+double together(std::initializer_list<double> clocks) {
+  double most = std::max(clocks), sum = 0;
+  for (double each : clocks) { // a norm of order 10
+    double part = each / most, second = part * part, fourth = second * second;
+    sum += fourth * fourth * second;
+  }
+  return most * std::pow(sum, 0.1);
+}
+
+struct Lines {
+  double sent, received; ///< Bytes of whole lines, for each k.
+};
+
+/// Of the tile of one operand, `extent` long across k, where m or n is contiguous in one of both. Rows of a TMA box that
 /// start inside a line cost two, whatever they take of each; where k is contiguous the next box takes the rest of the
-/// second, so that only rows which start inside sectors cost more.
-double linesRead(const Draft &draft, const OperandSpec &operand, bool kMajor, int64_t extent) {
-  int64_t bytes = extent * draft.inputBits() / 8;
+/// second.
+Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64_t extent) {
+  const int64_t bytes = extent * draft.inputBits() / 8;
   if (kMajor)
-    return double(bytes);
+    return {double(bytes), double(bytes) * receivedBeside};
   int64_t step = std::gcd(rowStep(draft, operand), bytes);
-  return double(llvm::alignTo(bytes, lineBytes)) * (2 - double(step) / lineBytes);
+  double lines = double(llvm::alignTo(bytes, lineBytes)) * (2 - double(step) / lineBytes);
+  bool inside = step < sectorBytes;
+  return {lines * (inside ? sentInsideSectors : 1), lines * (inside ? receivedInsideSectors : 1)};
+}
+
+/// Clocks of one k of a tile whose products, and what they read of shared memory, take `busy`: with the lines that it
+/// takes, and as warpgroups and clusters are.
+double withLines(const Draft &draft, const Shape &shape, double busy) {
+  Lines a = linesOf(draft, draft.kernelA(), draft.kMajorA(), shape.m);
+  Lines b = linesOf(draft, draft.kernelB(), draft.kMajorB(), shape.n);
+  busy = together({busy, (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
+                   (a.received + b.received) / receivedRate});
+  busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
+  busy *= shape.warps() == 3 ? threeWarpgroups : 1;
+  int64_t ctas = shape.clusterM * shape.clusterN;
+  return busy * (ctas == 1 ? 1 : ctas == 2 ? pairsShare : foursShare);
 }
 
 bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) {
@@ -146,16 +181,15 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   double busy = std::max({products, shared * (draft.wgmma() ? sharedUse : 1), l2});
   if (!draft.wgmma())
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
-  double lines = linesRead(draft, draft.kernelA(), draft.kMajorA(), shape.m) / shape.clusterN +
-                 linesRead(draft, draft.kernelB(), draft.kMajorB(), shape.n) / shape.clusterM;
-  busy = std::max({busy, lines / lineRate(draft), requests});
-  // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
-  if (shape.warpM == 64)
-    busy *= 1.0135;
-  if (shape.schedule != Schedule::pingpong)
-    busy *= 1.005;
-  if (shape.warps() == 3 && !(draft.kMajorA() && draft.kMajorB()))
-    busy *= threeWarpgroups;
+  if (linesAlongK(draft)) {
+    double lines = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / lineRate;
+    busy = std::max({busy, lines, requests});
+    // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
+    busy *= shape.warpM == 64 ? 1.0135 : 1;
+    busy *= shape.schedule == Schedule::pingpong ? 1 : 1.005;
+  } else {
+    busy = std::max(withLines(draft, shape, busy), requests);
+  }
   busy *= shallow(shape, 0.006);
   // What is not the slowest is not quite hidden either.
   return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
@@ -197,6 +231,11 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
 bool rowsSplitSectors(const Draft &draft) {
   return splitsSectors(draft, draft.kernelA(), draft.kMajorA()) ||
          splitsSectors(draft, draft.kernelB(), draft.kMajorB());
+}
+
+bool rowsSplitLines(const Draft &draft) {
+  return (!draft.kMajorA() && rowStep(draft, draft.kernelA()) < lineBytes) ||
+         (!draft.kMajorB() && rowStep(draft, draft.kernelB()) < lineBytes);
 }
 
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB) {

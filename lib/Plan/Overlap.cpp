@@ -175,9 +175,6 @@ static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t d
   if (s.schedule.given && *s.schedule != Schedule::cooperative)
     return formatv("is for `pipeline.schedule: cooperative`: it is {0}{1}", nameOf(*s.schedule),
                    *s.schedule == Schedule::pingpong ? ", whose warpgroups store under each other's products" : "");
-  if ((*s.d.layout == Order::row) == draft.plan.swapped)
-    return draft.plan.swapped ? "stores halves of the kernel's rows: with `swap_operands: on` these are D's columns"
-                              : "stores halves of the kernel's rows: `d.layout` is col and `swap_operands` off";
   if (bytesOf(*s.d.type) != 2 || *s.accumulator != Elem::f32)
     return formatv(
         "keeps sums of f32 as pairs of 16 bits: `accumulator` is {0}, `d.type` {1} (allowed: f32; f16, bf16)",

@@ -61,8 +61,9 @@ void addRequirements(Draft &draft) {
       plan.requirements.push_back(less(operand->ld, (int64_t(1) << 40) / bytesOf(operand->type)));
   if (*plan.spec.loadC == StoreKind::tma && !plan.c.ld.isConst())
     plan.requirements.push_back(less(plan.c.ld, (int64_t(1) << 40) / bytesOf(plan.c.type)));
-  if (*plan.spec.store == StoreKind::tma && !plan.n.isConst()) // it writes whole 16 bytes
-    plan.requirements.push_back(equal(plan.n % Expr(16 / bytesOf(plan.d.type)), 0));
+  const Expr &line = plan.d.order == Order::row ? plan.n : plan.m;
+  if (*plan.spec.store == StoreKind::tma && !line.isConst()) // it writes whole 16 bytes
+    plan.requirements.push_back(equal(line % Expr(16 / bytesOf(plan.d.type)), 0));
   if (plan.spec.alpha.value.dynamic())
     plan.requirements.push_back(equal(Expr::var("alpha_is_zero"), 0));
 }

@@ -57,7 +57,7 @@ int64_t stageBytes(const Draft &draft, const Shape &shape) {
 }
 
 bool endsRowsInside16Bytes(const Draft &draft) {
-  const Size &length = draft.plan.swapped ? *draft.spec().m : *draft.spec().n;
+  const Size &length = contiguousExtent(draft.spec(), operandInfos[3]);
   return length.fixed && *length.fixed * bytesOf(*draft.spec().d.type) % 16;
 }
 

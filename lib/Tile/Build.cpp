@@ -123,6 +123,15 @@ Expr stepsOfPart(const Plan &plan, const Expr &k) {
   return even ? Expr(steps.constant() / plan.clusterK) : Expr::var("kn");
 }
 
+/// Which tile a CTA brings. Clusters are whole: where a cluster's last CTAs have no tile, they bring the one before, as
+/// rows beyond the matrix, however few, would slow down all copies (docs/hopper.md, *Rows that are not there*).
+Expr tileThere(const char *variable, const Expr &extent, int64_t block, int64_t cluster) {
+  Expr tiles = ceilDiv(extent, block);
+  if (cluster == 1 || (tiles.isConst() && tiles.constant() % cluster == 0))
+    return Expr::var(variable);
+  return minOf(Expr::var(variable), tiles - 1);
+}
+
 /// Where CTAs share a tile's k steps, this one's begin at step `kf` and are `kn`.
 Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   bool split = *plan.spec.split != SplitMode::none;
@@ -130,8 +139,10 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn") * plan.blockN, depth = step * plan.blockK;
   Op loop(OpKind::For, "kt");
   loop.set("from", int64_t(0)).set("to", split ? stepsOfPart(plan, k) : ceilDiv(k, plan.blockK));
-  loop.body.push_back(copyOf("sA", Ref{"A", {row, depth}}, plan.cacheA));
-  loop.body.push_back(copyOf("sB", Ref{"B", {depth, col}}, plan.cacheB));
+  Expr rowOfA = tileThere("tm", plan.m, plan.blockM, plan.clusterM) * plan.blockM;
+  Expr colOfB = tileThere("tn", plan.n, plan.blockN, plan.clusterN) * plan.blockN;
+  loop.body.push_back(copyOf("sA", Ref{"A", {rowOfA, depth}}, plan.cacheA));
+  loop.body.push_back(copyOf("sB", Ref{"B", {depth, colOfB}}, plan.cacheB));
   Op multiply = Op(OpKind::Multiply, "acc").set("a", Ref{"sA", {}}).set("b", Ref{"sB", {}});
   if ((plan.negateA || plan.negateB) && *plan.spec.instruction == Instruction::wgmma)
     multiply.set("negate", plan.negateA && plan.negateB ? "ab" : plan.negateA ? "a" : "b");
