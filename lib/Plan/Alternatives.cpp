@@ -24,7 +24,7 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
   if (draft.plan.swapped != (*s.d.layout == Order::col)) // a spec that gives its tile swaps for D's layout alone
     add(s.swapOperands.given, "swap_operands", draft.plan.swapped ? "on" : "off");
-  if (draft.stream || rowsSplitSectors(draft) || rowsSplitLines(draft)) // the last word: rankInto knows who has none
+  if (draft.stream || mayShare(draft) || draft.inCluster()) // the last word: rankInto knows who has none
     add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;
 }
@@ -56,12 +56,13 @@ void mergeInto(std::vector<Alternative> &found, std::vector<Alternative> others,
     found.resize(most);
 }
 
-/// `turned`: of D^T, where that is worth a look.
+/// `way`: another one, which otherWays has found.
 std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,
-                                        std::optional<RepackChoice> &other, bool turned = false) {
+                                        std::optional<RepackChoice> &other,
+                                        std::optional<Way> way = std::nullopt) {
   unsigned errors = diags.numErrors();
   Draft draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr};
-  draft.turned = turned;
+  draft.way = way.value_or(Way());
   draft.plan.spec = spec;
   decideProblem(draft);
   if (!decideFamily(draft) || diags.numErrors() != errors)
@@ -70,9 +71,9 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
   if (other && count)
     count -= count / 3;
   std::vector<Alternative> found;
-  if (turned) {
+  if (way) {
     rankInto(draft, count, found);
-    return mayTurn(draft) ? found : std::vector<Alternative>();
+    return found;
   }
   // A skinny product: cuts that stream it come first; of the first one all warp tiles, of the others the best one. Half
   // of the places are left to tiles that come from the clock of all products.
@@ -97,8 +98,9 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
   // The clock of all products knows little of streams: what comes from it stands behind them.
   for (size_t i = streamed; streamed && i < found.size(); ++i)
     found[i].cost = std::max(found[i].cost, found[streamed - 1].cost);
-  if (!streamed && mayTurn(draft))
-    mergeInto(found, alternativesOf(spec, count, diags, other, true), count);
+  if (!streamed)
+    for (Way each : otherWays(draft))
+      mergeInto(found, alternativesOf(spec, count, diags, other, each), count);
   return found;
 }
 } // namespace

@@ -110,9 +110,14 @@ void conclude(Analysis &out) {
 bool isThis(const Plan &plan, const Alternative &other) {
   Diags scratch;
   Spec spec = plan.spec;
+  if (!spec.swapOperands.given) // a choice says these where they are not as usual
+    spec.swapOperands.value = *spec.d.layout == Order::col ? Persistence::on : Persistence::off;
+  if (!spec.cluster.given)
+    spec.cluster.value = {1, 1, 1};
   auto paths = applyChoice(spec, other.choice, scratch);
   return paths && *spec.block == *plan.spec.block && *spec.warp == *plan.spec.warp &&
-         *spec.schedule == *plan.spec.schedule;
+         *spec.schedule == *plan.spec.schedule && *spec.cluster == *plan.spec.cluster &&
+         *spec.swapOperands == *plan.spec.swapOperands;
 }
 } // namespace
 

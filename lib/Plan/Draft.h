@@ -16,13 +16,19 @@ struct Stream {
   double nanoseconds = 0;             ///< Estimated.
 };
 
+/// Another way to compute a product: D^T, though D's layout does not ask for it; slices of k that meet in clusters.
+struct Way {
+  bool turned = false;
+  int64_t slices = 1;
+};
+
 struct Draft {
   Plan plan; ///< `plan.spec` is the spec that gets completed.
   Diags &diags;
   TargetLimits limits;
   const MatrixInstruction *matrix = nullptr;   ///< mma, wmma: the instruction; nullptr for wgmma.
   std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny.
-  bool turned = false;                         ///< The planner tries D^T, though D's layout does not ask for it.
+  Way way = {};                                ///< What the planner tries beyond what the spec and its sizes ask for.
   double cost = 0;                             ///< Of the shape that was chosen, see Estimate.
 
   Spec &spec() { return plan.spec; }
@@ -130,14 +136,16 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
 constexpr int64_t lineBytes = 128, sectorBytes = 32;
 /// What all rows of an operand start at a multiple of, a line at most.
 int64_t rowStep(const Draft &draft, const OperandSpec &operand);
-/// Whether rows of A or B with k contiguous start inside sectors of the L2, as they are read.
+/// Whether some rows of an operand start inside sectors of the L2, as they are read.
+bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand);
+/// Whether such an operand has k contiguous, so that a row's next box asks for the same sector again.
 bool rowsSplitSectors(const Draft &draft);
-/// Whether rows of A or B with m or n contiguous start inside lines.
-bool rowsSplitLines(const Draft &draft);
 /// What `bytesOfA` and `bytesOfB` that all CTAs together ask the L2 for (those of a cluster for their shared rows once)
 /// are worth in bytes of such rows. 0 where no row splits sectors.
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);
 
+/// Whether CTAs of a cluster that share tiles may be worth a look (Candidates.cpp).
+bool mayShare(const Draft &draft);
 /// All shapes that are worth a look, legal or not (Candidates.cpp).
 std::vector<Shape> candidates(const Draft &draft);
 /// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.
@@ -168,9 +176,17 @@ double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product.
-/// Whether D^T is worth a look, too, when the split and the store are decided: tiles come in steps of 64 along the
-/// kernel's m and 16 along its n, so that it has other ones (Plan.cpp).
-bool mayTurn(const Draft &draft);
+/// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
+/// choice (Ways.cpp).
+std::vector<Way> otherWays(const Draft &draft);
+/// Whether a shape keeps enough SMs busy in the one wave that slices of k are for.
+bool worthSlicing(const Draft &draft, int64_t blockM, int64_t blockN);
+/// Tiles of so few rows and columns that a step of theirs is short beside what it waits for.
+bool isSmall(const Draft &draft, int64_t rowsAndColumns);
+/// wgmma, where nothing is given: k of a stage, and the most stages of what is not streamed, for tiles of so many rows
+/// and columns.
+int64_t depthOfStage(const Draft &draft, int64_t rowsAndColumns);
+int64_t mostStagesOf(const Draft &draft, int64_t rowsAndColumns);
 /// Whether the short (the long) side is contiguous in its operand, not k; whether rows of the short one start inside
 /// sectors of the L2 then; and the time that all k of all its tiles take to reach one CTA each (ShortRows.cpp).
 bool shortSideContiguous(const Draft &draft, bool longIsM);

@@ -56,18 +56,32 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
   return std::clamp<int64_t>(std::min(ctasByRegisters(draft, shape), byShared), 1, 4);
 }
 
-// Lines of one SM's tiles, on a busy card, in bytes a clock. Where m or n is contiguous all constants are a fit to 267
-// races of 4 to 16 tiles and clusters each, of products of 384 to 7264 rows and columns with pitches of 16 to 128 bytes
+// Lines of one SM's tiles, on a busy card, in bytes a clock. Where m or n is contiguous all constants are a fit to 248
+// races of 3 to 16 tiles and clusters each, of products of 384 to 7264 rows and columns with pitches of 16 to 128 bytes
 // (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average.
 constexpr double lineRate = 80;                     ///< Both operands with k contiguous.
 constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
 constexpr double sentInsideSectors = 1.7, receivedInsideSectors = 0.7; ///< Lines of rows that start there.
 constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
-constexpr double pairsShare = 1.11, foursShare = 1.05; ///< CTAs that share tiles wait for each other.
+constexpr double sharing = 1.06;                        ///< CTAs that share tiles wait for each other.
 constexpr double notInTurns = 1.015;                   ///< Cooperative warpgroups.
 /// Three warpgroups on one tile: a fit to 18 products of 384 to 6144 rows and columns in 25 to 34 tiles each (H200,
 /// 2026-11-23). Where k is contiguous in both they are as fast as two.
 constexpr double threeWarpgroups = 1.05;
+
+/// What lines of few small tiles take of that: steps of 128, or more stages than eight, bring them sooner; slices of k
+/// share none. With the two constants of meeting a fit to 34 races of 5 to 16 tiles and slices of 14 products of 320 to
+/// 1536 rows and columns, k of 512 to 16384 (H200, 2026-11-23): its choice is 3.3% slower than the best on average.
+double lineShare(const Draft &draft, const Shape &shape) {
+  constexpr double sliced = 80.0 / 58, deep = 80.0 / 100, manyStages = 80.0 / 95;
+  if (shape.clusterK > 1)
+    return sliced;
+  if (!isSmall(draft, shape.m + shape.n))
+    return 1;
+  return shape.k == 128 ? deep : shape.stages >= 12 ? manyStages : 1;
+}
+/// Clocks until the slices of a tile have met, and bytes of sums that a CTA sends in a clock.
+constexpr double meetingClocks = 600, sumsRate = 6;
 
 bool linesAlongK(const Draft &draft) { return draft.kMajorA() && draft.kMajorB(); }
 
@@ -103,16 +117,16 @@ Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64
 double withLines(const Draft &draft, const Shape &shape, double busy) {
   Lines a = linesOf(draft, draft.kernelA(), draft.kMajorA(), shape.m);
   Lines b = linesOf(draft, draft.kernelB(), draft.kMajorB(), shape.n);
-  busy = together({busy, (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
-                   (a.received + b.received) / receivedRate});
+  const double share = lineShare(draft, shape);
+  busy = together({busy, share * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
+                   share * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 ? threeWarpgroups : 1;
-  int64_t ctas = shape.clusterM * shape.clusterN;
-  return busy * (ctas == 1 ? 1 : ctas == 2 ? pairsShare : foursShare);
+  return busy * (shape.clusterM * shape.clusterN > 1 ? sharing : 1);
 }
 
 bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) {
-  return kMajor && rowStep(draft, operand) < sectorBytes;
+  return kMajor && rowsStartInsideSectors(draft, operand);
 }
 
 /// Whether the power limit sets the SMs' clock: products long enough (multiply-adds).
@@ -183,7 +197,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   if (linesAlongK(draft)) {
     double lines = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / lineRate;
-    busy = std::max({busy, lines, requests});
+    busy = std::max({busy, lineShare(draft, shape) * lines, requests});
     // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
     busy *= shape.warpM == 64 ? 1.0135 : 1;
     busy *= shape.schedule == Schedule::pingpong ? 1 : 1.005;
@@ -233,9 +247,8 @@ bool rowsSplitSectors(const Draft &draft) {
          splitsSectors(draft, draft.kernelB(), draft.kMajorB());
 }
 
-bool rowsSplitLines(const Draft &draft) {
-  return (!draft.kMajorA() && rowStep(draft, draft.kernelA()) < lineBytes) ||
-         (!draft.kMajorB() && rowStep(draft, draft.kernelB()) < lineBytes);
+bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand) {
+  return rowStep(draft, operand) < sectorBytes;
 }
 
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB) {
@@ -273,7 +286,9 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.tiles = int64_t(std::min(tiles, 9e15));
   result.ctasPerSM = residentCtas(draft, shape);
   int64_t together = shape.clusterM * shape.clusterN;
-  double slots = double(clustersAtATime(draft, together) * together * result.ctasPerSM);
+  // Slices as the ranking knows them; streams have a model of their own.
+  const int64_t slices = draft.stream ? 1 : shape.clusterK;
+  double slots = double(clustersAtATime(draft, together * slices) * together * result.ctasPerSM);
   double waves = std::max(1.0, std::ceil(tiles / slots));
   result.waves = int64_t(std::min(waves, 9e15));
 
@@ -289,7 +304,10 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     double neighbours = std::min<double>(double(result.ctasPerSM), std::ceil(tiles / draft.limits.sms));
     double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
     double exposed = neighbours > 1 ? 0.5 : storeOverlap(draft, shape) ? overlapLeaves : 1;
-    result.clocks = waves * (result.main * neighbours * few + exposed * (startClocks + store * neighbours));
+    double parts = double(slices);
+    double meeting = slices == 1 ? 0 : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / parts / sumsRate;
+    result.clocks = waves * (result.main / parts * neighbours * few + meeting +
+                             exposed * (startClocks + store / parts * neighbours));
   }
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost = result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1);

@@ -25,41 +25,59 @@ bool decideAll(Draft &draft, const Spec &spec) {
 
 Draft emptyDraft(Diags &diags) { return Draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr}; }
 
-/// The plan of D^T, where it promises more than the estimates are wrong by when two tiles are alike.
-std::optional<Plan> turned(const Draft &asItLies, const Spec &spec) {
-  constexpr double least = 0.99;
-  if (!mayTurn(asItLies))
+/// The least cost of another way of `spec`; infinite where it has no legal tile.
+double leastCost(const Spec &spec, Way way) {
+  Diags scratch;
+  Draft draft = emptyDraft(scratch);
+  draft.plan.spec = spec;
+  draft.way = way;
+  decideProblem(draft);
+  if (!decideFamily(draft))
+    return HUGE_VAL;
+  decideSplit(draft);
+  decideEpilogue(draft);
+  for (const Ranked &next : rank(draft, candidates(draft))) {
+    Diags problems;
+    checkShape(draft, next.shape, problems);
+    if (!problems.hasErrors() && !scratch.hasErrors())
+      return next.estimate.cost;
+  }
+  return HUGE_VAL;
+}
+
+/// The plan of another way, where one promises more than estimates are wrong by: of tiles that are alike, of slices.
+std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
+  constexpr double leastTurned = 0.99, leastSliced = 0.93;
+  auto least = [&](Way way) { return (way.slices > 1 ? leastSliced : leastTurned) * asItLies.cost; };
+  std::optional<Way> best;
+  double cost = HUGE_VAL;
+  for (Way way : otherWays(asItLies))
+    if (double next = leastCost(spec, way); next < std::min(cost, least(way)))
+      best = way, cost = next;
+  if (!best)
     return std::nullopt;
   Diags scratch;
   Draft draft = emptyDraft(scratch);
-  draft.turned = true;
-  if (!decideAll(draft, spec) || !scratch.all().empty() || !mayTurn(draft) || draft.cost >= least * asItLies.cost)
+  draft.way = *best;
+  if (!decideAll(draft, spec) || !scratch.all().empty() || draft.cost >= least(*best))
     return std::nullopt;
-  draft.spec().swapOperands.reason =
-      formatv("tiles of D^T fit better: an estimated {0}% less than {1}x{2} takes as it lies",
-              std::llround(100 * (1 - draft.cost / asItLies.cost)), asItLies.plan.blockM, asItLies.plan.blockN);
+  const std::string saved = formatv("an estimated {0}% less than {1}x{2} takes as it lies",
+                                    std::llround(100 * (1 - draft.cost / asItLies.cost)),
+                                    (*asItLies.spec().block)[0], (*asItLies.spec().block)[1]);
+  if (best->turned)
+    draft.spec().swapOperands.reason = "tiles of D^T fit better: " + saved;
+  if (best->slices > 1)
+    draft.spec().split.reason = "few tiles, each of many steps: " + saved;
   addRequirements(draft);
   return std::move(draft.plan);
 }
 } // namespace
 
-// Tiles come in steps of 64 along the kernel's m and 16 along its n: D^T has others. Its store is as fast (63 products
-// of 384 to 3072 rows and 384 to 6144 columns, H200, 2026-11-23: what is alike takes 0.2% less, what the model
-// expects to gain 8% or more gains 9; docs/hopper.md).
-bool plan::mayTurn(const Draft &draft) {
-  const Spec &s = draft.spec();
-  bool open = !s.swapOperands.given && !s.block.given && !s.warp.given && !s.cluster.given;
-  bool known = draft.extentM() && draft.extentN() && draft.extentK();
-  return open && known && draft.wgmma() && !draft.stream && !draft.shifts() && draft.inputBits() == 16 &&
-         *s.copy == CopyKind::tma && *s.split == SplitMode::none && *s.store == StoreKind::tma &&
-         s.beta.value == Scale{0.0};
-}
-
 std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
   Draft draft = emptyDraft(diags);
   if (!decideAll(draft, spec))
     return std::nullopt;
-  if (std::optional<Plan> other = turned(draft, spec))
+  if (std::optional<Plan> other = otherWay(draft, spec))
     return other;
   addRequirements(draft);
   return std::move(draft.plan);

@@ -164,7 +164,7 @@ void decideLayouts(Draft &draft) {
   s.c.layout.decide(*s.d.layout, "the layout of d");
   if (decideSkinnySwap(draft))
     ;
-  else if (draft.turned)
+  else if (draft.way.turned)
     s.swapOperands.decide(*s.d.layout == Order::col ? Persistence::off : Persistence::on, "its tiles fit better");
   else if (*s.d.layout == Order::col)
     s.swapOperands.decide(Persistence::on, "d is column order: D^T = B^T A^T is written in rows, as the kernels write");

@@ -102,11 +102,10 @@ std::string scheduleReason(const Draft &draft, const Choice &choice) {
   llvm_unreachable("unknown schedule");
 }
 
-std::string clusterReason(const Draft &draft, const Shape &shape) {
-  bool sectors = std::min(rowStep(draft, draft.kernelA()), rowStep(draft, draft.kernelB())) < sectorBytes;
+std::string clusterReason(const Shape &shape) {
   if (shape.clusterM * shape.clusterN > 1)
-    return formatv("rows start inside {0} of the L2: {1} CTAs share tiles{2}, which come from there once{3}",
-                   sectors ? "sectors" : "lines", shape.clusterM * shape.clusterN,
+    return formatv("rows start inside sectors of the L2: {0} CTAs share tiles{1}, which come from there once{2}",
+                   shape.clusterM * shape.clusterN,
                    shape.clusterM > 1 && shape.clusterN > 1 ? ", each those of its row and of its column" : "",
                    shape.clusterK > 1 ? formatv(", in each of {0} slices of k", shape.clusterK).str() : "");
   if (shape.clusterK > 1)
@@ -122,7 +121,7 @@ void record(Draft &draft, const Choice &choice) {
   s.schedule.decide(shape.schedule, scheduleReason(draft, choice));
   s.block.decide(kernelView(draft, {shape.m, shape.n, shape.k}), blockReason(draft, choice));
   s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}), warpReason(draft, shape));
-  s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK}), clusterReason(draft, shape));
+  s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK}), clusterReason(shape));
   s.stages.decide(shape.stages, stagesReason(draft, shape));
   plan.blockM = shape.m, plan.blockN = shape.n, plan.blockK = shape.k;
   plan.warpM = shape.warpM, plan.warpN = shape.warpN, plan.warpK = shape.warpK;

@@ -35,9 +35,11 @@ int64_t exchangeOwners(const Shape &shape) {
 
 void decideSplit(Draft &draft) {
   Spec &s = draft.spec();
-  int64_t alongK = s.cluster.given ? (*s.cluster)[2] : draft.stream ? draft.stream->slices : 1;
+  int64_t alongK = s.cluster.given ? (*s.cluster)[2] : draft.stream ? draft.stream->slices : draft.way.slices;
   bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
-  std::string ctas = draft.stream ? draft.stream->reason : formatv("`tile.cluster` has {0} CTAs along k", alongK);
+  std::string ctas = draft.stream           ? draft.stream->reason
+                     : draft.way.slices > 1 ? "few tiles, each of many steps"
+                                            : formatv("`tile.cluster` has {0} CTAs along k", alongK).str();
   if (alongK > 1 || asked)
     s.split.decide(SplitMode::split_k, alongK > 1 ? ctas : "the CTAs of a cluster share k");
   else

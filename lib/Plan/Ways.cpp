@@ -1,0 +1,75 @@
+// Ways to compute a product that neither the spec nor a short side asks for: D^T, whose tiles are others, and, where
+// whole tiles are few, slices of k that meet in clusters.
+#include "Draft.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace gemmc::plan {
+namespace {
+constexpr int64_t mostSlices = 8;
+
+/// Nothing that has been given says how D is cut, and wgmma reads and writes it by TMA.
+bool isOpen(const Draft &draft) {
+  const Spec &s = draft.spec();
+  bool open = !s.swapOperands.given && !s.block.given && !s.warp.given && !s.cluster.given;
+  bool known = draft.extentM() && draft.extentN() && draft.extentK();
+  return open && known && draft.wgmma() && !draft.stream && !draft.shifts() && draft.inputBits() == 16 &&
+         *s.copy == CopyKind::tma;
+}
+
+/// Tiles come in steps of 64 along the kernel's m and 16 along its n: D^T has others. Its store is as fast (63 products
+/// of 384 to 3072 rows and 384 to 6144 columns, H200, 2026-11-23: what is alike takes 0.2% less, what the model expects
+/// to gain 8% or more gains 9; docs/hopper.md).
+bool mayTurn(const Draft &draft) {
+  const Spec &s = draft.spec();
+  return *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
+}
+
+/// Whether tiles of 128 x 128 leave half of the SMs idle and k is long enough to be cut.
+bool maySlice(const Draft &draft) {
+  const Spec &s = draft.spec();
+  constexpr int64_t side = 128, leastDepth = 1024;
+  int64_t tiles = llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
+  bool given = s.split.given || s.splitSlices.given || s.splitThrough.given || s.schedule.given || asksForHalves(draft);
+  return !given && *s.scheduler == Scheduler::fixed && !s.persistent.given && 2 * tiles <= draft.limits.sms &&
+         *draft.extentK() >= leastDepth;
+}
+} // namespace
+
+std::vector<Way> otherWays(const Draft &draft) {
+  std::vector<Way> ways;
+  if (!isOpen(draft) || *draft.spec().split != SplitMode::none)
+    return ways;
+  const bool turns = mayTurn(draft);
+  const int64_t slices = maySlice(draft) ? mostSlices : 1;
+  for (int64_t each = 1; each <= slices; ++each)
+    for (bool turned : {false, true})
+      if ((turned || each > 1) && (turns || !turned))
+        ways.push_back({turned, each});
+  return ways;
+}
+
+bool worthSlicing(const Draft &draft, int64_t blockM, int64_t blockN) {
+  int64_t tiles = llvm::divideCeil(*draft.extentM(), blockM) * llvm::divideCeil(*draft.extentN(), blockN);
+  return tiles <= clustersAtATime(draft, draft.way.slices) && 2 * tiles * draft.way.slices >= draft.limits.sms;
+}
+
+// A step of a small tile is short beside what it waits for. 512x512x8192 in 64x32 takes 16.0 us in eight stages of 64,
+// 11.4 in stages of 128; 384x1024x16384 in 64x48 37.9 in eight, 27.7 in fourteen of 64, 33.0 in stages of 128;
+// 640x768x8192 in 64x64 20.3, 22.8 in fourteen, 20.0 in stages of 128. Where m or n is contiguous neither helps:
+// 768x384x6400 in 64x48 16.8 in eight, 18.2 in fourteen, 16.3 in stages of 128 (H200, 2026-11-23).
+bool isSmall(const Draft &draft, int64_t rowsAndColumns) {
+  constexpr int64_t smallTile = 112;
+  return rowsAndColumns <= smallTile && draft.kMajorA() && draft.kMajorB() && draft.inputBits() == 16;
+}
+
+int64_t depthOfStage(const Draft &draft, int64_t rowsAndColumns) {
+  constexpr int64_t smallest = 96;
+  return isSmall(draft, rowsAndColumns) && rowsAndColumns <= smallest ? 128 : 64;
+}
+
+int64_t mostStagesOf(const Draft &draft, int64_t rowsAndColumns) {
+  constexpr int64_t usual = 8;
+  return isSmall(draft, rowsAndColumns) ? mostStages : usual;
+}
+
+} // namespace gemmc::plan
