@@ -31,7 +31,7 @@ void Lowering::role(const Op &op) {
   if (op.subject.name == "consumer" && kernel.word("schedule") == "pingpong") {
     Val second = b.reg(Type::pred, "second");
     b("setp.eq.u32", second, variables["wg"], 1);
-    b.when(second)("bar.arrive", 1, 256);
+    b.when(second)("bar.arrive", barriers::turns, 256);
   }
   ops(op.body);
   if (clusterK > 1 && op.subject.name != "consumer")

@@ -47,6 +47,12 @@ struct SharedView {
   char operand; ///< 'A' or 'B'.
 };
 
+/// Named barriers (`bar.sync` and its like), beside 0 for the whole CTA. Whoever may be under way at the same time has
+/// numbers of its own: warpgroups take turns, or gather parts of a tile, then store, each of up to four by itself.
+namespace barriers {
+constexpr int64_t turns = 1, parts = 1, stores = 5, clear = 15;
+}
+
 /// A tile of D in shared memory (or a part of it), and the threads that copy it out.
 struct StagedTile {
   SharedTile tile;       ///< Its rows are D's lines: D's rows, or its columns where D is in column order.

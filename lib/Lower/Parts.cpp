@@ -9,7 +9,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t groupThreads = 128, firstBarrier = 1, counterBytes = 4, slotAlign = 256;
+constexpr int64_t groupThreads = 128, counterBytes = 4, slotAlign = 256;
 Expr atLeastOne(const Expr &e) { return maxOf(1, e); }
 } // namespace
 
@@ -156,7 +156,7 @@ void Lowering::gather(const Op &op) {
     b("st.global" + word, at(own, int64_t(i / width) * stride), some(regs, i));
 
   // All of the warpgroup has written before its first thread counts; what it then learns, all learn.
-  Val barrier = add(wg, firstBarrier, "barrier"), first = b.reg(Type::pred, "first_thread");
+  Val barrier = add(wg, barriers::parts, "barrier"), first = b.reg(Type::pred, "first_thread");
   b("fence.acq_rel.gpu");
   b("bar.sync", barrier, groupThreads);
   b("setp.eq.u32", first, thread, 0);

@@ -160,7 +160,7 @@ void Lowering::arrive(const Op &op) {
 void Lowering::turn(const Op &op) {
   bool waits = op.word("action") == "wait";
   Val wg = variables["wg"];
-  constexpr int64_t firstTurn = 1, bothGroups = 256;
+  constexpr int64_t firstTurn = barriers::turns, bothGroups = 256;
   Val id =
       waits ? add(wg, firstTurn, "turn") : binary("sub.u32", inRegister(Val(firstTurn + 1), "last_turn"), wg, "turn");
   Val when = op.has("when") ? condition(op.expr("when")) : Val();

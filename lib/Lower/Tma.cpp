@@ -175,7 +175,6 @@ Val Lowering::bytesExpected(int64_t whole) {
 /// of D. In a role its threads meet before they read it.
 void Lowering::clear(const Op &op) {
   constexpr int64_t pieceBytes = 16, warpThreads = 32;
-  constexpr int64_t meeting = 15; ///< A barrier that nothing else takes.
   const Op &shared = *kernel.declaration(op.subject.name), &tensor = *kernel.declaration(op.subject.name.substr(1));
   const SharedTile tile = tile::tileOf(shared);
   const Edge edge = edgeOf(tensor);
@@ -208,7 +207,7 @@ void Lowering::clear(const Op &op) {
     return;
   b("fence.proxy.async.shared::cta");
   if (roleWarps) // else all meet when the barriers are ready
-    b("bar.sync", meeting, threads);
+    b("bar.sync", barriers::clear, threads);
 }
 
 /// The rows' share of this CTA; its stage has them where they lie in the whole tile.

@@ -7,11 +7,11 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t blockRows = 64, groupThreads = 128, spanBytes = 128, firstBarrier = 3;
+constexpr int64_t blockRows = 64, groupThreads = 128, spanBytes = 128;
 constexpr int64_t bufferBytes = 4 * 16 * 128; ///< What the four warps have for one buffer.
 
 /// Lines that `buffers` hold.
-int64_t linesOf(int64_t buffers, int64_t elemBytes) { return buffers * bufferBytes / (blockRows * elemBytes); }
+int64_t linesIn(int64_t buffers, int64_t elemBytes) { return buffers * bufferBytes / (blockRows * elemBytes); }
 
 /// TMA takes a buffer at a time, while the next one is filled; lanes write all that there is room for.
 constexpr int64_t buffersOfLanes = 2;
@@ -22,7 +22,7 @@ std::string turnedMap(llvm::StringRef buffer, int64_t lines) { return (buffer + 
 /// One for whole buffers and one for what is left of a warpgroup's columns.
 std::vector<ptx::TensorMapInfo> Lowering::turnedMaps(const Op &tensor, const Op &acc) const {
   const Elem type = *parseElem(tensor.word("type"));
-  const int64_t columns = storedColumns(acc), most = linesOf(1, bytesOf(type));
+  const int64_t columns = storedColumns(acc), most = linesIn(1, bytesOf(type));
   std::vector<ptx::TensorMapInfo> maps;
   for (int64_t lines : {columns >= most ? most : 0, columns % most}) {
     if (!lines)
@@ -60,9 +60,9 @@ struct Lowering::TransposedStore : StagedSums {
   TransposedStore(const StagedSums &sums, const Op &op, const TensorView &d, const Val &unit, const Val &row0,
                   const Val &col0, const Val &slots, int64_t buffers)
       : StagedSums(sums), op(op), d(d), tma(op.word("via") == "tma"), row0(row0), col0(col0), slots(slots),
-        buffers(tma ? buffers : 1), barrier(l.add(unit, firstBarrier, "store_barrier")),
+        buffers(tma ? buffers : 1), barrier(l.add(unit, barriers::stores, "store_barrier")),
         warpRow(l.mul(l.remainder(l.warp, 4, "warp_in_group"), 16, "warp_row")),
-        whole(linesOf(tma ? 1 : buffersOfLanes, bytesOf(type)), blockRows, true, bytesOf(type), SharedLayout::b128) {}
+        whole(linesIn(tma ? 1 : buffersOfLanes, bytesOf(type)), blockRows, true, bytesOf(type), SharedLayout::b128) {}
 
   int64_t elemBytes() const { return bytesOf(type); }
   Val rowOf(const Chunk &chunk) { return l.add(row0, chunk.block * blockRows, "row"); }
@@ -133,7 +133,7 @@ struct Lowering::TransposedStore : StagedSums {
                    colOf(chunk)});
   }
 
-  /// Before buffer number `chunk` of a tile is written: whoever read it has finished. Bulk groups finish in order, and
+  /// Before chunk `number` of the `chunks` of a tile is staged: whoever read it has finished. Bulk groups finish in order, and
   /// only the lane that committed one waits for it.
   void reuse(int64_t number, int64_t chunks) {
     if (tma)

@@ -56,13 +56,23 @@ void mergeInto(std::vector<Alternative> &found, std::vector<Alternative> others,
     found.resize(most);
 }
 
-/// `way`: another one, which otherWays has found.
+/// The first `most` of another way's ranking.
+std::vector<Alternative> alternativesOf(const Spec &spec, Way way, size_t most) {
+  Diags scratch;
+  Draft draft{Plan{}, scratch, limitsOf(Target::sm_90a), nullptr};
+  draft.plan.spec = spec;
+  draft.way = way;
+  decideProblem(draft);
+  std::vector<Alternative> found;
+  if (decideFamily(draft))
+    rankInto(draft, most, found);
+  return found;
+}
+
 std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,
-                                        std::optional<RepackChoice> &other,
-                                        std::optional<Way> way = std::nullopt) {
+                                        std::optional<RepackChoice> &other) {
   unsigned errors = diags.numErrors();
   Draft draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr};
-  draft.way = way.value_or(Way());
   draft.plan.spec = spec;
   decideProblem(draft);
   if (!decideFamily(draft) || diags.numErrors() != errors)
@@ -71,10 +81,6 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
   if (other && count)
     count -= count / 3;
   std::vector<Alternative> found;
-  if (way) {
-    rankInto(draft, count, found);
-    return found;
-  }
   // A skinny product: cuts that stream it come first; of the first one all warp tiles, of the others the best one. Half
   // of the places are left to tiles that come from the clock of all products.
   double atFirst = 0; // cost of a nanosecond
@@ -100,7 +106,7 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
     found[i].cost = std::max(found[i].cost, found[streamed - 1].cost);
   if (!streamed)
     for (Way each : otherWays(draft))
-      mergeInto(found, alternativesOf(spec, count, diags, other, each), count);
+      mergeInto(found, alternativesOf(spec, each, count), count);
   return found;
 }
 } // namespace

@@ -65,8 +65,10 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   case 1:
     return draft.shifts() ? unsigned(sumsBesideShifter) : wide ? 192 : 208; // of 168, else 255
   case 2:
-    // Of 232; the staged store keeps more addresses than a bulk store, and with 192 ptxas spills.
-    return wide ? 144 : brings ? 176 : *draft.spec().store == StoreKind::staged ? 184 : 200;
+    // Of 232; the staged store and the streams of tiles keep more addresses, and with 192 ptxas spills.
+    if (*draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k)
+      return wide ? 144 : brings ? 176 : 184;
+    return wide ? 144 : brings ? 176 : 200;
   default:
     return wide ? 76 : 96; // of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start
   }

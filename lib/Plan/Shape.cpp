@@ -60,14 +60,17 @@ std::string blockReason(const Draft &draft, const Choice &choice) {
   std::string text =
       formatv("{0} tile{1} in {2} wave{3} over {4} SMs{5}", e.tiles, e.tiles == 1 ? "" : "s", e.waves,
               e.waves == 1 ? "" : "s", draft.limits.sms, assumed ? " (dynamic sizes taken as 4096)" : "");
+  auto name = [&](const Shape &shape) {
+    auto tile = kernelView(draft, {shape.m, shape.n, shape.k});
+    return formatv("{0}x{1}", tile[0], tile[1]).str();
+  };
   if (choice.second && choice.secondCost > 0)
-    text += formatv("; next best {0}x{1}, an estimated {2}% slower", choice.second->m, choice.second->n,
+    text += formatv("; next best {0}, an estimated {1}% slower", name(*choice.second),
                     std::max<int64_t>(0, std::llround(100 * (choice.secondCost / e.cost - 1))));
   if (double saved = 1 - choice.quickestClocks / e.clocks; choice.quickest && saved >= 0.005)
     text +=
-        formatv("; {0}x{1} would take {2:f1}% fewer clocks, but needs more energy, which at the power limit lowers the "
-                "clock",
-                choice.quickest->m, choice.quickest->n, 100 * saved);
+        formatv("; {0} would take {1:f1}% fewer clocks, but needs more energy, which at the power limit lowers the clock",
+                name(*choice.quickest), 100 * saved);
   return text;
 }
 
@@ -102,7 +105,7 @@ std::string scheduleReason(const Draft &draft, const Choice &choice) {
   llvm_unreachable("unknown schedule");
 }
 
-std::string clusterReason(const Shape &shape) {
+std::string clusterReason(const Draft &draft, const Shape &shape) {
   if (shape.clusterM * shape.clusterN > 1)
     return formatv("rows start inside sectors of the L2: {0} CTAs share tiles{1}, which come from there once{2}",
                    shape.clusterM * shape.clusterN,
@@ -110,6 +113,8 @@ std::string clusterReason(const Shape &shape) {
                    shape.clusterK > 1 ? formatv(", in each of {0} slices of k", shape.clusterK).str() : "");
   if (shape.clusterK > 1)
     return "the slices of a tile's k steps";
+  if (mayShare(draft) && shape.schedule != Schedule::pipelined)
+    return "rows start inside sectors of the L2, but CTAs that share tiles wait for each other";
   return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
                                                : "on an H200 CTAs that share tiles are as fast as CTAs that do not";
 }
@@ -121,7 +126,7 @@ void record(Draft &draft, const Choice &choice) {
   s.schedule.decide(shape.schedule, scheduleReason(draft, choice));
   s.block.decide(kernelView(draft, {shape.m, shape.n, shape.k}), blockReason(draft, choice));
   s.warp.decide(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}), warpReason(draft, shape));
-  s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK}), clusterReason(shape));
+  s.cluster.decide(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK}), clusterReason(draft, shape));
   s.stages.decide(shape.stages, stagesReason(draft, shape));
   plan.blockM = shape.m, plan.blockN = shape.n, plan.blockK = shape.k;
   plan.warpM = shape.warpM, plan.warpN = shape.warpN, plan.warpK = shape.warpK;

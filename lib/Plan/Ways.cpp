@@ -10,7 +10,8 @@ constexpr int64_t mostSlices = 8;
 /// Nothing that has been given says how D is cut, and wgmma reads and writes it by TMA.
 bool isOpen(const Draft &draft) {
   const Spec &s = draft.spec();
-  bool open = !s.swapOperands.given && !s.block.given && !s.warp.given && !s.cluster.given;
+  bool open = !s.swapOperands.given && !s.block.given && !s.warp.given && !s.cluster.given && !s.inFlight.given &&
+              !asksForHalves(draft);
   bool known = draft.extentM() && draft.extentN() && draft.extentK();
   return open && known && draft.wgmma() && !draft.stream && !draft.shifts() && draft.inputBits() == 16 &&
          *s.copy == CopyKind::tma;
@@ -21,7 +22,8 @@ bool isOpen(const Draft &draft) {
 /// to gain 8% or more gains 9; docs/hopper.md).
 bool mayTurn(const Draft &draft) {
   const Spec &s = draft.spec();
-  return *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
+  bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col); // else one side of it is short
+  return asItLies && *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
 }
 
 /// Whether tiles of 128 x 128 leave half of the SMs idle and k is long enough to be cut.
@@ -29,7 +31,7 @@ bool maySlice(const Draft &draft) {
   const Spec &s = draft.spec();
   constexpr int64_t side = 128, leastDepth = 1024;
   int64_t tiles = llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
-  bool given = s.split.given || s.splitSlices.given || s.splitThrough.given || s.schedule.given || asksForHalves(draft);
+  bool given = s.split.given || s.splitSlices.given || s.splitThrough.given || s.schedule.given;
   return !given && *s.scheduler == Scheduler::fixed && !s.persistent.given && 2 * tiles <= draft.limits.sms &&
          *draft.extentK() >= leastDepth;
 }
