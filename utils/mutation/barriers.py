@@ -345,7 +345,8 @@ def other_barrier(kernel):
         m = re.search(r"bar\.(?:sync|arrive)\s+(\S+?)(?:, (\d+))?;", s)
         whole = m[2] is None and not s.strip().startswith("@")
         alone = not any(re.search(r"\s7[,;]", kernel.statements[j]) for j in kernel.find(r"bar\.(sync|arrive|red)"))
-        meets_once = m[1] == "15"  # the consumers, when they have cleared what no copy brings
+        # The consumers, when they have cleared what no copy brings; the only warpgroup that turns D's lines.
+        meets_once = m[1] in ("15", "5")
         renamed = Proof(RENAMED) if (whole or meets_once) and alone and m[1].isdigit() else None
         yield s.strip() + " -> 7", kernel.edit(i, s.replace(m[0], m[0].replace(m[1], "7", 1))), renamed
         count = int(m[2] or kernel.threads())

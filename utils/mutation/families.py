@@ -38,6 +38,13 @@ tile: {block: [64, 40, 64]}
 pipeline: {stages: 3, schedule: pingpong}
 epilogue: {store: tma}
 """),
+    # D^T by TMA: a warpgroup's four warps meet before and after each of two chunks of a tile's columns.
+    "turned": wgmma((200, 72, 264), TN, """d: {type: bf16}
+tile: {block: [72, 64, 64]}
+swap_operands: on
+pipeline: {stages: 3, schedule: cooperative}
+epilogue: {store: tma}
+"""),
     "pingpong_pair": wgmma((200, 104, 264), NN, """d: {type: f32}
 tile: {block: [64, 64, 64], cluster: [2, 1, 1]}
 pipeline: {stages: 2, schedule: pingpong}
