@@ -72,12 +72,11 @@ struct Lowering::TransposedStore : StagedSums {
   /// stmatrix.trans (PTX ISA 9.7.14.5.16): its row l % 8 of matrix l / 8 is column l % 8 of the matrix. Matrices are
   /// halves 0 and 1 of column group j, then of j + 1.
   void stageHalves(const Chunk &chunk) {
-    Val line =
-        l.add(l.remainder(l.lane, 8, "lane_line"), l.mul(l.divide(l.lane, 16, "lane_group"), 8, "lane_line"), "lane_line");
+    Val line = l.add(l.remainder(l.lane, 8, "lane_line"), l.mul(l.divide(l.lane, 16, "lane_group"), 8, "lane_line"),
+                     "lane_line");
     Val half = l.remainder(l.divide(l.lane, 8, "lane_half"), 2, "lane_half");
     Val row = l.add(warpRow, l.mul(half, 8, "lane_row"), "lane_row");
-    Val start =
-        l.add(l.sharedOffset(whole, line, l.mul(row, elemBytes(), "lane_byte"), 16), chunk.slot, "lane_place");
+    Val start = l.add(l.sharedOffset(whole, line, l.mul(row, elemBytes(), "lane_byte"), 16), chunk.slot, "lane_place");
     int64_t first = chunk.column / 8, groups = chunk.columns / 8;
     for (int64_t j = 0; j < groups; j += 2) {
       std::vector<Val> regs;
@@ -133,8 +132,8 @@ struct Lowering::TransposedStore : StagedSums {
                    colOf(chunk)});
   }
 
-  /// Before chunk `number` of the `chunks` of a tile is staged: whoever read it has finished. Bulk groups finish in order, and
-  /// only the lane that committed one waits for it.
+  /// Before chunk `number` of the `chunks` of a tile is staged: whoever read it has finished. Bulk groups finish in
+  /// order, and only the lane that committed one waits for it.
   void reuse(int64_t number, int64_t chunks) {
     if (tma)
       b("cp.async.bulk.wait_group.read", number == 0 && chunks % buffers != 0 ? 0 : buffers - 1);

@@ -151,8 +151,8 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
 /// Clusters to try, the favourite first. CTAs that share tiles are as fast as CTAs that do not, but where rows start
 /// inside sectors of the L2: there lines bound the main loop, and a shared tile's come once. Ping-pong gains little by
 /// it: 4096x4096x4104 takes 304 us in tiles of 128x128, cooperative 215 in tiles of 128x256 (H200, 2026-11-21). Where m
-/// or n is contiguous pairs that share a tile of such rows take 14% less, of others 2 to 25% more (160 pairs of
-/// kernels, with and without; H200, 2026-11-23).
+/// or n is contiguous, too: pairs that share a tile of such rows take 12% less, that share the other one 1%, where no
+/// rows are such 7% more (162 pairs with and without; H200, 2026-11-23).
 Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   if (draft.spec().cluster.given) {
     auto cluster = kernelView(draft, *draft.spec().cluster);

@@ -59,12 +59,12 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 // Lines of one SM's tiles, on a busy card, in bytes a clock. Where m or n is contiguous all constants are a fit to 248
 // races of 3 to 16 tiles and clusters each, of products of 384 to 7264 rows and columns with pitches of 16 to 128 bytes
 // (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average.
-constexpr double lineRate = 80;                     ///< Both operands with k contiguous.
-constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
+constexpr double lineRate = 80;                                        ///< Both operands with k contiguous.
+constexpr double sentRate = 99, receivedRate = 100;                    ///< From the L2, once for a cluster; to each SM.
 constexpr double sentInsideSectors = 1.7, receivedInsideSectors = 0.7; ///< Lines of rows that start there.
 constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
-constexpr double sharing = 1.06;                        ///< CTAs that share tiles wait for each other.
-constexpr double notInTurns = 1.015;                   ///< Cooperative warpgroups.
+constexpr double sharing = 1.06;        ///< CTAs that share tiles wait for each other.
+constexpr double notInTurns = 1.015;    ///< Cooperative warpgroups.
 /// Three warpgroups on one tile: a fit to 18 products of 384 to 6144 rows and columns in 25 to 34 tiles each (H200,
 /// 2026-11-23). Where k is contiguous in both they are as fast as two.
 constexpr double threeWarpgroups = 1.05;
@@ -99,9 +99,9 @@ struct Lines {
   double sent, received; ///< Bytes of whole lines, for each k.
 };
 
-/// Of the tile of one operand, `extent` long across k, where m or n is contiguous in one of both. Rows of a TMA box that
-/// start inside a line cost two, whatever they take of each; where k is contiguous the next box takes the rest of the
-/// second.
+/// Of the tile of one operand, `extent` long across k, where m or n is contiguous in one of both. Rows of a TMA box
+/// that start inside a line cost two, whatever they take of each; where k is contiguous the next box takes the rest of
+/// the second.
 Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64_t extent) {
   const int64_t bytes = extent * draft.inputBits() / 8;
   if (kMajor)

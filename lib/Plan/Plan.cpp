@@ -62,8 +62,8 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
   if (!decideAll(draft, spec) || !scratch.all().empty() || draft.cost >= least(*best))
     return std::nullopt;
   const std::string saved = formatv("an estimated {0}% less than {1}x{2} takes as it lies",
-                                    std::llround(100 * (1 - draft.cost / asItLies.cost)),
-                                    (*asItLies.spec().block)[0], (*asItLies.spec().block)[1]);
+                                    std::llround(100 * (1 - draft.cost / asItLies.cost)), (*asItLies.spec().block)[0],
+                                    (*asItLies.spec().block)[1]);
   if (best->turned)
     draft.spec().swapOperands.reason = "tiles of D^T fit better: " + saved;
   if (best->slices > 1)

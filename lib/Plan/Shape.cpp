@@ -68,9 +68,9 @@ std::string blockReason(const Draft &draft, const Choice &choice) {
     text += formatv("; next best {0}, an estimated {1}% slower", name(*choice.second),
                     std::max<int64_t>(0, std::llround(100 * (choice.secondCost / e.cost - 1))));
   if (double saved = 1 - choice.quickestClocks / e.clocks; choice.quickest && saved >= 0.005)
-    text +=
-        formatv("; {0} would take {1:f1}% fewer clocks, but needs more energy, which at the power limit lowers the clock",
-                name(*choice.quickest), 100 * saved);
+    text += formatv(
+        "; {0} would take {1:f1}% fewer clocks, but needs more energy, which at the power limit lowers the clock",
+        name(*choice.quickest), 100 * saved);
   return text;
 }
 

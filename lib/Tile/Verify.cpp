@@ -339,8 +339,7 @@ private:
   bool storesBlocks(const Op &op) const {
     const Op *d = kernel.declaration(op.subject.name);
     const Op *lines = op.has("through") ? kernel.declaration(op.ref("through").name) : nullptr;
-    return op.word("via") == "tma" && d && d->kind == OpKind::Tensor && lines &&
-           lines->kind == OpKind::Shared;
+    return op.word("via") == "tma" && d && d->kind == OpKind::Tensor && lines && lines->kind == OpKind::Shared;
   }
   static bool isNumber(llvm::StringRef word) {
     double value;
