@@ -65,8 +65,8 @@ std::vector<Alternative> alternativesOf(const Spec &spec, Way way, size_t most) 
   decideProblem(draft);
   std::vector<Alternative> found;
   if (decideFamily(draft))
-    rankInto(draft, most, found);
-  return found;
+    rankInto(draft, most, found), checkEpilogue(draft);
+  return scratch.hasErrors() ? std::vector<Alternative>() : found;
 }
 
 std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,

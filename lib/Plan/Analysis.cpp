@@ -68,8 +68,11 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
     out.tileAround +=
         meetingNanoseconds(draft.inCluster() ? out.slices : std::max<int64_t>(3, out.slices), shape.m * shape.n) *
         1e-9 * out.machine.clock;
-  // The ranking's clocks know no slices.
-  out.clocks = out.slices == 1 ? estimate.clocks : double(out.waves) * (out.tileMain + out.tileAround);
+  // The ranking's clocks know slices that meet in a cluster, but for those of streams.
+  const bool known = out.slices == 1 || (draft.inCluster() && draft.wgmma() && !hasShortSide(draft));
+  if (known && out.slices > 1 && out.waves > 0)
+    out.tileAround = estimate.clocks / double(out.waves) - out.tileMain;
+  out.clocks = known ? estimate.clocks : double(out.waves) * (out.tileMain + out.tileAround);
   out.hidden = shape.schedule == Schedule::pingpong;
   double together = std::min<double>(double(estimate.ctasPerSM),
                                      std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));
@@ -171,7 +174,8 @@ Analysis analyse(const Plan &plan, unsigned next) {
     return out;
   Spec open = plan.spec;
   out.next = alternatives(open, 2 * (next + 1), scratch); // of a skinny product half of them stream it
-  // The ranking knows no slices, and streams have a model of their own: what it says of this plan counts as `clocks`.
+  // The ranking knows no slices that meet in memory, and streams have a model of their own: what it says of this plan
+  // counts as `clocks`.
   auto self = llvm::find_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
   double own = self != out.next.end() ? self->cost : estimate.atPowerLimit ? estimate.cost : out.clocks;
   for (Alternative &other : out.next)

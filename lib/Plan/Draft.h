@@ -171,6 +171,7 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 bool decideFamily(Draft &draft);
 /// Whether `length` is the short side of a product that streams the operand of the `other` one (Skinny.cpp).
 bool isShort(int64_t length, int64_t other);
+bool hasShortSide(const Draft &draft); ///< Of known sizes; slices and stages of such products are those of streams.
 /// What it takes the slices of a tile of so many sums to meet in a cluster.
 double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
@@ -183,8 +184,8 @@ std::vector<Way> otherWays(const Draft &draft);
 bool worthSlicing(const Draft &draft, int64_t blockM, int64_t blockN);
 /// Tiles of so few rows and columns that a step of theirs is short beside what it waits for.
 bool isSmall(const Draft &draft, int64_t rowsAndColumns);
-/// wgmma, where nothing is given: k of a stage, and the most stages of what is not streamed, for tiles of so many rows
-/// and columns.
+/// wgmma, for tiles of so many rows and columns of what is not streamed: k of a stage, where tiles are open, and the
+/// most stages that pay.
 int64_t depthOfStage(const Draft &draft, int64_t rowsAndColumns);
 int64_t mostStagesOf(const Draft &draft, int64_t rowsAndColumns);
 /// Whether the short (the long) side is contiguous in its operand, not k; whether rows of the short one start inside

@@ -63,19 +63,19 @@ constexpr double lineRate = 80;                                        ///< Both
 constexpr double sentRate = 99, receivedRate = 100;                    ///< From the L2, once for a cluster; to each SM.
 constexpr double sentInsideSectors = 1.7, receivedInsideSectors = 0.7; ///< Lines of rows that start there.
 constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
-constexpr double sharing = 1.06;        ///< CTAs that share tiles wait for each other.
+constexpr double companyCost = 1.06;    ///< CTAs that share tiles wait for each other.
 constexpr double notInTurns = 1.015;    ///< Cooperative warpgroups.
 /// Three warpgroups on one tile: a fit to 18 products of 384 to 6144 rows and columns in 25 to 34 tiles each (H200,
 /// 2026-11-23). Where k is contiguous in both they are as fast as two.
 constexpr double threeWarpgroups = 1.05;
 
-/// What lines of few small tiles take of that: steps of 128, or more stages than eight, bring them sooner; slices of k
+/// What lines of few small tiles take of that: steps of 128, or twelve stages and more, bring them sooner; slices of k
 /// share none. With the two constants of meeting a fit to 34 races of 5 to 16 tiles and slices of 14 products of 320 to
 /// 1536 rows and columns, k of 512 to 16384 (H200, 2026-11-23): its choice is 3.3% slower than the best on average.
 double lineShare(const Draft &draft, const Shape &shape) {
   constexpr double sliced = 80.0 / 58, deep = 80.0 / 100, manyStages = 80.0 / 95;
   if (shape.clusterK > 1)
-    return sliced;
+    return hasShortSide(draft) ? 1 : sliced;
   if (!isSmall(draft, shape.m + shape.n))
     return 1;
   return shape.k == 128 ? deep : shape.stages >= 12 ? manyStages : 1;
@@ -86,7 +86,7 @@ constexpr double meetingClocks = 600, sumsRate = 6;
 bool linesAlongK(const Draft &draft) { return draft.kMajorA() && draft.kMajorB(); }
 
 /// Clocks of one k for what depends on each other: more than the slowest of them where others take as long.
-double together(std::initializer_list<double> clocks) {
+double atOnce(std::initializer_list<double> clocks) {
   double most = std::max(clocks), sum = 0;
   for (double each : clocks) { // a norm of order 10
     double part = each / most, second = part * part, fourth = second * second;
@@ -118,11 +118,11 @@ double withLines(const Draft &draft, const Shape &shape, double busy) {
   Lines a = linesOf(draft, draft.kernelA(), draft.kMajorA(), shape.m);
   Lines b = linesOf(draft, draft.kernelB(), draft.kMajorB(), shape.n);
   const double share = lineShare(draft, shape);
-  busy = together({busy, share * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
-                   share * (a.received + b.received) / receivedRate});
+  busy = atOnce({busy, share * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
+                 share * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 ? threeWarpgroups : 1;
-  return busy * (shape.clusterM * shape.clusterN > 1 ? sharing : 1);
+  return busy * (shape.clusterM * shape.clusterN > 1 ? companyCost : 1);
 }
 
 bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) {
@@ -287,7 +287,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.ctasPerSM = residentCtas(draft, shape);
   int64_t together = shape.clusterM * shape.clusterN;
   // Slices as the ranking knows them; streams have a model of their own.
-  const int64_t slices = draft.stream ? 1 : shape.clusterK;
+  const int64_t slices = hasShortSide(draft) ? 1 : shape.clusterK;
   double slots = double(clustersAtATime(draft, together * slices) * together * result.ctasPerSM);
   double waves = std::max(1.0, std::ceil(tiles / slots));
   result.waves = int64_t(std::min(waves, 9e15));

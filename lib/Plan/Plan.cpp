@@ -36,6 +36,7 @@ double leastCost(const Spec &spec, Way way) {
     return HUGE_VAL;
   decideSplit(draft);
   decideEpilogue(draft);
+  checkEpilogue(draft);
   for (const Ranked &next : rank(draft, candidates(draft))) {
     Diags problems;
     checkShape(draft, next.shape, problems);
@@ -64,8 +65,9 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
   const std::string saved = formatv("an estimated {0}% less than {1}x{2} takes as it lies",
                                     std::llround(100 * (1 - draft.cost / asItLies.cost)), (*asItLies.spec().block)[0],
                                     (*asItLies.spec().block)[1]);
+  const char *fits = draft.plan.swapped ? "tiles of D^T fit better" : "tiles of D itself fit better";
   if (best->turned)
-    draft.spec().swapOperands.reason = "tiles of D^T fit better: " + saved;
+    draft.spec().swapOperands.reason = best->slices > 1 ? fits + std::string(" in slices") : fits + (": " + saved);
   if (best->slices > 1)
     draft.spec().split.reason = "few tiles, each of many steps: " + saved;
   addRequirements(draft);

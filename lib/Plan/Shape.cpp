@@ -113,7 +113,10 @@ std::string clusterReason(const Draft &draft, const Shape &shape) {
                    shape.clusterK > 1 ? formatv(", in each of {0} slices of k", shape.clusterK).str() : "");
   if (shape.clusterK > 1)
     return "the slices of a tile's k steps";
-  if (mayShare(draft) && shape.schedule != Schedule::pipelined)
+  const Spec &s = draft.spec();
+  bool compared = shape.schedule == Schedule::cooperative && !s.block.given && !draft.stream &&
+                  *s.split == SplitMode::none && *s.scheduler == Scheduler::fixed;
+  if (mayShare(draft) && compared)
     return "rows start inside sectors of the L2, but CTAs that share tiles wait for each other";
   return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
                                                : "on an H200 CTAs that share tiles are as fast as CTAs that do not";

@@ -134,6 +134,11 @@ const OperandSpec *longOperand(const Draft &draft) {
 
 bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
 
+bool hasShortSide(const Draft &draft) {
+  auto m = draft.extentM(), n = draft.extentN();
+  return m && n && (isShort(*m, *n) || isShort(*n, *m));
+}
+
 double meetingNanoseconds(int64_t slices, int64_t elements) {
   if (slices == 1)
     return 0;

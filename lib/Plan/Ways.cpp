@@ -7,11 +7,11 @@ namespace gemmc::plan {
 namespace {
 constexpr int64_t mostSlices = 8;
 
-/// Nothing that has been given says how D is cut, and wgmma reads and writes it by TMA.
+/// Nothing that has been given says how D is cut, and wgmma reads what TMA brings.
 bool isOpen(const Draft &draft) {
   const Spec &s = draft.spec();
-  bool open = !s.swapOperands.given && !s.block.given && !s.warp.given && !s.cluster.given && !s.inFlight.given &&
-              !asksForHalves(draft);
+  bool open = !s.swapOperands.given && !s.block.given && !s.warp.given && !s.cluster.given &&
+              (!s.inFlight.given || *s.inFlight == 1) && !asksForHalves(draft);
   bool known = draft.extentM() && draft.extentN() && draft.extentK();
   return open && known && draft.wgmma() && !draft.stream && !draft.shifts() && draft.inputBits() == 16 &&
          *s.copy == CopyKind::tma;
@@ -26,13 +26,17 @@ bool mayTurn(const Draft &draft) {
   return asItLies && *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
 }
 
-/// Whether tiles of 128 x 128 leave half of the SMs idle and k is long enough to be cut.
+/// Whether tiles of 128 x 128 leave half of the SMs idle and k is long enough to be cut. Where rows start inside
+/// sectors all slices together would ask more of the L2 than it answers: 600x600x3000 in slices 12.9 us, in a cluster
+/// that shares tiles 9.8 (H200, 2026-11-23).
 bool maySlice(const Draft &draft) {
   const Spec &s = draft.spec();
   constexpr int64_t side = 128, leastDepth = 1024;
   int64_t tiles = llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
-  bool given = s.split.given || s.splitSlices.given || s.splitThrough.given || s.schedule.given;
-  return !given && *s.scheduler == Scheduler::fixed && !s.persistent.given && 2 * tiles <= draft.limits.sms &&
+  bool given = s.split.given || s.splitSlices.given || s.splitThrough.given ||
+               (s.schedule.given && *s.schedule != Schedule::cooperative) ||
+               (s.persistent.given && *s.persistent != Persistence::off);
+  return !given && !mayShare(draft) && *s.scheduler == Scheduler::fixed && 2 * tiles <= draft.limits.sms &&
          *draft.extentK() >= leastDepth;
 }
 } // namespace
@@ -57,16 +61,19 @@ bool worthSlicing(const Draft &draft, int64_t blockM, int64_t blockN) {
 
 // A step of a small tile is short beside what it waits for. 512x512x8192 in 64x32 takes 16.0 us in eight stages of 64,
 // 11.4 in stages of 128; 384x1024x16384 in 64x48 37.9 in eight, 27.7 in fourteen of 64, 33.0 in stages of 128;
-// 640x768x8192 in 64x64 20.3, 22.8 in fourteen, 20.0 in stages of 128. Where m or n is contiguous neither helps:
+// 640x768x8192 in 64x64 20.3, 22.8 in fourteen, 20.0 in stages of 128. Where m or n is contiguous neither helps, at
+// pitches of 16 bytes it was not measured:
 // 768x384x6400 in 64x48 16.8 in eight, 18.2 in fourteen, 16.3 in stages of 128 (H200, 2026-11-23).
 bool isSmall(const Draft &draft, int64_t rowsAndColumns) {
   constexpr int64_t smallTile = 112;
-  return rowsAndColumns <= smallTile && draft.kMajorA() && draft.kMajorB() && draft.inputBits() == 16;
+  return rowsAndColumns <= smallTile && draft.kMajorA() && draft.kMajorB() && !mayShare(draft) &&
+         draft.inputBits() == 16;
 }
 
 int64_t depthOfStage(const Draft &draft, int64_t rowsAndColumns) {
   constexpr int64_t smallest = 96;
-  return isSmall(draft, rowsAndColumns) && rowsAndColumns <= smallest ? 128 : 64;
+  bool deep = isSmall(draft, rowsAndColumns) && rowsAndColumns <= smallest && !draft.spec().stages.given;
+  return deep ? 128 : 64;
 }
 
 int64_t mostStagesOf(const Draft &draft, int64_t rowsAndColumns) {
