@@ -26,9 +26,10 @@ bool mayTurn(const Draft &draft) {
   return asItLies && *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
 }
 
-/// Whether tiles of 128 x 128 leave half of the SMs idle and k is long enough to be cut. Where rows start inside
-/// sectors all slices together would ask more of the L2 than it answers: 600x600x3000 in slices 12.9 us, in a cluster
-/// that shares tiles 9.8 (H200, 2026-11-23).
+/// Whether tiles of 128 x 128 leave three fifths of the SMs idle and k is long enough to be cut; 64 such tiles in two
+/// slices were slower than 128 of half the size (1024x1024x8192 27.5 and 29.9 us; H200, 2026-11-23). Where rows start
+/// inside sectors all slices together would ask more of the L2 than it answers: 600x600x3000 in slices 12.9 us, in a
+/// cluster that shares tiles 9.8 (H200, 2026-11-23).
 bool maySlice(const Draft &draft) {
   const Spec &s = draft.spec();
   constexpr int64_t side = 128, leastDepth = 1024;
@@ -36,7 +37,7 @@ bool maySlice(const Draft &draft) {
   bool given = s.split.given || s.splitSlices.given || s.splitThrough.given ||
                (s.schedule.given && *s.schedule != Schedule::cooperative) ||
                (s.persistent.given && *s.persistent != Persistence::off);
-  return !given && !mayShare(draft) && *s.scheduler == Scheduler::fixed && 2 * tiles <= draft.limits.sms &&
+  return !given && !mayShare(draft) && *s.scheduler == Scheduler::fixed && 5 * tiles <= 2 * draft.limits.sms &&
          *draft.extentK() >= leastDepth;
 }
 } // namespace

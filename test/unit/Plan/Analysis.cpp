@@ -100,7 +100,7 @@ TEST(Analysis, TheAlternativesAreOthersAndSlower) {
     ASSERT_TRUE(applyChoice(spec, other.choice, diags));
     Plan its = planOf(spec);
     EXPECT_FALSE(its.blockM == plan.blockM && its.blockN == plan.blockN && its.warpM == plan.warpM &&
-                 its.warpN == plan.warpN && *its.spec.schedule == *plan.spec.schedule)
+                 its.warpN == plan.warpN && *its.spec.schedule == *plan.spec.schedule && its.swapped == plan.swapped)
         << other.choice;
   }
 }
