@@ -48,16 +48,9 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
   }
 }
 
-/// The cheapest `most` of both (0: all).
-void mergeInto(std::vector<Alternative> &found, std::vector<Alternative> others, size_t most) {
-  found.insert(found.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
-  llvm::stable_sort(found, [](const Alternative &x, const Alternative &y) { return x.cost < y.cost; });
-  if (most && found.size() > most)
-    found.resize(most);
-}
+} // namespace
 
-/// The first `most` of another way's ranking.
-std::vector<Alternative> alternativesOf(const Spec &spec, Way way, size_t most) {
+std::vector<Alternative> plan::alternativesOf(const Spec &spec, Way way, size_t most) {
   Diags scratch;
   Draft draft{Plan{}, scratch, limitsOf(Target::sm_90a), nullptr};
   draft.plan.spec = spec;
@@ -67,6 +60,15 @@ std::vector<Alternative> alternativesOf(const Spec &spec, Way way, size_t most) 
   if (decideFamily(draft))
     rankInto(draft, most, found), checkEpilogue(draft);
   return scratch.hasErrors() ? std::vector<Alternative>() : found;
+}
+
+namespace {
+/// The cheapest `most` of both (0: all).
+void mergeInto(std::vector<Alternative> &found, std::vector<Alternative> others, size_t most) {
+  found.insert(found.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+  llvm::stable_sort(found, [](const Alternative &x, const Alternative &y) { return x.cost < y.cost; });
+  if (most && found.size() > most)
+    found.resize(most);
 }
 
 std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,

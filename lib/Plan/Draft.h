@@ -180,6 +180,8 @@ void decideStream(Draft &draft); ///< The cut of a skinny product.
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);
+/// The first `most` (0: all) legal ones of another way's ranking; empty where the way is none (Alternatives.cpp).
+std::vector<Alternative> alternativesOf(const Spec &spec, Way way, size_t most);
 /// Whether a shape keeps enough SMs busy in the one wave that slices of k are for.
 bool worthSlicing(const Draft &draft, int64_t blockM, int64_t blockN);
 /// Tiles of so few rows and columns that a step of theirs is short beside what it waits for.

@@ -25,36 +25,17 @@ bool decideAll(Draft &draft, const Spec &spec) {
 
 Draft emptyDraft(Diags &diags) { return Draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr}; }
 
-/// The least cost of another way of `spec`; infinite where it has no legal tile.
-double leastCost(const Spec &spec, Way way) {
-  Diags scratch;
-  Draft draft = emptyDraft(scratch);
-  draft.plan.spec = spec;
-  draft.way = way;
-  decideProblem(draft);
-  if (!decideFamily(draft))
-    return HUGE_VAL;
-  decideSplit(draft);
-  decideEpilogue(draft);
-  checkEpilogue(draft);
-  for (const Ranked &next : rank(draft, candidates(draft))) {
-    Diags problems;
-    checkShape(draft, next.shape, problems);
-    if (!problems.hasErrors() && !scratch.hasErrors())
-      return next.estimate.cost;
-  }
-  return HUGE_VAL;
-}
-
 /// The plan of another way, where one promises more than estimates are wrong by: of tiles that are alike, of slices.
 std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
   constexpr double leastTurned = 0.99, leastSliced = 0.93;
   auto least = [&](Way way) { return (way.slices > 1 ? leastSliced : leastTurned) * asItLies.cost; };
   std::optional<Way> best;
   double cost = HUGE_VAL;
-  for (Way way : otherWays(asItLies))
-    if (double next = leastCost(spec, way); next < std::min(cost, least(way)))
-      best = way, cost = next;
+  for (Way way : otherWays(asItLies)) {
+    std::vector<Alternative> first = alternativesOf(spec, way, 1);
+    if (!first.empty() && first.front().cost < std::min(cost, least(way)))
+      best = way, cost = first.front().cost;
+  }
   if (!best)
     return std::nullopt;
   Diags scratch;
