@@ -71,6 +71,27 @@ void mergeInto(std::vector<Alternative> &found, std::vector<Alternative> others,
     found.resize(most);
 }
 
+/// Cuts that stream a skinny product; of the first one all warp tiles, of the others the best one. Half of `count` is
+/// left to tiles that come from the clock of all products. `atFirst`: what a nanosecond costs, set by the first of all.
+void streamsInto(Draft &draft, unsigned count, std::vector<Alternative> &found, double &atFirst) {
+  for (Stream &way : streams(draft)) {
+    if (count && found.size() >= (count + 1) / 2)
+      break;
+    const size_t before = found.size();
+    draft.stream = std::move(way);
+    rankInto(draft, before ? 1 : (count + 3) / 4, found);
+    if (found.size() == before)
+      continue;
+    if (atFirst == 0)
+      atFirst = found.front().cost / draft.stream->nanoseconds;
+    // Warp tiles of the first one keep their order.
+    const double scale = draft.stream->nanoseconds * atFirst / found[before].cost;
+    for (size_t i = before; i < found.size(); ++i)
+      found[i].cost *= scale;
+  }
+  draft.stream.reset();
+}
+
 std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,
                                         std::optional<RepackChoice> &other) {
   unsigned errors = diags.numErrors();
@@ -83,23 +104,19 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
   if (other && count)
     count -= count / 3;
   std::vector<Alternative> found;
-  // A skinny product: cuts that stream it come first; of the first one all warp tiles, of the others the best one. Half
-  // of the places are left to tiles that come from the clock of all products.
   double atFirst = 0; // cost of a nanosecond
-  for (Stream &way : streams(draft)) {
-    if (count && found.size() >= (count + 1) / 2)
-      break;
-    const size_t before = found.size();
-    draft.stream = std::move(way);
-    rankInto(draft, before ? 1 : (count + 3) / 4, found);
-    if (found.size() == before)
-      continue;
-    if (before)
-      found.back().cost = draft.stream->nanoseconds * atFirst;
-    else
-      atFirst = found.front().cost / draft.stream->nanoseconds;
+  streamsInto(draft, count, found, atFirst);
+  if (!found.empty() && mayTurnStream(draft)) {
+    Diags scratch;
+    Draft turned{Plan{}, scratch, limitsOf(Target::sm_90a), nullptr};
+    turned.plan.spec = spec;
+    turned.way.turned = true;
+    decideProblem(turned);
+    std::vector<Alternative> others;
+    if (decideFamily(turned))
+      streamsInto(turned, count, others, atFirst);
+    mergeInto(found, std::move(others), (count + 1) / 2);
   }
-  draft.stream.reset();
   const size_t streamed = found.size();
   if (!count || streamed < count)
     rankInto(draft, count ? count - streamed : 0, found);

@@ -177,13 +177,17 @@ double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product.
+/// Whether a short side could be either side of the kernel: it fills wgmma's rows, nothing given says which it is, and
+/// its rows do not start inside sectors, for which the model knows too little of it.
+bool mayTurnStream(const Draft &draft);
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);
 /// The first `most` (0: all) legal ones of another way's ranking; empty where the way is none (Alternatives.cpp).
 std::vector<Alternative> alternativesOf(const Spec &spec, Way way, size_t most);
-/// Whether a shape keeps enough SMs busy in the one wave that slices of k are for.
-bool worthSlicing(const Draft &draft, int64_t blockM, int64_t blockN);
+/// Whether CTAs that share tiles of so many rows and columns keep enough SMs busy in the one wave that slices of k are
+/// for; the kernel's m, then n.
+bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array<int64_t, 2> block);
 /// Tiles of so few rows and columns that a step of theirs is short beside what it waits for.
 bool isSmall(const Draft &draft, int64_t rowsAndColumns);
 /// wgmma, for tiles of so many rows and columns of what is not streamed: k of a stage, where tiles are open, and the

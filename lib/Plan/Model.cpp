@@ -59,29 +59,42 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 // Lines of one SM's tiles, on a busy card, in bytes a clock. Where m or n is contiguous all constants are a fit to 248
 // races of 3 to 16 tiles and clusters each, of products of 384 to 7264 rows and columns with pitches of 16 to 128 bytes
 // (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average.
-constexpr double lineRate = 80;                                        ///< Both operands with k contiguous.
-constexpr double sentRate = 99, receivedRate = 100;                    ///< From the L2, once for a cluster; to each SM.
-constexpr double sentInsideSectors = 1.7, receivedInsideSectors = 0.7; ///< Lines of rows that start there.
+constexpr double lineRate = 80;                     ///< Both operands with k contiguous.
+constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
 constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
-constexpr double companyCost = 1.06;    ///< CTAs that share tiles wait for each other.
 constexpr double notInTurns = 1.015;    ///< Cooperative warpgroups.
+// Where rows start inside sectors: a fit to 32 races of 20 to 26 tiles, clusters and slices each, and 9 pairs of
+// kernels (H200, 2026-11-23, tensor maps that promote to 128 bytes): its choice is 2.3% slower than the best on
+// average.
+constexpr double sentInsideSectors = 1.43, receivedInsideSectors = 0.9; ///< Lines of such rows.
+/// The same where k is contiguous in this operand and not in the other one.
+constexpr double sentInsideAlongK = 2.5, receivedInsideAlongK = 1.65;
+constexpr double companyCost = 1.06; ///< CTAs that share tiles wait for each other.
 /// Three warpgroups on one tile: a fit to 18 products of 384 to 6144 rows and columns in 25 to 34 tiles each (H200,
 /// 2026-11-23). Where k is contiguous in both they are as fast as two.
 constexpr double threeWarpgroups = 1.05;
 
-/// What lines of few small tiles take of that: steps of 128, or twelve stages and more, bring them sooner; slices of k
-/// share none. With the two constants of meeting a fit to 34 races of 5 to 16 tiles and slices of 14 products of 320 to
-/// 1536 rows and columns, k of 512 to 16384 (H200, 2026-11-23): its choice is 3.3% slower than the best on average.
+/// What lines of few small tiles take of that: steps of 128, or twelve stages and more, bring them sooner.
 double lineShare(const Draft &draft, const Shape &shape) {
-  constexpr double sliced = 80.0 / 58, deep = 80.0 / 100, manyStages = 80.0 / 95;
-  if (shape.clusterK > 1)
-    return hasShortSide(draft) ? 1 : sliced;
-  if (!isSmall(draft, shape.m + shape.n))
+  constexpr double deep = 80.0 / 100, manyStages = 80.0 / 95;
+  if (shape.clusterK > 1 || !isSmall(draft, shape.m + shape.n))
     return 1;
   return shape.k == 128 ? deep : shape.stages >= 12 ? manyStages : 1;
 }
+
+/// Slices as this clock knows them; streams have a model of their own.
+int64_t slicesOf(const Draft &draft, const Shape &shape) { return hasShortSide(draft) ? 1 : shape.clusterK; }
+// Slices of k: fewer CTAs ask for the same lines at the same time, unless they share tiles. A fit to 69 races of 14 to
+// 27 tiles, clusters and slices each, of products of 256 to 2048 rows and columns, k of 512 to 15616 (H200,
+// 2026-11-23); with 12 of them at pitches of 16 bytes. Its choice is 2.1% slower than the best on average.
 /// Clocks until the slices of a tile have met, and bytes of sums that a CTA sends in a clock.
-constexpr double meetingClocks = 600, sumsRate = 6;
+constexpr double meetingClocks = 1150, sumsRate = 6.9;
+constexpr double slicedLineRate = 56.4, slicedReceivedRate = 102; ///< Both operands with k contiguous.
+/// What lines take of slices elsewhere: of what the L2 sends, and of what arrives.
+struct SlicedLines {
+  double sent, received;
+};
+constexpr SlicedLines slicedLines{1.22, 0.84}, slicedInsideSectors{0.87, 0.89};
 
 bool linesAlongK(const Draft &draft) { return draft.kMajorA() && draft.kMajorB(); }
 
@@ -104,8 +117,11 @@ struct Lines {
 /// the second.
 Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64_t extent) {
   const int64_t bytes = extent * draft.inputBits() / 8;
-  if (kMajor)
-    return {double(bytes), double(bytes) * receivedBeside};
+  if (kMajor) {
+    bool inside = rowsStartInsideSectors(draft, operand);
+    return {double(bytes) * (inside ? sentInsideAlongK : 1),
+            double(bytes) * receivedBeside * (inside ? receivedInsideAlongK : 1)};
+  }
   int64_t step = std::gcd(rowStep(draft, operand), bytes);
   double lines = double(llvm::alignTo(bytes, lineBytes)) * (2 - double(step) / lineBytes);
   bool inside = step < sectorBytes;
@@ -117,12 +133,13 @@ Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64
 double withLines(const Draft &draft, const Shape &shape, double busy) {
   Lines a = linesOf(draft, draft.kernelA(), draft.kMajorA(), shape.m);
   Lines b = linesOf(draft, draft.kernelB(), draft.kMajorB(), shape.n);
-  const double share = lineShare(draft, shape);
-  busy = atOnce({busy, share * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
-                 share * (a.received + b.received) / receivedRate});
+  const bool sliced = slicesOf(draft, shape) > 1;
+  const SlicedLines share = !sliced ? SlicedLines{1, 1} : mayShare(draft) ? slicedInsideSectors : slicedLines;
+  busy = atOnce({busy, share.sent * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
+                 share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 ? threeWarpgroups : 1;
-  return busy * (shape.clusterM * shape.clusterN > 1 ? companyCost : 1);
+  return busy * (shape.clusterM * shape.clusterN > 1 && !sliced ? companyCost : 1);
 }
 
 bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) {
@@ -136,37 +153,36 @@ bool atPowerLimit(const Draft &draft) {
   return m * n * double(draft.extentK().value_or(assumedSize)) > longProduct;
 }
 
-/// Clocks for which rows that start inside sectors keep the L2 busy, for each k of a wave of tiles: it answers some 53
-/// requests in a clock, and such rows are two. Rows beyond the edges are not read; fewer SMs get no fewer rows.
+/// Clocks for which rows that start inside sectors keep the L2 busy, for each k of a wave of tiles (of each slice of
+/// them): it answers some 53 requests in a clock, and such rows are two. Rows beyond the edges are not read; fewer SMs
+/// get no fewer rows.
 double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t n, double waves) {
-  constexpr double rate = 3440; ///< Bytes of such rows.
+  constexpr double rate = 4066; ///< Bytes of such rows.
   auto clusters = [](int64_t extent, int64_t tile, int64_t ctas) {
     return double(llvm::divideCeil(llvm::divideCeil(extent, tile), ctas));
   };
   double bytes = draft.inputBits() / 8.0;
   double rowsOfA = double(m) * clusters(n, shape.n, shape.clusterN);
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
-  // Whose shares a fit says: to 16 products in 26 tiles and clusters each, with what three stages cost below and the
-  // factor for long products; its choice is 0.8% slower than the best on average (H200, 2026-11-23).
+  // Whose shares a fit says, with what splitClocks has.
   int64_t ctas = shape.clusterM * shape.clusterN;
-  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 1 : ctas <= 4 ? 0.93 : 1.06;
+  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.919 : ctas <= 4 ? 0.963 : 1.15;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's.
-  constexpr double slower = 0.56;
-  double clock = atPowerLimit(draft) ? slower : 1;
+  constexpr double slower = 0.8;
+  double clock = (atPowerLimit(draft) ? slower : 1) * double(slicesOf(draft, shape));
   return splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / rate * clock / waves;
 }
 
-/// What such rows and the tensor cores need together, for each k. A fit to 15 products of 520 to 4608 rows and columns,
-/// k contiguous in both operands, in 36 tiles and clusters each (H200, 2026-11-23, when rows beyond the matrix were
-/// still asked for).
+/// What such rows and the tensor cores need together, for each k. A fit to 40 products of 312 to 5656 rows and columns,
+/// k contiguous in both operands, in 20 to 25 tiles, clusters and slices each (H200, 2026-11-23, tensor maps that
+/// promote to 128 bytes): its choice is 3% slower than the best on average.
 double splitClocks(const Draft &draft, const Shape &shape, double products, double requests) {
-  constexpr double received = 82; ///< Bytes of such rows in a clock, by each SM.
+  constexpr double received = 99; ///< Bytes of such rows in a clock, by each SM.
   double bytes = draft.inputBits() / 8.0;
   double arrivals = splitBytes(draft, double(shape.m) * bytes, double(shape.n) * bytes) / received;
-  constexpr double slowed = 1.08; // the tensor cores, which wait for one or the other now and then
-  // Three stages cost clusters of four and eight more: of more CTAs all must be done with one before it is filled
-  // again.
-  double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 1.11 : 1;
+  constexpr double slowed = 1.317; // the tensor cores, which wait for one or the other now and then
+  // Three stages cost clusters of four more: of more CTAs all must be done with one before it is filled again.
+  double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 2.4 : 1;
   return tight * std::cbrt(std::pow(products * slowed, 3) + std::pow(requests, 3) + std::pow(arrivals, 3));
 }
 
@@ -187,7 +203,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   double requests = draft.wgmma() ? requestClocks(draft, shape, m, n, waves) : 0;
   // Of equals the one that reads less of shared memory, and then whose warpgroups multiply 128 rows.
   if (requests > 0 && !draft.stream && draft.kMajorA() && draft.kMajorB())
-    return splitClocks(draft, shape, products, requests) * shallow(shape, 0.022) * (shape.warpM == 64 ? 1.002 : 1) +
+    return splitClocks(draft, shape, products, requests) * shallow(shape, 0.017) * (shape.warpM == 64 ? 1.002 : 1) +
            shared / 50;
   double l2 = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / rates.l2Bytes;
   // Not every clock of shared memory is the tensor cores': TMA writes and the epilogue have theirs.
@@ -196,8 +212,12 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   if (!draft.wgmma())
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   if (linesAlongK(draft)) {
-    double lines = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / lineRate;
-    busy = std::max({busy, lineShare(draft, shape) * lines, requests});
+    double lines = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes;
+    if (slicesOf(draft, shape) > 1)
+      lines = std::max(lines / slicedLineRate, double(shape.m + shape.n) * bytes / slicedReceivedRate);
+    else
+      lines *= lineShare(draft, shape) / lineRate;
+    busy = std::max({busy, lines, requests});
     // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
     busy *= shape.warpM == 64 ? 1.0135 : 1;
     busy *= shape.schedule == Schedule::pingpong ? 1 : 1.005;
@@ -286,8 +306,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.tiles = int64_t(std::min(tiles, 9e15));
   result.ctasPerSM = residentCtas(draft, shape);
   int64_t together = shape.clusterM * shape.clusterN;
-  // Slices as the ranking knows them; streams have a model of their own.
-  const int64_t slices = hasShortSide(draft) ? 1 : shape.clusterK;
+  const int64_t slices = slicesOf(draft, shape);
   double slots = double(clustersAtATime(draft, together * slices) * together * result.ctasPerSM);
   double waves = std::max(1.0, std::ceil(tiles / slots));
   result.waves = int64_t(std::min(waves, 9e15));

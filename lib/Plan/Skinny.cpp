@@ -164,6 +164,16 @@ bool decideSkinnySwap(Draft &draft) {
   return true;
 }
 
+bool mayTurnStream(const Draft &draft) {
+  const Spec &s = draft.spec();
+  bool given = s.swapOperands.given || s.block.given || s.warp.given || s.cluster.given;
+  bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col);
+  if (given || !asItLies || draft.shifts() || !isSkinny(draft))
+    return false;
+  const Sides sides = sidesOf(draft);
+  return !wastesRows(sides.shortSide) && !shortRowsSplit(draft, sides.longIsM);
+}
+
 namespace {
 /// Whether everything that a spec says of the schedule goes with streaming.
 bool mayStream(const Draft &draft) {

@@ -26,10 +26,9 @@ bool mayTurn(const Draft &draft) {
   return asItLies && *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
 }
 
-/// Whether tiles of 128 x 128 leave three fifths of the SMs idle and k is long enough to be cut; 64 such tiles in two
-/// slices were slower than 128 of half the size (1024x1024x8192 27.5 and 29.9 us; H200, 2026-11-23). Where rows start
-/// inside sectors all slices together would ask more of the L2 than it answers: 600x600x3000 in slices 12.9 us, in a
-/// cluster that shares tiles 9.8 (H200, 2026-11-23).
+/// Whether tiles of 128 x 128 leave three fifths of the SMs idle and k is long enough to be cut: 54 to 64 such tiles
+/// took 2 to 15% longer in slices than whole (seven products, H200, 2026-11-23). Where rows start inside sectors half
+/// of the SMs: 64 tiles take 13 to 35% less (five products).
 bool maySlice(const Draft &draft) {
   const Spec &s = draft.spec();
   constexpr int64_t side = 128, leastDepth = 1024;
@@ -37,7 +36,8 @@ bool maySlice(const Draft &draft) {
   bool given = s.split.given || s.splitSlices.given || s.splitThrough.given ||
                (s.schedule.given && *s.schedule != Schedule::cooperative) ||
                (s.persistent.given && *s.persistent != Persistence::off);
-  return !given && !mayShare(draft) && *s.scheduler == Scheduler::fixed && 5 * tiles <= 2 * draft.limits.sms &&
+  return !given && *s.scheduler == Scheduler::fixed &&
+         (mayShare(draft) ? 2 * tiles <= draft.limits.sms : 5 * tiles <= 2 * draft.limits.sms) &&
          *draft.extentK() >= leastDepth;
 }
 } // namespace
@@ -55,9 +55,14 @@ std::vector<Way> otherWays(const Draft &draft) {
   return ways;
 }
 
-bool worthSlicing(const Draft &draft, int64_t blockM, int64_t blockN) {
-  int64_t tiles = llvm::divideCeil(*draft.extentM(), blockM) * llvm::divideCeil(*draft.extentN(), blockN);
-  return tiles <= clustersAtATime(draft, draft.way.slices) && 2 * tiles * draft.way.slices >= draft.limits.sms;
+bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array<int64_t, 2> block) {
+  constexpr int64_t mostCtas = 8;
+  const int64_t ctas = cluster[0] * cluster[1] * draft.way.slices;
+  int64_t tilesM = llvm::divideCeil(*draft.extentM(), block[0]), tilesN = llvm::divideCeil(*draft.extentN(), block[1]);
+  if (ctas > mostCtas || tilesM < cluster[0] || tilesN < cluster[1])
+    return false;
+  int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
+  return clusters <= clustersAtATime(draft, ctas) && 2 * clusters * ctas >= draft.limits.sms;
 }
 
 // A step of a small tile is short beside what it waits for. 512x512x8192 in 64x32 takes 16.0 us in eight stages of 64,

@@ -58,11 +58,12 @@ MaybeFailure encodeTensorMap(const Driver &driver, llvm::StringRef name, const T
   assert(map.dims.size() <= 5 && map.box.size() == map.dims.size() && map.strides.size() + 1 == map.dims.size());
   auto type = tensorTypeOf(map.type);
   assert(type && "an element type without a tensor map type");
-  // 256-byte promotion: a box row is 128 bytes, and its neighbour along K is the next one this or another CTA loads.
+  // A box row is 128 bytes, and the L2 fetches no more for it: with 256 what rows that start inside lines reach into
+  // came along, 2 to 18% slower where they do, and equal elsewhere (H200, 2026-11-23; docs/hopper.md).
   cuda::Result code =
       driver.api().encodeTiled(reinterpret_cast<cuda::TensorMap *>(out), *type, map.dims.size(),
                                reinterpret_cast<void *>(map.address), map.dims.data(), map.strides.data(),
-                               map.box.data(), ones, 0, static_cast<int>(map.swizzle), cuda::promote256B, 0);
+                               map.box.data(), ones, 0, static_cast<int>(map.swizzle), cuda::promote128B, 0);
   if (code == cuda::success)
     return std::nullopt;
   return driver.failure(code, "encoding tensor map `" + name.str() + "`")

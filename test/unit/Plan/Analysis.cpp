@@ -114,13 +114,14 @@ TEST(Analysis, TheAlternativesOfAStream) {
     auto all = alternatives(open, 24, diags);
     ASSERT_GE(all.size(), m == 16 ? 16u : 24u); // 16 rows have few tiles
     ASSERT_LE(all.size(), 24u);
-    std::set<std::tuple<Tile3, Tile3, Tile3, Schedule>> kernels;
+    std::set<std::tuple<Tile3, Tile3, Tile3, Schedule, Persistence>> kernels;
     std::set<int64_t> slices;
     for (size_t i = 0; i < all.size(); ++i) {
       Spec spec = open;
       ASSERT_TRUE(applyChoice(spec, all[i].choice, diags));
       const Spec its = planOf(spec).spec;
-      EXPECT_TRUE(kernels.insert({*its.block, *its.warp, *its.cluster, *its.schedule}).second) << all[i].choice;
+      EXPECT_TRUE(kernels.insert({*its.block, *its.warp, *its.cluster, *its.schedule, *its.swapOperands}).second)
+          << all[i].choice;
       if (i < 12)
         slices.insert(*its.splitSlices);
       else

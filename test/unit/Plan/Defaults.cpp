@@ -94,7 +94,7 @@ TEST(PlanDefaults, SkinnyProducts) {
       {16, 14336, 4096, {16, 128, 64}, 1, on, sums, 3},
       // Parts of a ragged side are equal, and columns; an eighth of the rows may be empty.
       {144, 4096, 4096, {72, 64, 64}, 1, on, end, 1},
-      {112, 4096, 11008, {128, 64, 64}, 2, off, start, 1},
+      {112, 4096, 11008, {112, 64, 64}, 2, on, start, 1},
       // 40 tiles of 64 in three slices were more clusters than there is room for: 24.9 us, this 16.7.
       {128, 2560, 9216, {64, 40, 128}, 1, off, sums, 1},
       {128, 1792, 7168, {128, 48, 64}, 3, off, start, 1},
@@ -123,10 +123,11 @@ TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
     Tile3 block, cluster;
   };
   const Row rows[] = {
-      {1024, 2056, 4104, {128, 160, 64}, {4, 2, 1}}, {520, 4104, 1032, {192, 112, 64}, {1, 4, 1}},
-      {600, 600, 3000, {64, 64, 64}, {4, 2, 1}},     {256, 7168, 2056, {128, 128, 64}, {2, 2, 1}},
-      {1032, 1032, 4104, {128, 96, 64}, {2, 4, 1}},  {1544, 1544, 3080, {128, 208, 64}, {2, 4, 1}},
-      {904, 2504, 5000, {160, 128, 64}, {2, 4, 1}},  {4096, 4096, 4104, {128, 256, 64}, {2, 1, 1}},
+      {1024, 2056, 4104, {128, 160, 64}, {2, 2, 1}}, {520, 4104, 1032, {192, 96, 64}, {1, 2, 1}},
+      {600, 600, 3000, {64, 64, 64}, {2, 2, 1}},     {256, 7168, 2056, {128, 128, 64}, {2, 2, 1}},
+      {1480, 2408, 1336, {128, 224, 64}, {2, 1, 1}}, {1544, 1544, 3080, {192, 112, 64}, {1, 2, 1}},
+      {904, 2504, 5000, {160, 128, 64}, {2, 2, 1}},  {4096, 4096, 4104, {128, 256, 64}, {2, 1, 1}},
+      {312, 312, 8488, {64, 64, 64}, {2, 1, 4}},     {696, 472, 10376, {64, 96, 64}, {4, 1, 2}},
       {128, 4096, 7176, {128, 96, 64}, {1, 4, 2}},   {64, 4096, 4104, {64, 80, 64}, {1, 4, 2}},
       {32, 8192, 1032, {32, 64, 128}, {1, 2, 1}},    {8, 6152, 3000, {8, 64, 128}, {1, 1, 1}},
   };
@@ -140,8 +141,54 @@ TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
     }
     // A pitch of whole sectors leaves nothing to share.
     spec.k = given(fixed(row.k + 8));
+    spec.split = given(SplitMode::none);
     plan = planOf(spec);
     EXPECT_EQ(plan.clusterM * plan.clusterN, 1) << name;
+  }
+}
+
+/// Slices of few tiles, whose CTAs share tiles: fewer of them read the same rows at the same time. Each won its race on
+/// an H200, or was within 3% of who did (docs/hopper.md, *Promotion, and slices that share*).
+TEST(PlanDefaults, SlicesShare) {
+  struct Row {
+    int64_t m, n, k;
+    Tile3 block, cluster;
+  };
+  const Row rows[] = {
+      {368, 608, 5648, {64, 64, 64}, {2, 2, 2}},   {800, 640, 5344, {144, 64, 64}, {2, 2, 2}},
+      {320, 640, 6016, {64, 64, 64}, {2, 2, 2}},   {1152, 384, 12800, {64, 128, 64}, {4, 1, 2}},
+      {512, 768, 2368, {64, 48, 64}, {1, 1, 1}},   {1024, 1024, 8192, {64, 128, 64}, {1, 1, 1}}, // whole
+      {768, 1280, 6144, {64, 128, 64}, {1, 1, 1}}, // 60 tiles of 128x128: slices took 14% longer
+  };
+  for (const Row &row : rows) {
+    auto [spec, name] = kContiguous(row.m, row.n, row.k);
+    Plan plan = planOf(spec);
+    EXPECT_EQ(*plan.spec.block, row.block) << name;
+    EXPECT_EQ(*plan.spec.cluster, row.cluster) << name;
+  }
+}
+
+/// A short side that fills wgmma's 64 rows may be either side of the kernel: the long one's tiles come in other steps.
+/// D^T won its race on an H200 by 6 to 17% where it is taken here.
+TEST(PlanDefaults, SkinnyProductsEitherWay) {
+  struct Row {
+    int64_t m, n, k;
+    Order b;
+    Persistence swapped;
+  };
+  constexpr auto on = Persistence::on, off = Persistence::off;
+  const Row rows[] = {
+      {12160, 192, 1856, Order::row, on}, {3328, 192, 3328, Order::row, on},  {24576, 128, 1536, Order::col, on},
+      {6144, 192, 4096, Order::col, on},  {2112, 64, 7168, Order::col, on},   {4096, 128, 7168, Order::col, off},
+      {8192, 64, 4096, Order::col, off},  {4096, 256, 4096, Order::row, off}, {192, 6144, 4096, Order::col, off},
+  };
+  for (const Row &row : rows) {
+    Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
+    spec.b.layout = given(row.b);
+    EXPECT_EQ(*planOf(spec).spec.swapOperands, row.swapped) << row.m << "x" << row.n << "x" << row.k;
+    // Who says which side is which is asked no more.
+    spec.swapOperands = given(off);
+    EXPECT_EQ(*planOf(spec).spec.swapOperands, off);
   }
 }
 
