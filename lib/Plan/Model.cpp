@@ -329,7 +329,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
                              exposed * (startClocks + store / parts * neighbours));
   }
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
-  result.cost = result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1);
+  result.cost =
+      result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft.way);
   return result;
 }
 

@@ -55,6 +55,11 @@ std::vector<Way> otherWays(const Draft &draft) {
   return ways;
 }
 
+double doubtOf(const Way &way) {
+  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98; // of tiles that are alike, of slices
+  return way.slices > 1 ? sliced : way.turned ? turned : 1;
+}
+
 bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array<int64_t, 2> block) {
   constexpr int64_t mostCtas = 8;
   const int64_t ctas = cluster[0] * cluster[1] * draft.way.slices;

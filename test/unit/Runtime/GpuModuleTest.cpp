@@ -102,7 +102,8 @@ TEST_F(GpuModuleTest, ALaunchTellsTheDriverEverything) {
   EXPECT_EQ(seen.type, 9);    // CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
   EXPECT_EQ(seen.swizzle, 3); // CU_TENSOR_MAP_SWIZZLE_128B
   EXPECT_EQ(seen.interleave, 0);
-  EXPECT_EQ(seen.oobFill, 0); // zeros
+  EXPECT_EQ(seen.promotion, 2); // CU_TENSOR_MAP_L2_PROMOTION_L2_128B: no line that nobody asked for
+  EXPECT_EQ(seen.oobFill, 0);   // zeros
   EXPECT_EQ(seen.address, 0x100000u);
   EXPECT_EQ(seen.dims, (std::vector<uint64_t>{64, 200}));
   EXPECT_EQ(seen.strides, (std::vector<uint64_t>{128}));
