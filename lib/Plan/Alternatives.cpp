@@ -37,6 +37,8 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
   for (const Ranked &next : rank(draft, candidates(draft))) {
     if (most && found.size() - before >= most)
       break;
+    if (exceedsShared(draft, next.shape))
+      continue;
     Diags scratch;
     checkShape(draft, next.shape, scratch);
     std::string choice = choiceOf(draft, next.shape);

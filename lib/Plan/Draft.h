@@ -28,6 +28,7 @@ struct Draft {
   TargetLimits limits;
   const MatrixInstruction *matrix = nullptr;   ///< mma, wmma: the instruction; nullptr for wgmma.
   std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny.
+  std::vector<Stream> otherStreams = {};       ///< Cuts to try where that one does not fit, the next one last.
   Way way = {};                                ///< What the planner tries beyond what the spec and its sizes ask for.
   double cost = 0;                             ///< Of the shape that was chosen, see Estimate.
 
@@ -161,6 +162,8 @@ struct Ranked {
 };
 std::vector<Ranked> rank(const Draft &draft, llvm::ArrayRef<Shape> shapes);
 
+/// Whether `shape` breaks the rule that most break where stages are given; quicker than its report.
+bool exceedsShared(const Draft &draft, const Shape &shape);
 /// Reports into `diags` every rule that `shape` breaks (Checks.cpp).
 void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
@@ -177,8 +180,13 @@ double meetingNanoseconds(int64_t slices, int64_t elements);
 bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product.
+void nextStream(Draft &draft);   ///< The next cut where one does not fit, or none.
+/// Whether one side is so short that it must not be wgmma's side of 64 rows: it decides what is swapped.
+bool shortSideDecides(const Draft &draft);
+double doubtOfTurned(const Stream &way); ///< As doubtOf, of D^T of a skinny product; in its `nanoseconds`.
 /// Whether a short side could be either side of the kernel: it fills wgmma's rows, nothing given says which it is, and
-/// its rows do not start inside sectors, for which the model knows too little of it.
+/// D is as what was measured, 16 bits without C. Not where it is contiguous and its rows start inside sectors, of which
+/// the model knows too little.
 bool mayTurnStream(const Draft &draft);
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).

@@ -181,7 +181,7 @@ double splitClocks(const Draft &draft, const Shape &shape, double products, doub
   double bytes = draft.inputBits() / 8.0;
   double arrivals = splitBytes(draft, double(shape.m) * bytes, double(shape.n) * bytes) / received;
   constexpr double slowed = 1.317; // the tensor cores, which wait for one or the other now and then
-  // Three stages cost clusters of four more: of more CTAs all must be done with one before it is filled again.
+  // Three stages do not go with clusters of four: of more CTAs all must be done with one before it is filled again.
   double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 2.4 : 1;
   return tight * std::cbrt(std::pow(products * slowed, 3) + std::pow(requests, 3) + std::pow(arrivals, 3));
 }
@@ -229,11 +229,12 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
 }
 
-/// What nobody has measured goes by clocks: streams, slices, other types, pitches of 16 bytes.
+/// What nobody has measured goes by clocks: streams, slices (but beside whole tiles, whose measure is theirs), other
+/// types, pitches of 16 bytes.
 bool energyIsKnown(const Draft &draft) {
   const Spec &s = draft.spec();
-  return draft.wgmma() && !draft.stream && *s.split == SplitMode::none && draft.inputBits() == 16 &&
-         *s.accumulator == Elem::f32 && !rowsSplitSectors(draft);
+  return draft.wgmma() && !draft.stream && (*s.split == SplitMode::none || draft.way.slices > 1) &&
+         draft.inputBits() == 16 && *s.accumulator == Elem::f32 && !rowsSplitSectors(draft);
 }
 
 /// What the energy of a product, relative to what its multiply-adds alone take, adds to its clocks. At the power limit

@@ -25,6 +25,10 @@ bool decideAll(Draft &draft, const Spec &spec) {
 
 Draft emptyDraft(Diags &diags) { return Draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr}; }
 
+const char *fittingTiles(const Draft &draft) {
+  return draft.plan.swapped ? "tiles of D^T fit better" : "tiles of D itself fit better";
+}
+
 /// The plan of a stream's D^T, whose tiles of the long side come in other steps.
 std::optional<Plan> turnedStream(const Draft &asItLies, const Spec &spec) {
   if (!mayTurnStream(asItLies))
@@ -38,8 +42,9 @@ std::optional<Plan> turnedStream(const Draft &asItLies, const Spec &spec) {
   if (share >= 1)
     return std::nullopt;
   draft.spec().swapOperands.reason =
-      formatv("tiles of D^T fit better: an estimated {0}% less than {1}x{2} takes as it lies",
-              std::llround(100 * (1 - share)), (*asItLies.spec().block)[0], (*asItLies.spec().block)[1]);
+      formatv("{0}: an estimated {1}% less than {2}x{3} takes as it lies", fittingTiles(draft),
+              std::llround(100 * (1 - share / doubtOfTurned(*draft.stream))), (*asItLies.spec().block)[0],
+              (*asItLies.spec().block)[1]);
   addRequirements(draft);
   return std::move(draft.plan);
 }
@@ -63,9 +68,9 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
   if (!decideAll(draft, spec) || !scratch.all().empty() || draft.cost >= asItLies.cost)
     return std::nullopt;
   const std::string saved = formatv("an estimated {0}% less than {1}x{2} takes as it lies",
-                                    std::llround(100 * (1 - draft.cost / asItLies.cost)), (*asItLies.spec().block)[0],
-                                    (*asItLies.spec().block)[1]);
-  const char *fits = draft.plan.swapped ? "tiles of D^T fit better" : "tiles of D itself fit better";
+                                    std::llround(100 * (1 - draft.cost / doubtOf(*best) / asItLies.cost)),
+                                    (*asItLies.spec().block)[0], (*asItLies.spec().block)[1]);
+  const char *fits = fittingTiles(draft);
   if (best->turned)
     draft.spec().swapOperands.reason = best->slices > 1 ? fits + std::string(" in slices") : fits + (": " + saved);
   if (best->slices > 1)

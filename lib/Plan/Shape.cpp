@@ -33,7 +33,7 @@ std::pair<unsigned, unsigned> errorsOf(const Draft &draft, const Shape &shape) {
 std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   std::optional<Choice> best;
   for (const Ranked &next : rank(draft, shapes)) {
-    if (errorsOf(draft, next.shape).second > 0)
+    if (exceedsShared(draft, next.shape) || errorsOf(draft, next.shape).second > 0)
       continue;
     if (!best) {
       best = Choice{next.shape, next.estimate};
@@ -152,6 +152,10 @@ void record(Draft &draft, const Choice &choice) {
 
 } // namespace
 
+bool exceedsShared(const Draft &draft, const Shape &shape) {
+  return sane(shape) && sharedBytes(draft, shape) > draft.limits.sharedPerBlock;
+}
+
 std::vector<Ranked> rank(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   std::vector<Ranked> ranked;
   ranked.reserve(shapes.size());
@@ -190,8 +194,8 @@ void decideShape(Draft &draft) {
     instead(StoreKind::direct, "buffers for whole lines do not fit beside the stages");
   if (choice)
     return record(draft, *choice);
-  if (draft.stream) { // its cut does not fit: the usual ones may
-    draft.stream.reset();
+  if (draft.stream) { // its cut does not fit: another one may, or the usual tiles
+    nextStream(draft);
     decideSplit(draft);
     return decideShape(draft);
   }

@@ -66,11 +66,6 @@ Sides sidesOf(const Draft &draft) {
   return {std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
 }
 
-/// D^T, where the short side may be either (`Way::turned`), must promise more than estimates are wrong by: of 22
-/// products with a side of 64 to 256 where it does it was 6% faster on average (19% faster to 4% slower); in three and
-/// four slices it was 10% slower than expected (H200, 2026-11-23).
-double doubtOfTurned(const Stream &way) { return way.slices > 2 ? 1.1 : 1.015; }
-
 // Where rows start inside sectors of the L2 less is hidden, slices are hardly worse than other CTAs, and stages arrive
 // late, one after the other. A fit to 23 races of 16 to 44 cuts of 21 products (H200, 2026-11-22): its choice is 1.6%
 // slower than the race's best on average, 7% at worst.
@@ -133,6 +128,11 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
 }
 } // namespace
 
+/// D^T, where the short side may be either (`Way::turned`), must promise more than estimates are wrong by: of 22
+/// products with a side of 64 to 256 where it does it was 6% faster on average (19% faster to 4% slower); in three and
+/// four slices it was 10% slower than expected (H200, 2026-11-23).
+double doubtOfTurned(const Stream &way) { return way.slices > 2 ? 1.1 : 1.015; }
+
 const OperandSpec *longOperand(const Draft &draft) {
   if (!isSkinny(draft))
     return nullptr;
@@ -152,19 +152,25 @@ double meetingNanoseconds(int64_t slices, int64_t elements) {
   return meetingTime + 4.0 * double(elements) * double(slices - 1) / double(slices) / sumsRate;
 }
 
-bool decideSkinnySwap(Draft &draft) {
-  Spec &s = draft.spec();
+bool shortSideDecides(const Draft &draft) {
+  const Spec &s = draft.spec();
   bool other =
       (s.instruction.given && *s.instruction != Instruction::wgmma) || (s.copy.given && *s.copy != CopyKind::tma);
   if (other || asksForHalves(draft) || s.swapOperands.given || s.block.given || s.warp.given || !isSkinny(draft))
+    return false;
+  const int64_t m = *s.m.value.fixed, n = *s.n.value.fixed;
+  return (wastesRows(m) && n >= leastLong) || (wastesRows(n) && m >= leastLong);
+}
+
+bool decideSkinnySwap(Draft &draft) {
+  Spec &s = draft.spec();
+  if (!shortSideDecides(draft))
     return false;
   // The kernel's m is wgmma's side of 64 rows.
   if (wastesRows(*s.m.value.fixed) && *s.n.value.fixed >= leastLong)
     s.swapOperands.decide(Persistence::on,
                           formatv("{0} rows would waste many of wgmma's 64: the {1} columns are its rows",
                                   *s.m.value.fixed, *s.n.value.fixed));
-  else if (!wastesRows(*s.n.value.fixed) || *s.m.value.fixed < leastLong)
-    return false;
   else
     s.swapOperands.decide(Persistence::off,
                           formatv("{0} columns would waste many of wgmma's 64 rows", *s.n.value.fixed));
@@ -173,9 +179,11 @@ bool decideSkinnySwap(Draft &draft) {
 
 bool mayTurnStream(const Draft &draft) {
   const Spec &s = draft.spec();
-  bool given = s.swapOperands.given || s.block.given || s.warp.given || s.cluster.given;
+  bool given = s.swapOperands.given || s.block.given || s.warp.given || s.cluster.given || s.fragmentsA.given ||
+               s.store.given || s.loadC.given;
   bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col);
-  if (given || !asItLies || draft.shifts() || !isSkinny(draft))
+  bool known = s.beta.value == Scale{0.0} && bitsOf(*s.d.type) == 16;
+  if (given || !asItLies || !known || draft.shifts() || !isSkinny(draft))
     return false;
   const Sides sides = sidesOf(draft);
   return !wastesRows(sides.shortSide) && !shortRowsSplit(draft, sides.longIsM);
@@ -190,6 +198,14 @@ bool mayStream(const Draft &draft) {
   bool othersLines = streamed && draft.shifts() && *streamed->repack != Repack::inside;
   return draft.wgmma() && streamed && !othersLines && !asksForHalves(draft) &&
          (!s.schedule.given || *s.schedule == Schedule::cooperative) && *s.scheduler == Scheduler::fixed;
+}
+
+/// Slices of k leave C to whoever adds them: TMA brings it to whole tiles alone.
+bool maySlice(const Draft &draft) {
+  const Spec &s = draft.spec();
+  bool storedByTma = s.store.given && *s.store == StoreKind::tma,
+       broughtByTma = s.loadC.given && *s.loadC == StoreKind::tma;
+  return s.beta.value == Scale{0.0} || !(storedByTma || broughtByTma);
 }
 
 /// What is shared comes from the L2 once, which pays where rows start inside its sectors (64x4096x4104: 24.2 us, in
@@ -250,7 +266,7 @@ std::vector<Stream> streams(const Draft &draft) {
   int64_t most = !sides.longIsM ? 256 : shortLies ? mostLines : 128;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
-  const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64));
+  const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64)), mostSlices = maySlice(draft) ? 4 : 1;
   auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.
@@ -282,7 +298,7 @@ std::vector<Stream> streams(const Draft &draft) {
   };
   for (int64_t parts = 1; parts <= mostParts; ++parts)
     for (int64_t tile = least; tile <= most; tile += step)
-      for (int64_t slices = 1; slices <= 4; ++slices)
+      for (int64_t slices = 1; slices <= mostSlices; ++slices)
         for (Sharing sharing : sharings(draft))
           consider(parts, tile, slices, sharing);
   // Of two tiles that take as long the one with more columns comes first: wgmma reads less of it.
@@ -295,10 +311,22 @@ std::vector<Stream> streams(const Draft &draft) {
 void decideStream(Draft &draft) {
   if (draft.spec().block.given && mayStream(draft))
     draft.stream = givenStream(draft);
-  else if (auto ways = streams(draft); !ways.empty()) {
-    draft.stream = std::move(ways.front());
-    draft.stream->reason = reasonOf(draft, *draft.stream);
+  else {
+    constexpr size_t most = 24; // more do not fit where the first ones do not
+    std::vector<Stream> ways = streams(draft);
+    ways.resize(std::min(ways.size(), most), Stream{});
+    draft.otherStreams.assign(std::make_move_iterator(ways.rbegin()), std::make_move_iterator(ways.rend()));
+    nextStream(draft);
   }
+}
+
+void nextStream(Draft &draft) {
+  draft.stream.reset();
+  if (draft.otherStreams.empty())
+    return;
+  draft.stream = std::move(draft.otherStreams.back());
+  draft.otherStreams.pop_back();
+  draft.stream->reason = reasonOf(draft, *draft.stream);
 }
 
 } // namespace gemmc::plan

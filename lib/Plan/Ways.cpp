@@ -22,8 +22,8 @@ bool isOpen(const Draft &draft) {
 /// to gain 8% or more gains 9; docs/hopper.md).
 bool mayTurn(const Draft &draft) {
   const Spec &s = draft.spec();
-  bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col); // else one side of it is short
-  return asItLies && *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
+  bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col) && !shortSideDecides(draft);
+  return asItLies && !s.fragmentsA.given && *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
 }
 
 /// Whether tiles of 128 x 128 leave three fifths of the SMs idle and k is long enough to be cut: 54 to 64 such tiles

@@ -190,6 +190,29 @@ TEST(PlanDefaults, SkinnyProductsEitherWay) {
     spec.swapOperands = given(off);
     EXPECT_EQ(*planOf(spec).spec.swapOperands, off);
   }
+  // With C nobody has measured it. D in columns: the other way is D itself.
+  Spec spec = problem(fixed(6144), fixed(192), fixed(4096));
+  spec.b.layout = given(Order::col), spec.d.type = given(Elem::bf16), spec.beta = given(Scale{1.0});
+  EXPECT_EQ(*planOf(spec).spec.swapOperands, off);
+  spec = problem(fixed(256), fixed(4384), fixed(7712));
+  spec.a.layout = spec.b.layout = spec.d.layout = given(Order::col);
+  Plan plan = planOf(spec);
+  EXPECT_EQ(*plan.spec.swapOperands, off);
+  EXPECT_EQ(plan.spec.swapOperands.reason.find("tiles of D itself fit better"), 0u) << plan.spec.swapOperands.reason;
+}
+
+/// Where the fastest cut of a stream does not fit the next one is taken; what TMA brings C for is not sliced.
+TEST(PlanDefaults, TheNextCutOfAStream) {
+  Spec spec = problem(fixed(3528), fixed(152), fixed(9656)); // four slices of a wide tile leave no room for two stages
+  spec.d.layout = given(Order::col);
+  Plan plan = planOf(spec);
+  EXPECT_EQ(*plan.spec.block, (Tile3{64, 152, 64}));
+  EXPECT_EQ(*plan.spec.cluster, (Tile3{4, 1, 2}));
+  spec = problem(fixed(2112), fixed(64), fixed(7168));
+  spec.b.layout = given(Order::col), spec.d.type = given(Elem::bf16), spec.beta = given(Scale{1.0});
+  EXPECT_EQ(*planOf(spec).spec.splitSlices, 3);
+  spec.loadC = given(StoreKind::tma);
+  EXPECT_EQ(*planOf(spec).spec.splitSlices, 1);
 }
 
 /// A short side that is contiguous: whole lines of it, or all of it; CTAs share rows that start inside sectors. Each is
