@@ -54,9 +54,7 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
 
 std::vector<Alternative> plan::alternativesOf(const Spec &spec, Way way, size_t most) {
   Diags scratch;
-  Draft draft{Plan{}, scratch, limitsOf(Target::sm_90a), nullptr};
-  draft.plan.spec = spec;
-  draft.way = way;
+  Draft draft = draftOf(spec, scratch, way);
   decideProblem(draft);
   std::vector<Alternative> found;
   if (decideFamily(draft))
@@ -97,8 +95,7 @@ void streamsInto(Draft &draft, unsigned count, std::vector<Alternative> &found, 
 std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,
                                         std::optional<RepackChoice> &other) {
   unsigned errors = diags.numErrors();
-  Draft draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr};
-  draft.plan.spec = spec;
+  Draft draft = draftOf(spec, diags);
   decideProblem(draft);
   if (!decideFamily(draft) || diags.numErrors() != errors)
     return {};
@@ -110,9 +107,7 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
   streamsInto(draft, count, found, atFirst);
   if (!found.empty() && mayTurnStream(draft)) {
     Diags scratch;
-    Draft turned{Plan{}, scratch, limitsOf(Target::sm_90a), nullptr};
-    turned.plan.spec = spec;
-    turned.way.turned = true;
+    Draft turned = draftOf(spec, scratch, {true, 1});
     decideProblem(turned);
     std::vector<Alternative> others;
     if (decideFamily(turned))

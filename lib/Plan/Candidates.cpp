@@ -160,15 +160,16 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   }
   if (draft.stream)
     return {{draft.stream->clusterM, draft.stream->clusterN}};
+  const Tiles all{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   if (draft.way.slices > 1)
-    return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
+    return all;
   const Spec &s = draft.spec();
   bool open = schedule == Schedule::cooperative && !s.block.given && *s.split == SplitMode::none &&
               *s.scheduler == Scheduler::fixed;
   if (!draft.wgmma() || *s.copy != CopyKind::tma || !open || !mayShare(draft))
     return {{1, 1}};
   if (rowsSplitSectors(draft)) // of eights there are too few: 36 products lose 0.2% without
-    return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
+    return all;
   Tiles clusters{{1, 1}, {2, 2}};
   if (rowsStartInsideSectors(draft, draft.kernelB()))
     clusters.append({{2, 1}, {4, 1}});

@@ -56,6 +56,9 @@ struct Draft {
   int64_t elementsIn(int64_t bytes) const { return bytes * 8 / inputBits(); }
 };
 
+/// Where all steps begin: nothing of `spec` is decided yet.
+Draft draftOf(const Spec &spec, Diags &diags, Way way = {});
+
 /// One of the user's four operands: its name and where its parts stand in a spec.
 struct OperandInfo {
   const char *name;

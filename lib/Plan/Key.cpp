@@ -47,8 +47,7 @@ bool isProblemField(StringRef path) {
 
 std::optional<ProblemKey> problemKey(const Spec &spec) {
   Diags scratch;
-  Draft draft{Plan{}, scratch, limitsOf(Target::sm_90a), nullptr};
-  draft.plan.spec = spec;
+  Draft draft = draftOf(spec, scratch);
   decideProblem(draft);
   if (scratch.hasErrors())
     return std::nullopt;

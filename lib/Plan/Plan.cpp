@@ -8,9 +8,8 @@ using namespace plan;
 
 namespace {
 /// All steps. False where the spec has errors, which `draft.diags` has then.
-bool decideAll(Draft &draft, const Spec &spec) {
+bool decideAll(Draft &draft) {
   unsigned errors = draft.diags.numErrors();
-  draft.plan.spec = spec;
   decideProblem(draft);
   if (decideFamily(draft)) {
     decideStream(draft);
@@ -23,10 +22,15 @@ bool decideAll(Draft &draft, const Spec &spec) {
   return draft.diags.numErrors() == errors;
 }
 
-Draft emptyDraft(Diags &diags) { return Draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr}; }
-
 const char *fittingTiles(const Draft &draft) {
   return draft.plan.swapped ? "tiles of D^T fit better" : "tiles of D itself fit better";
+}
+
+/// `share`: of the time that the plan as it lies takes.
+std::string savedBeside(const Draft &asItLies, double share) {
+  const auto &block = *asItLies.spec().block;
+  return formatv("an estimated {0}% less than {1}x{2} takes as it lies", std::llround(100 * (1 - share)), block[0],
+                 block[1]);
 }
 
 /// The plan of a stream's D^T, whose tiles of the long side come in other steps.
@@ -34,17 +38,14 @@ std::optional<Plan> turnedStream(const Draft &asItLies, const Spec &spec) {
   if (!mayTurnStream(asItLies))
     return std::nullopt;
   Diags scratch;
-  Draft draft = emptyDraft(scratch);
-  draft.way.turned = true;
-  if (!decideAll(draft, spec) || !scratch.all().empty() || !draft.stream)
+  Draft draft = draftOf(spec, scratch, {true, 1});
+  if (!decideAll(draft) || !scratch.all().empty() || !draft.stream)
     return std::nullopt;
   double share = draft.stream->nanoseconds / asItLies.stream->nanoseconds;
   if (share >= 1)
     return std::nullopt;
   draft.spec().swapOperands.reason =
-      formatv("{0}: an estimated {1}% less than {2}x{3} takes as it lies", fittingTiles(draft),
-              std::llround(100 * (1 - share / doubtOfTurned(*draft.stream))), (*asItLies.spec().block)[0],
-              (*asItLies.spec().block)[1]);
+      fittingTiles(draft) + (": " + savedBeside(asItLies, share / doubtOfTurned(*draft.stream)));
   addRequirements(draft);
   return std::move(draft.plan);
 }
@@ -63,13 +64,10 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
   if (!best)
     return std::nullopt;
   Diags scratch;
-  Draft draft = emptyDraft(scratch);
-  draft.way = *best;
-  if (!decideAll(draft, spec) || !scratch.all().empty() || draft.cost >= asItLies.cost)
+  Draft draft = draftOf(spec, scratch, *best);
+  if (!decideAll(draft) || !scratch.all().empty() || draft.cost >= asItLies.cost)
     return std::nullopt;
-  const std::string saved = formatv("an estimated {0}% less than {1}x{2} takes as it lies",
-                                    std::llround(100 * (1 - draft.cost / doubtOf(*best) / asItLies.cost)),
-                                    (*asItLies.spec().block)[0], (*asItLies.spec().block)[1]);
+  const std::string saved = savedBeside(asItLies, draft.cost / doubtOf(*best) / asItLies.cost);
   const char *fits = fittingTiles(draft);
   if (best->turned)
     draft.spec().swapOperands.reason = best->slices > 1 ? fits + std::string(" in slices") : fits + (": " + saved);
@@ -80,9 +78,16 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
 }
 } // namespace
 
+Draft plan::draftOf(const Spec &spec, Diags &diags, Way way) {
+  Draft draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr};
+  draft.plan.spec = spec;
+  draft.way = way;
+  return draft;
+}
+
 std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
-  Draft draft = emptyDraft(diags);
-  if (!decideAll(draft, spec))
+  Draft draft = draftOf(spec, diags);
+  if (!decideAll(draft))
     return std::nullopt;
   if (std::optional<Plan> other = otherWay(draft, spec))
     return other;

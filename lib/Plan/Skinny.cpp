@@ -201,7 +201,7 @@ bool mayStream(const Draft &draft) {
 }
 
 /// Slices of k leave C to whoever adds them: TMA brings it to whole tiles alone.
-bool maySlice(const Draft &draft) {
+bool cAllowsSlices(const Draft &draft) {
   const Spec &s = draft.spec();
   bool storedByTma = s.store.given && *s.store == StoreKind::tma,
        broughtByTma = s.loadC.given && *s.loadC == StoreKind::tma;
@@ -266,7 +266,7 @@ std::vector<Stream> streams(const Draft &draft) {
   int64_t most = !sides.longIsM ? 256 : shortLies ? mostLines : 128;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
-  const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64)), mostSlices = maySlice(draft) ? 4 : 1;
+  const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64)), mostSlices = cAllowsSlices(draft) ? 4 : 1;
   auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.

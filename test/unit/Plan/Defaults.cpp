@@ -115,14 +115,25 @@ TEST(PlanDefaults, SkinnyProducts) {
   }
 }
 
+namespace {
+/// How the planner cuts a product with k contiguous in both operands.
+struct Cut {
+  int64_t m, n, k;
+  Tile3 block, cluster;
+};
+Plan expectCut(const Cut &cut) {
+  auto [spec, name] = kContiguous(cut.m, cut.n, cut.k);
+  Plan plan = planOf(spec);
+  EXPECT_EQ(*plan.spec.block, cut.block) << name;
+  EXPECT_EQ(*plan.spec.cluster, cut.cluster) << name;
+  return plan;
+}
+} // namespace
+
 /// Rows of 16-byte pitch start inside sectors of the L2 and cost it twice: CTAs share them, in clusters that all fit on
 /// the card at a time. Each is within 10% of what won on an H200 (docs/hopper.md, pitches of 16 bytes).
 TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
-  struct Row {
-    int64_t m, n, k;
-    Tile3 block, cluster;
-  };
-  const Row rows[] = {
+  const Cut cuts[] = {
       {1024, 2056, 4104, {128, 160, 64}, {2, 2, 1}}, {520, 4104, 1032, {192, 96, 64}, {1, 2, 1}},
       {600, 600, 3000, {64, 64, 64}, {2, 2, 1}},     {256, 7168, 2056, {128, 128, 64}, {2, 2, 1}},
       {1480, 2408, 1336, {128, 224, 64}, {2, 1, 1}}, {1544, 1544, 3080, {192, 112, 64}, {1, 2, 1}},
@@ -131,16 +142,13 @@ TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
       {128, 4096, 7176, {128, 96, 64}, {1, 4, 2}},   {64, 4096, 4104, {64, 80, 64}, {1, 4, 2}},
       {32, 8192, 1032, {32, 64, 128}, {1, 2, 1}},    {8, 6152, 3000, {8, 64, 128}, {1, 1, 1}},
   };
-  for (const Row &row : rows) {
-    auto [spec, name] = kContiguous(row.m, row.n, row.k);
-    Plan plan = planOf(spec);
-    EXPECT_EQ(*plan.spec.block, row.block) << name;
-    EXPECT_EQ(*plan.spec.cluster, row.cluster) << name;
+  for (const Cut &cut : cuts) {
+    Plan plan = expectCut(cut);
+    auto [spec, name] = kContiguous(cut.m, cut.n, cut.k + 8);
     if (!plan.swapped && plan.blockM == 128) { // as the winners of the finals
       EXPECT_EQ(plan.warpM, 128) << name;
     }
     // A pitch of whole sectors leaves nothing to share.
-    spec.k = given(fixed(row.k + 8));
     spec.split = given(SplitMode::none);
     plan = planOf(spec);
     EXPECT_EQ(plan.clusterM * plan.clusterN, 1) << name;
@@ -150,22 +158,14 @@ TEST(PlanDefaults, SharedWhereRowsSplitSectors) {
 /// Slices of few tiles, whose CTAs share tiles: fewer of them read the same rows at the same time. Each won its race on
 /// an H200, or was within 3% of who did (docs/hopper.md, *Promotion, and slices that share*).
 TEST(PlanDefaults, SlicesShare) {
-  struct Row {
-    int64_t m, n, k;
-    Tile3 block, cluster;
-  };
-  const Row rows[] = {
+  const Cut cuts[] = {
       {368, 608, 5648, {64, 64, 64}, {2, 2, 2}},   {800, 640, 5344, {144, 64, 64}, {2, 2, 2}},
       {320, 640, 6016, {64, 64, 64}, {2, 2, 2}},   {1152, 384, 12800, {64, 128, 64}, {4, 1, 2}},
       {512, 768, 2368, {64, 48, 64}, {1, 1, 1}},   {1024, 1024, 8192, {64, 128, 64}, {1, 1, 1}}, // whole
       {768, 1280, 6144, {64, 128, 64}, {1, 1, 1}}, // 60 tiles of 128x128: slices took 14% longer
   };
-  for (const Row &row : rows) {
-    auto [spec, name] = kContiguous(row.m, row.n, row.k);
-    Plan plan = planOf(spec);
-    EXPECT_EQ(*plan.spec.block, row.block) << name;
-    EXPECT_EQ(*plan.spec.cluster, row.cluster) << name;
-  }
+  for (const Cut &cut : cuts)
+    expectCut(cut);
 }
 
 /// A short side that fills wgmma's 64 rows may be either side of the kernel: the long one's tiles come in other steps.
