@@ -35,15 +35,15 @@ using Tiles = llvm::SmallVector<Tile, 16>;
 
 int64_t roundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-/// All block tiles of wgmma that are no larger than the product needs: m in steps of 64, n in steps of 16. Lines that
+/// All block tiles of wgmma that are no larger than the product needs: m in steps of 64, n in steps of 8. Lines that
 /// are shifted come 64 at a time.
 Tiles wgmmaBlocks(const Draft &draft) {
   int64_t mostM = std::min<int64_t>(256, roundUp(std::max<int64_t>(1, draft.extentM().value_or(256)), 64));
-  int64_t n = std::max<int64_t>(1, draft.extentN().value_or(256)),
-          mostN = std::min<int64_t>(256, roundUp(n, draft.shiftsB() ? shiftedLines : 8));
+  const int64_t stepN = draft.shiftsB() ? shiftedLines : 8;
+  int64_t n = std::max<int64_t>(1, draft.extentN().value_or(256)), mostN = std::min<int64_t>(256, roundUp(n, stepN));
   Tiles tiles;
   for (int64_t blockM : {128, 256, 192, 64})
-    for (int64_t blockN = mostN; blockM <= mostM && blockN > 0; blockN -= 16)
+    for (int64_t blockN = mostN; blockM <= mostM && blockN > 0; blockN -= stepN)
       tiles.push_back({blockM, blockN});
   return tiles;
 }

@@ -207,12 +207,12 @@ bool isSmall(const Draft &draft, int64_t rowsAndColumns);
 /// most stages that pay.
 int64_t depthOfStage(const Draft &draft, int64_t rowsAndColumns);
 int64_t mostStagesOf(const Draft &draft, int64_t rowsAndColumns);
-/// Whether the short (the long) side is contiguous in its operand, not k; whether rows of the short one start inside
-/// sectors of the L2 then; and the time that all k of all its tiles take to reach one CTA each (ShortRows.cpp).
-bool shortSideContiguous(const Draft &draft, bool longIsM);
-inline bool longSideContiguous(const Draft &draft, bool longIsM) { return shortSideContiguous(draft, !longIsM); }
-bool shortRowsSplit(const Draft &draft, bool longIsM);
-double shortRowsNanoseconds(const Draft &draft, bool longIsM, int64_t tile);
+/// Of a stream's operand along the kernel's m (`ofM`) or n: whether that is contiguous in it, not k; whether its rows
+/// start inside sectors of the L2 then; and the time that all k of all its tiles take to reach one CTA each
+/// (StreamRows.cpp).
+bool isContiguous(const Draft &draft, bool ofM);
+bool hasSplitRows(const Draft &draft, bool ofM);
+double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile);
 const OperandSpec *longOperand(const Draft &draft); ///< That a skinny product streams; nullptr: it is none.
 std::vector<Stream> streams(const Draft &draft);    ///< All cuts of one that leaves it open, the fastest first.
 void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a cluster are one of its sides.

@@ -59,7 +59,7 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 // Lines of one SM's tiles, on a busy card, in bytes a clock. Where m or n is contiguous all constants are a fit to 248
 // races of 3 to 16 tiles and clusters each, of products of 384 to 7264 rows and columns with pitches of 16 to 128 bytes
 // (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average.
-constexpr double lineRate = 80;                     ///< Both operands with k contiguous.
+constexpr double lineRate = 84;                     ///< Both operands with k contiguous.
 constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
 constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
 constexpr double notInTurns = 1.015;    ///< Cooperative warpgroups.
@@ -74,12 +74,33 @@ constexpr double companyCost = 1.06; ///< CTAs that share tiles wait for each ot
 /// 2026-11-23). Where k is contiguous in both they are as fast as two.
 constexpr double threeWarpgroups = 1.05;
 
+// Tiles of all multiples of 8 columns: a fit to 246 races of 5 to 14 kernels, of products of 256 to 7360 rows and
+// columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper.md, *Tiles in steps of 8*): what the
+// planner takes is 1.9% slower than the best of all 342 on average.
+/// Parts of the clocks that shared memory's port would take for what the tensor cores read and for what TMA writes, one
+/// by one.
+constexpr double portRead = 0.79, portWritten = 0.6;
+constexpr double portOfSplit = 0.87; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
+/// An odd number of eight columns: the last 16 bytes of a line of D leave by themselves. Where requests to the L2 bound
+/// a tile that does not show.
+constexpr double oddEighths = 1.03;
+
 /// What lines of few small tiles take of that: steps of 128, or twelve stages and more, bring them sooner.
 double lineShare(const Draft &draft, const Shape &shape) {
   constexpr double deep = 80.0 / 100, manyStages = 80.0 / 95;
   if (shape.clusterK > 1 || !isSmall(draft, shape.m + shape.n))
     return 1;
   return shape.k == 128 ? deep : shape.stages >= 12 ? manyStages : 1;
+}
+
+/// Clocks that a step of 64 takes at least: of small tiles with eight stages fewer lines come no sooner. (More products
+/// under way make it worse: nine aligned products in tiles of 64x64 and 64x80, `pipeline.in_flight` of 2 6%, of 3 15%.)
+double leastStep(const Draft &draft, const Shape &shape) {
+  constexpr double usual = 215, insideSectors = 350;
+  constexpr int64_t manyStages = 12;
+  if (draft.stream || shape.clusterK > 1 || shape.k != 64 || shape.stages >= manyStages)
+    return 0;
+  return mayShare(draft) ? insideSectors : usual;
 }
 
 /// Slices as this clock knows them; streams have a model of their own.
@@ -200,15 +221,16 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   double rowsRead = draft.wgmma() ? 64 : shape.warpM;
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / shape.warpN);
   double shared = pieces * (rowsRead + shape.warpN) * bytes / rates.sharedBytes;
+  const double written = double(shape.m + shape.n) * bytes / rates.sharedBytes;
+  const double port = draft.wgmma() ? portRead * shared + portWritten * written : shared;
   double requests = draft.wgmma() ? requestClocks(draft, shape, m, n, waves) : 0;
   // Of equals the one that reads less of shared memory, and then whose warpgroups multiply 128 rows.
   if (requests > 0 && !draft.stream && draft.kMajorA() && draft.kMajorB())
-    return splitClocks(draft, shape, products, requests) * shallow(shape, 0.017) * (shape.warpM == 64 ? 1.002 : 1) +
+    return splitClocks(draft, shape, std::max(products, portOfSplit * port), requests) * shallow(shape, 0.017) *
+               (shape.warpM == 64 ? 1.002 : 1) +
            shared / 50;
   double l2 = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / rates.l2Bytes;
-  // Not every clock of shared memory is the tensor cores': TMA writes and the epilogue have theirs.
-  constexpr double sharedUse = 1.1;
-  double busy = std::max({products, shared * (draft.wgmma() ? sharedUse : 1), l2});
+  double busy = std::max({products, port, l2});
   if (!draft.wgmma())
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   if (linesAlongK(draft)) {
@@ -224,7 +246,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   } else {
     busy = std::max(withLines(draft, shape, busy), requests);
   }
-  busy *= shallow(shape, 0.006);
+  busy = std::max(busy, leastStep(draft, shape) / double(shape.k)) * shallow(shape, 0.006);
   // What is not the slowest is not quite hidden either.
   return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
 }
@@ -324,11 +346,14 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     double neighbours = std::min<double>(double(result.ctasPerSM), std::ceil(tiles / draft.limits.sms));
     double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
     double exposed = neighbours > 1 ? 0.5 : storeOverlap(draft, shape) ? overlapLeaves : 1;
-    double parts = double(slices);
-    double meeting = slices == 1 ? 0 : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / parts / sumsRate;
+    // Columns are shared out in eights: where they do not go up, fewer CTAs add and store.
+    double parts = double(slices), owners = slices == 1 ? 1 : double(exchangeOwners(shape));
+    double meeting = slices == 1 ? 0 : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
     result.clocks = waves * (result.main / parts * neighbours * few + meeting +
-                             exposed * (startClocks + store / parts * neighbours));
+                             exposed * (startClocks + store / owners * neighbours));
   }
+  if (draft.wgmma() && shape.n % 16 != 0 && !mayShare(draft))
+    result.clocks *= oddEighths;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost =
       result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft.way);

@@ -81,7 +81,7 @@ double splitNanoseconds(double bytes, int64_t ctasThatShare, double steps) {
   return std::max(bytes * sharing / splitRate / clocks, steps * stepTime);
 }
 
-// Where the short side is contiguous (ShortRows.cpp, a fit with the constants there): what is not the slowest; CTAs
+// Where m or n is contiguous (StreamRows.cpp, a fit with the constants there): what is not the slowest; CTAs
 // that share rows, and how long a step of theirs takes at least, for each k.
 constexpr double hiddenOfRows = 0.26, sharedRows = 1.06, sharedStep = 76, sharedStepK = 1.02;
 
@@ -110,8 +110,10 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   double ofShort = 2.0 * double(sides.shortSide) * double(sides.depth) * double(clustersAlongLong);
   double split = splitNanoseconds(splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong),
                                   share, depth / double(way.k));
-  double rows = double(clustersAlongLong) * shortRowsNanoseconds(draft, sides.longIsM, shortTile), steps = 0;
-  if (share > 1 && shortSideContiguous(draft, sides.longIsM)) {
+  double rows = double(clustersAlongLong) * rowsNanoseconds(draft, !sides.longIsM, shortTile) +
+                double(clustersAlongShort) * rowsNanoseconds(draft, sides.longIsM, longTile),
+         steps = 0;
+  if (share > 1 && isContiguous(draft, !sides.longIsM)) {
     hindered *= sharedRows;
     steps = depth / double(way.k) * (sharedStep + sharedStepK * double(way.k));
   }
@@ -186,7 +188,7 @@ bool mayTurnStream(const Draft &draft) {
   if (given || !asItLies || !known || draft.shifts() || !isSkinny(draft))
     return false;
   const Sides sides = sidesOf(draft);
-  return !wastesRows(sides.shortSide) && !shortRowsSplit(draft, sides.longIsM);
+  return !wastesRows(sides.shortSide) && !hasSplitRows(draft, !sides.longIsM);
 }
 
 namespace {
@@ -211,7 +213,7 @@ bool cAllowsSlices(const Draft &draft) {
 /// What is shared comes from the L2 once, which pays where rows start inside its sectors (64x4096x4104: 24.2 us, in
 /// fours 12.1; H200, 2026-11-22), and costs 5 to 15% elsewhere.
 bool sharingPays(const Draft &draft) {
-  return rowsSplitSectors(draft) || shortRowsSplit(draft, sidesOf(draft).longIsM);
+  return rowsSplitSectors(draft) || hasSplitRows(draft, true) || hasSplitRows(draft, false);
 }
 
 /// The cut of a spec that gives its block tile.
@@ -245,6 +247,8 @@ struct Sharing {
 std::vector<Sharing> sharings(const Draft &draft) {
   if (rowsSplitSectors(draft))
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {4, 2}};
+  if (hasSplitRows(draft, sidesOf(draft).longIsM))
+    return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
   if (sharingPays(draft))
     return {{1, 1}, {2, 1}, {4, 1}};
   return {{1, 1}};
@@ -259,7 +263,7 @@ std::vector<Stream> streams(const Draft &draft) {
     return {};
   const Sides sides = sidesOf(draft);
   // Tiles of an operand whose m or n is contiguous are whole lines, of the short one also all of it.
-  const bool shortLies = shortSideContiguous(draft, sides.longIsM), longLies = longSideContiguous(draft, sides.longIsM);
+  const bool shortLies = isContiguous(draft, !sides.longIsM), longLies = isContiguous(draft, sides.longIsM);
   const int64_t line = 64; // elements
   int64_t step = sides.longIsM || longLies ? line : 8, least = step == line ? line : 32;
   constexpr int64_t mostLines = 192; // beside which short tiles: measured where they are contiguous

@@ -1,0 +1,62 @@
+// The operands of a stream in which m or n is contiguous. Of the short one (A in column order beside few rows, say)
+// each k is a row of a few bytes, which all CTAs ask the L2 for at the same time. What that costs depends on where rows
+// lie in lines of the L2, not on how many bytes they have: 8, 16, 32 and 64 columns of two bytes fill a line evenly and
+// cost next to nothing, 24 and 40 start inside sectors and take twice the time of the weights. The long one comes in
+// rows of 128 bytes, again for each tile of the short side; at pitches of 16 bytes they start inside sectors (H200,
+// 2026-11-23, docs/hopper.md, *A short side that is contiguous*).
+#include "Draft.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+namespace gemmc::plan {
+namespace {
+/// Rows of boxes that all SMs together get in a nanosecond, less than a line each; where they reach into a second line;
+/// where they start inside sectors. These, and those of rows in Skinny.cpp, are a fit to 27 products of 8 to 256 rows
+/// or columns in 40 to 54 cuts each.
+constexpr double narrowRate = 60, straddlingRate = 50, splitRate = 25;
+/// The same of the long operand, whose rows not all CTAs ask for: 1.5 times as many, by 40 products at pitches of 16
+/// bytes in 4 to 13 cuts each (H200, 2026-11-23): what is chosen is 3.8% slower than the best of them on average, 8.3%
+/// without the long operand's rows.
+constexpr double apartStraddlingRate = 75, apartSplitRate = 37;
+constexpr int64_t boxElements = 64; ///< At most, of a row: 128 bytes.
+
+/// Nanoseconds for one row of a box of `bytes`; all rows start at multiples of `step` within a line.
+double rowNanoseconds(int64_t bytes, int64_t step, bool apart) {
+  if (bytes > step)
+    return 1 / (step < sectorBytes ? (apart ? apartSplitRate : splitRate)
+                : apart            ? apartStraddlingRate
+                                   : straddlingRate);
+  return bytes < lineBytes ? 1 / narrowRate : 0;
+}
+} // namespace
+
+bool isContiguous(const Draft &draft, bool ofM) { return ofM ? !draft.kMajorA() : !draft.kMajorB(); }
+
+bool hasSplitRows(const Draft &draft, bool ofM) {
+  return isContiguous(draft, ofM) && rowsStartInsideSectors(draft, ofM ? draft.kernelA() : draft.kernelB());
+}
+
+double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile) {
+  if (!isContiguous(draft, ofM))
+    return 0;
+  const OperandSpec &operand = ofM ? draft.kernelA() : draft.kernelB();
+  const int64_t extent = ofM ? *draft.extentM() : *draft.extentN(), bytes = draft.inputBits() / 8;
+  const bool apart = !isShort(extent, ofM ? *draft.extentN() : *draft.extentM());
+  auto ofTile = [&](int64_t first) {
+    double sum = 0;
+    for (int64_t at = first, end = std::min(extent, first + tile); at < end; at += boxElements)
+      sum +=
+          rowNanoseconds(std::min(boxElements, end - at) * bytes, std::gcd(rowStep(draft, operand), at * bytes), apart);
+    return sum;
+  };
+  // After so many tiles the next one begins where the first one did in its line.
+  const int64_t period = lineBytes / std::gcd(lineBytes, tile * bytes), rounds = extent / tile / period;
+  double sum = 0;
+  for (int64_t i = 0; rounds > 0 && i < period; ++i)
+    sum += double(rounds) * ofTile(i * tile);
+  for (int64_t first = rounds * period * tile; first < extent; first += tile)
+    sum += ofTile(first);
+  return sum * double(*draft.extentK());
+}
+
+} // namespace gemmc::plan
