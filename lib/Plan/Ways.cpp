@@ -17,7 +17,7 @@ bool isOpen(const Draft &draft) {
          *s.copy == CopyKind::tma;
 }
 
-/// Tiles come in steps of 64 along the kernel's m and 16 along its n: D^T has others. Its store is as fast (63 products
+/// Tiles come in steps of 64 along the kernel's m and 8 along its n: D^T has others. Its store is as fast (63 products
 /// of 384 to 3072 rows and 384 to 6144 columns, H200, 2026-11-23: what is alike takes 0.2% less, what the model expects
 /// to gain 8% or more gains 9; docs/hopper.md).
 bool mayTurn(const Draft &draft) {
