@@ -34,7 +34,9 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
   decideSplit(draft);
   decideEpilogue(draft);
   const size_t before = found.size();
-  for (const Ranked &next : rank(draft, candidates(draft))) {
+  const Ranking ranking = rank(draft, candidates(draft));
+  for (auto [key, place] : ranking.order) {
+    const Ranked &next = ranking.shapes[place];
     if (most && found.size() - before >= most)
       break;
     if (exceedsShared(draft, next.shape))

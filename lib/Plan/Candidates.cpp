@@ -35,16 +35,20 @@ using Tiles = llvm::SmallVector<Tile, 16>;
 
 int64_t roundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-/// All block tiles of wgmma that are no larger than the product needs: m in steps of 64, n in steps of 8. Lines that
-/// are shifted come 64 at a time.
+/// All block tiles of wgmma that are no larger than the product needs: m in steps of 64, n in steps of 16, and in steps
+/// of 8 where the next smaller one would be another tile more. Lines that are shifted come 64 at a time.
 Tiles wgmmaBlocks(const Draft &draft) {
-  int64_t mostM = std::min<int64_t>(256, roundUp(std::max<int64_t>(1, draft.extentM().value_or(256)), 64));
-  const int64_t stepN = draft.shiftsB() ? shiftedLines : 8;
-  int64_t n = std::max<int64_t>(1, draft.extentN().value_or(256)), mostN = std::min<int64_t>(256, roundUp(n, stepN));
+  constexpr int64_t eight = 8, most = 256;
+  int64_t mostM = std::min<int64_t>(most, roundUp(std::max<int64_t>(1, draft.extentM().value_or(most)), 64));
+  const int64_t n = std::max<int64_t>(1, draft.extentN().value_or(most)), step = draft.shiftsB() ? shiftedLines : eight;
+  auto isTight = [&](int64_t blockN) {
+    return blockN == eight || llvm::divideCeil(n, blockN) < llvm::divideCeil(n, blockN - eight);
+  };
   Tiles tiles;
   for (int64_t blockM : {128, 256, 192, 64})
-    for (int64_t blockN = mostN; blockM <= mostM && blockN > 0; blockN -= stepN)
-      tiles.push_back({blockM, blockN});
+    for (int64_t blockN = std::min(most, roundUp(n, step)); blockM <= mostM && blockN > 0; blockN -= step)
+      if (blockN % (2 * eight) == 0 || isTight(blockN))
+        tiles.push_back({blockM, blockN});
   return tiles;
 }
 

@@ -157,13 +157,16 @@ bool sane(const Shape &shape);
 /// A tile field in the kernel's view, or back; the order of the raster.
 std::array<int64_t, 3> kernelView(const Draft &draft, std::array<int64_t, 3> tile);
 RasterOrder kernelView(const Draft &draft, RasterOrder order);
-/// The cheapest first (Shape.cpp).
+/// Shapes with what they cost, and their order: the cheapest first, of equals the favourite (Shape.cpp).
 struct Ranked {
   Shape shape;
   Estimate estimate;
-  double key = 0;
 };
-std::vector<Ranked> rank(const Draft &draft, llvm::ArrayRef<Shape> shapes);
+struct Ranking {
+  std::vector<Ranked> shapes;
+  std::vector<std::pair<double, size_t>> order; ///< Keys, and places in `shapes`.
+};
+Ranking rank(const Draft &draft, llvm::ArrayRef<Shape> shapes);
 
 /// Whether `shape` breaks the rule that most break where stages are given; quicker than its report.
 bool exceedsShared(const Draft &draft, const Shape &shape);

@@ -32,7 +32,9 @@ std::pair<unsigned, unsigned> errorsOf(const Draft &draft, const Shape &shape) {
 
 std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   std::optional<Choice> best;
-  for (const Ranked &next : rank(draft, shapes)) {
+  const Ranking ranking = rank(draft, shapes);
+  for (auto [key, place] : ranking.order) {
+    const Ranked &next = ranking.shapes[place];
     if (exceedsShared(draft, next.shape) || errorsOf(draft, next.shape).second > 0)
       continue;
     if (!best) {
@@ -156,19 +158,21 @@ bool exceedsShared(const Draft &draft, const Shape &shape) {
   return sane(shape) && sharedBytes(draft, shape) > draft.limits.sharedPerBlock;
 }
 
-std::vector<Ranked> rank(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
-  std::vector<Ranked> ranked;
-  ranked.reserve(shapes.size());
+Ranking rank(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
+  Ranking ranking;
+  ranking.shapes.reserve(shapes.size()), ranking.order.reserve(shapes.size());
   for (const Shape &shape : shapes) {
-    Ranked next{shape, {}, std::numeric_limits<double>::infinity()};
+    Ranked next{shape, {}};
+    double key = std::numeric_limits<double>::infinity();
     if (sane(shape)) {
       next.estimate = estimate(draft, shape);
-      next.key = next.estimate.cost / (draft.wgmma() || ranked.empty() ? 1 : margin);
+      key = next.estimate.cost / (draft.wgmma() || ranking.shapes.empty() ? 1 : margin);
     }
-    ranked.push_back(next);
+    ranking.order.push_back({key, ranking.shapes.size()});
+    ranking.shapes.push_back(std::move(next));
   }
-  llvm::stable_sort(ranked, [](const Ranked &x, const Ranked &y) { return x.key < y.key; });
-  return ranked;
+  llvm::sort(ranking.order);
+  return ranking;
 }
 
 void decideShape(Draft &draft) {
