@@ -81,19 +81,20 @@ constexpr double threeWarpgroups = 1.05;
 /// by one.
 constexpr double portRead = 0.79, portWritten = 0.6;
 constexpr double portOfSplit = 0.87; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
-/// An odd number of eight columns: the last 16 bytes of a line of D leave by themselves. Where requests to the L2 bound
-/// a tile that does not show.
+/// An odd number of eight columns: the last 16 bytes of a line of D leave by themselves. As a part of all it is a fit,
+/// and nothing where rows start inside sectors.
 constexpr double oddEighths = 1.03;
 
 /// What lines of few small tiles take of that: steps of 128, or twelve stages and more, bring them sooner.
 double lineShare(const Draft &draft, const Shape &shape) {
-  constexpr double deep = 80.0 / 100, manyStages = 80.0 / 95;
+  constexpr double deep = 80.0 / 100, manyStages = 80.0 / 95; // of lines at a rate of 80; not fitted again
   if (shape.clusterK > 1 || !isSmall(draft, shape.m + shape.n))
     return 1;
   return shape.k == 128 ? deep : shape.stages >= 12 ? manyStages : 1;
 }
 
-/// Clocks that a step of 64 takes at least: of small tiles with eight stages fewer lines come no sooner. (More products
+/// Clocks that a step of 64 takes at least: of small tiles with eight stages fewer lines come no sooner (where rows
+/// start inside sectors with k contiguous in both operands splitClocks knows). (More products
 /// under way make it worse: nine aligned products in tiles of 64x64 and 64x80, `pipeline.in_flight` of 2 6%, of 3 15%.)
 double leastStep(const Draft &draft, const Shape &shape) {
   constexpr double usual = 215, insideSectors = 350;
@@ -335,9 +336,10 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.waves = int64_t(std::min(waves, 9e15));
 
   double depth = std::ceil(double(k) / double(shape.k)) * double(shape.k);
-  result.main = depth * columnClocks(draft, shape, rates, m, n, waves);
-  double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
-  result.epilogue = startClocks + store;
+  const double odd = draft.wgmma() && shape.n % 16 != 0 && !mayShare(draft) ? oddEighths : 1, start = odd * startClocks;
+  result.main = odd * depth * columnClocks(draft, shape, rates, m, n, waves);
+  double store = odd * double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
+  result.epilogue = start + store;
   if (shape.schedule == Schedule::pingpong) {
     // Warpgroups take turns: only the first start and the last end are nobody's main loop.
     result.clocks = waves * (std::max(result.main, result.epilogue / 2) + turnClocks) + result.epilogue;
@@ -349,11 +351,9 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     // Columns are shared out in eights: where they do not go up, fewer CTAs add and store.
     double parts = double(slices), owners = slices == 1 ? 1 : double(exchangeOwners(shape));
     double meeting = slices == 1 ? 0 : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
-    result.clocks = waves * (result.main / parts * neighbours * few + meeting +
-                             exposed * (startClocks + store / owners * neighbours));
+    result.clocks =
+        waves * (result.main / parts * neighbours * few + meeting + exposed * (start + store / owners * neighbours));
   }
-  if (draft.wgmma() && shape.n % 16 != 0 && !mayShare(draft))
-    result.clocks *= oddEighths;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost =
       result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft.way);

@@ -37,6 +37,15 @@ unsigned heldRegisters(const Draft &draft, const Shape &shape) {
   return unsigned(shape.warpM / 64 * (shape.k / 16) * 4);
 }
 
+/// wgmma: what is left where few CTAs of a cluster store the sums of all, whose columns cannot be shared out in eights,
+/// and scale them: 64x136 in three warpgroups spills 4 bytes, 128x152 12, 64x248 276.
+constexpr unsigned mostUnshared = 120, mostUnsharedOfThree = 64;
+bool isUnshared(const Draft &draft, const Shape &shape) {
+  const Spec &s = draft.spec();
+  return draft.wgmma() && shape.clusterK > 1 && shape.warpN % 16 != 0 &&
+         (s.beta.value != Scale{0.0} || s.alpha.value.dynamic());
+}
+
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
 // reads its operands from shared memory), or for the fragments of two k steps besides (mma).
 unsigned registersForSums(const Draft &draft, const Shape &shape) {
@@ -61,17 +70,25 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     return std::min(255u, even) - 32;
   // C takes some on its way, of f32 more: what ptxas 13 compiles without a spill, whatever the tile's width.
   bool brings = *draft.spec().loadC == StoreKind::tma, wide = brings && bytesOf(*draft.spec().d.type) == 4;
+  const bool tall = shape.warpM == 192; // three blocks of rows
+  unsigned limit = 0;
   switch (consumerWarpgroups(shape)) {
   case 1:
-    return draft.shifts() ? unsigned(sumsBesideShifter) : wide ? 192 : 208; // of 168, else 255
+    limit = draft.shifts() ? unsigned(sumsBesideShifter) : wide ? 192 : 208; // of 168, else 255
+    break;
   case 2:
     // Of 232; the staged store and the streams of tiles keep more addresses, and with 192 ptxas spills.
-    if (*draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k)
-      return wide ? 144 : brings ? 176 : 184;
-    return wide ? 144 : brings ? 176 : 200;
+    limit = *draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k ? 184 : 200;
+    if (brings)
+      limit = wide || tall ? 144 : 176;
+    break;
   default:
-    return wide ? 76 : 96; // of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start
+    // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start.
+    limit = brings && tall ? 48 : wide ? 76 : 96;
   }
+  if (isUnshared(draft, shape))
+    limit = std::min(limit, consumerWarpgroups(shape) <= 2 ? mostUnshared : mostUnsharedOfThree);
+  return limit;
 }
 } // namespace
 

@@ -159,7 +159,10 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
   double copy = bytes > 0 ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
          slow = productTime(draft, mmaRate(narrow));
-  bool pays = copy + fast < slow;
+  // mma has no signs for its operands: they are alpha's, which must be known then.
+  auto negated = [](const OperandSpec &operand) { return operand.negate.given && *operand.negate == Persistence::on; };
+  const bool signs = s.alpha.value.dynamic() && (negated(s.a) || negated(s.b));
+  bool pays = signs || copy + fast < slow;
   if (streamed && !refused && !given) {
     double shifted = timeWith(draft, streamed->operand, Repack::inside);
     if (shifted < timeWith(draft, streamed->operand, Repack::on) && (!asked.empty() || shifted * 1e-9 < slow))
@@ -172,6 +175,8 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 3 us to launch) and "
                               "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
                               bytes / 1e6, copy * 1e6, fast * 1e6, narrow, slow * 1e6);
+  if (signs)
+    times = "wgmma negates an operand where alpha is dynamic, mma cannot";
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
     std::string rows =

@@ -185,6 +185,30 @@ TEST(PlanDefaults, TilesInStepsOfEight) {
   EXPECT_EQ(plan.blockN / 8 % *plan.spec.splitSlices, 0);
 }
 
+/// What ptxas 13 spilled: C by TMA beside three blocks of rows, scaled sums whose columns cannot be shared out in
+/// eights.
+TEST(PlanDefaults, RegistersForTheEnd) {
+  Spec spec = problem(fixed(4344), fixed(3512), fixed(1024));
+  spec.a.layout = spec.b.layout = given(Order::col), spec.d.type = given(Elem::bf16);
+  spec.beta = given(Scale{std::nullopt});
+  Plan plan = planOf(spec);
+  EXPECT_LE(plan.warpM == 192 ? plan.warpN / 2 * 3 : 0, 144) << plan.blockM << "x" << plan.blockN; // was 192x104
+  spec = problem(fixed(6144), fixed(152), fixed(4544));
+  spec.b.layout = given(Order::row), spec.d.type = given(Elem::f32), spec.beta = given(Scale{1.0});
+  plan = planOf(spec);
+  EXPECT_GT(*plan.spec.splitSlices, 1);
+  EXPECT_LE(plan.warpM * plan.warpN / 128, 120); // 152 of one warpgroup spilled
+}
+
+/// mma has no signs for its operands: where alpha, which would have them, is not known they are copied for wgmma.
+TEST(PlanDefaults, SignsBesideADynamicAlpha) {
+  Spec spec = problem(fixed(1500), fixed(600), fixed(60));
+  spec.a.layout = given(Order::col), spec.b.layout = given(Order::row), spec.a.negate = given(Persistence::on);
+  EXPECT_EQ(*planOf(spec).spec.instruction, Instruction::mma);
+  spec.alpha = given(Scale{std::nullopt});
+  EXPECT_EQ(*planOf(spec).spec.instruction, Instruction::wgmma);
+}
+
 /// A short side that fills wgmma's 64 rows may be either side of the kernel: the long one's tiles come in other steps.
 /// D^T won its race on an H200 by 6 to 17% where it is taken here.
 TEST(PlanDefaults, SkinnyProductsEitherWay) {
