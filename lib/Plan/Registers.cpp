@@ -80,7 +80,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     // Of 232; the staged store and the streams of tiles keep more addresses, and with 192 ptxas spills.
     limit = *draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k ? 184 : 200;
     if (brings)
-      limit = wide || tall ? 144 : 176;
+      limit = wide && shape.warpN % 16 != 0 ? 104 : wide || tall ? 144 : 176;
     break;
   default:
     // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start.

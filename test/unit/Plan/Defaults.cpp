@@ -198,6 +198,10 @@ TEST(PlanDefaults, RegistersForTheEnd) {
   plan = planOf(spec);
   EXPECT_GT(*plan.spec.splitSlices, 1);
   EXPECT_LE(plan.warpM * plan.warpN / 128, 120); // 152 of one warpgroup spilled
+  spec = problem(fixed(2024), fixed(5632), fixed(152));
+  spec.b.layout = given(Order::col), spec.d.type = given(Elem::f32), spec.beta = given(Scale{1.0});
+  plan = planOf(spec);
+  EXPECT_LE(plan.warpN % 16 ? plan.warpM * plan.warpN / 128 : 0, 104) << plan.warpM << "x" << plan.warpN; // was 128x120
 }
 
 /// mma has no signs for its operands: where alpha, which would have them, is not known they are copied for wgmma.
