@@ -85,20 +85,21 @@ constexpr double portOfSplit = 0.87; ///< Where rows start inside sectors, besid
 /// and nothing where rows start inside sectors.
 constexpr double oddEighths = 1.03;
 
-/// What lines of few small tiles take of that: steps of 128, or twelve stages and more, bring them sooner.
+constexpr int64_t manyStages = 12; ///< Bring lines of small tiles sooner.
+
+/// What lines of few small tiles take of that: steps of 128, or many stages, bring them sooner.
 double lineShare(const Draft &draft, const Shape &shape) {
-  constexpr double deep = 80.0 / 100, manyStages = 80.0 / 95; // of lines at a rate of 80; not fitted again
+  constexpr double ofDeep = 80.0 / 100, ofMany = 80.0 / 95; // of lines at a rate of 80; not fitted again
   if (shape.clusterK > 1 || !isSmall(draft, shape.m + shape.n))
     return 1;
-  return shape.k == 128 ? deep : shape.stages >= 12 ? manyStages : 1;
+  return shape.k == 128 ? ofDeep : shape.stages >= manyStages ? ofMany : 1;
 }
 
-/// Clocks that a step of 64 takes at least: of small tiles with eight stages fewer lines come no sooner (where rows
-/// start inside sectors with k contiguous in both operands splitClocks knows). (More products
-/// under way make it worse: nine aligned products in tiles of 64x64 and 64x80, `pipeline.in_flight` of 2 6%, of 3 15%.)
+/// Clocks that a step of 64 takes at least: of small tiles with eight stages fewer lines come no sooner. More products
+/// under way make it worse: nine aligned products in tiles of 64x64 and 64x80, `pipeline.in_flight` of 2 6%, of 3 15%.
+/// Not of rows that start inside sectors with k contiguous in both operands, which splitClocks knows.
 double leastStep(const Draft &draft, const Shape &shape) {
   constexpr double usual = 215, insideSectors = 350;
-  constexpr int64_t manyStages = 12;
   if (draft.stream || shape.clusterK > 1 || shape.k != 64 || shape.stages >= manyStages)
     return 0;
   return mayShare(draft) ? insideSectors : usual;

@@ -37,12 +37,12 @@ unsigned heldRegisters(const Draft &draft, const Shape &shape) {
   return unsigned(shape.warpM / 64 * (shape.k / 16) * 4);
 }
 
-/// wgmma: what is left where few CTAs of a cluster store the sums of all, whose columns cannot be shared out in eights,
-/// and scale them: 64x136 in three warpgroups spills 4 bytes, 128x152 12, 64x248 276.
+/// wgmma: what is left where one CTA of a cluster stores the sums of all and scales them, as their columns cannot be
+/// shared out in eights: 64x136 in three warpgroups spills 4 bytes, 128x152 12, 64x248 276.
 constexpr unsigned mostUnshared = 120, mostUnsharedOfThree = 64;
 bool isUnshared(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
-  return draft.wgmma() && shape.clusterK > 1 && shape.warpN % 16 != 0 &&
+  return draft.wgmma() && shape.clusterK > 1 && exchangeOwners(shape) == 1 &&
          (s.beta.value != Scale{0.0} || s.alpha.value.dynamic());
 }
 

@@ -210,18 +210,12 @@ bool cAllowsSlices(const Draft &draft) {
   return s.beta.value == Scale{0.0} || !(storedByTma || broughtByTma);
 }
 
-/// What is shared comes from the L2 once, which pays where rows start inside its sectors (64x4096x4104: 24.2 us, in
-/// fours 12.1; H200, 2026-11-22), and costs 5 to 15% elsewhere.
-bool sharingPays(const Draft &draft) {
-  return rowsSplitSectors(draft) || hasSplitRows(draft, true) || hasSplitRows(draft, false);
-}
-
 /// The cut of a spec that gives its block tile.
 std::optional<Stream> givenStream(const Draft &draft) {
   const Spec &s = draft.spec();
   auto cluster = s.cluster.given ? *s.cluster : std::array<int64_t, 3>{1, 1, 1};
   bool sliced = s.splitSlices.given || s.splitThrough.given || (s.split.given && *s.split != SplitMode::none);
-  if ((cluster[0] * cluster[1] != 1 && !sharingPays(draft)) || (sliced && cluster[2] == 1))
+  if ((cluster[0] * cluster[1] != 1 && !mayShare(draft)) || (sliced && cluster[2] == 1))
     return std::nullopt;
   auto block = kernelView(draft, *s.block);
   cluster = kernelView(draft, cluster);
@@ -244,12 +238,14 @@ struct Sharing {
   int64_t ofShort, ofLong;
   int64_t ctas() const { return ofShort * ofLong; }
 };
+/// What is shared comes from the L2 once, which pays where rows start inside its sectors (64x4096x4104: 24.2 us, in
+/// fours 12.1; H200, 2026-11-22), and costs 5 to 15% elsewhere.
 std::vector<Sharing> sharings(const Draft &draft) {
   if (rowsSplitSectors(draft))
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {4, 2}};
   if (hasSplitRows(draft, sidesOf(draft).longIsM))
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
-  if (sharingPays(draft))
+  if (mayShare(draft))
     return {{1, 1}, {2, 1}, {4, 1}};
   return {{1, 1}};
 }

@@ -10,22 +10,24 @@
 
 namespace gemmc::plan {
 namespace {
-/// Rows of boxes that all SMs together get in a nanosecond, less than a line each; where they reach into a second line;
-/// where they start inside sectors. These, and those of rows in Skinny.cpp, are a fit to 27 products of 8 to 256 rows
-/// or columns in 40 to 54 cuts each.
-constexpr double narrowRate = 60, straddlingRate = 50, splitRate = 25;
-/// The same of the long operand, whose rows not all CTAs ask for: 1.5 times as many, by 40 products at pitches of 16
-/// bytes in 4 to 13 cuts each (H200, 2026-11-23): what is chosen is 3.8% slower than the best of them on average, 8.3%
-/// without the long operand's rows.
-constexpr double apartStraddlingRate = 75, apartSplitRate = 37;
+/// Rows of boxes that all SMs together get in a nanosecond: of those that reach into a second line, and of those that
+/// start inside sectors.
+struct Rates {
+  double straddling, split;
+};
+/// Of the short operand, which all CTAs ask for. These, that of rows of less than a line, and those of rows in
+/// Skinny.cpp are a fit to 27 products of 8 to 256 rows or columns in 40 to 54 cuts each.
+constexpr Rates together{50, 25};
+constexpr double narrowRate = 60;
+/// Of the long one: 1.5 times as many, by 40 products at pitches of 16 bytes in 4 to 13 cuts each (H200, 2026-11-23):
+/// what is chosen is 3.8% slower than the best of them on average, 8.3% without the long operand's rows.
+constexpr Rates apart{75, 37};
 constexpr int64_t boxElements = 64; ///< At most, of a row: 128 bytes.
 
 /// Nanoseconds for one row of a box of `bytes`; all rows start at multiples of `step` within a line.
-double rowNanoseconds(int64_t bytes, int64_t step, bool apart) {
+double rowNanoseconds(int64_t bytes, int64_t step, const Rates &rates) {
   if (bytes > step)
-    return 1 / (step < sectorBytes ? (apart ? apartSplitRate : splitRate)
-                : apart            ? apartStraddlingRate
-                                   : straddlingRate);
+    return 1 / (step < sectorBytes ? rates.split : rates.straddling);
   return bytes < lineBytes ? 1 / narrowRate : 0;
 }
 } // namespace
@@ -41,12 +43,12 @@ double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile) {
     return 0;
   const OperandSpec &operand = ofM ? draft.kernelA() : draft.kernelB();
   const int64_t extent = ofM ? *draft.extentM() : *draft.extentN(), bytes = draft.inputBits() / 8;
-  const bool apart = !isShort(extent, ofM ? *draft.extentN() : *draft.extentM());
+  const Rates &rates = isShort(extent, ofM ? *draft.extentN() : *draft.extentM()) ? together : apart;
   auto ofTile = [&](int64_t first) {
     double sum = 0;
     for (int64_t at = first, end = std::min(extent, first + tile); at < end; at += boxElements)
       sum +=
-          rowNanoseconds(std::min(boxElements, end - at) * bytes, std::gcd(rowStep(draft, operand), at * bytes), apart);
+          rowNanoseconds(std::min(boxElements, end - at) * bytes, std::gcd(rowStep(draft, operand), at * bytes), rates);
     return sum;
   };
   // After so many tiles the next one begins where the first one did in its line.

@@ -116,13 +116,15 @@ TEST(PlanDefaults, SkinnyProducts) {
 }
 
 namespace {
-/// How the planner cuts a product with k contiguous in both operands.
+/// How the planner cuts a product.
 struct Cut {
   int64_t m, n, k;
   Tile3 block, cluster;
+  Order a = Order::row, b = Order::col; ///< As they are: k is contiguous in both.
 };
 Plan expectCut(const Cut &cut) {
   auto [spec, name] = kContiguous(cut.m, cut.n, cut.k);
+  spec.a.layout = given(cut.a), spec.b.layout = given(cut.b);
   Plan plan = planOf(spec);
   EXPECT_EQ(*plan.spec.block, cut.block) << name;
   EXPECT_EQ(*plan.spec.cluster, cut.cluster) << name;
@@ -185,25 +187,6 @@ TEST(PlanDefaults, TilesInStepsOfEight) {
   EXPECT_EQ(plan.blockN / 8 % *plan.spec.splitSlices, 0);
 }
 
-/// What ptxas 13 spilled: C by TMA beside three blocks of rows, scaled sums whose columns cannot be shared out in
-/// eights.
-TEST(PlanDefaults, RegistersForTheEnd) {
-  Spec spec = problem(fixed(4344), fixed(3512), fixed(1024));
-  spec.a.layout = spec.b.layout = given(Order::col), spec.d.type = given(Elem::bf16);
-  spec.beta = given(Scale{std::nullopt});
-  Plan plan = planOf(spec);
-  EXPECT_LE(plan.warpM == 192 ? plan.warpN / 2 * 3 : 0, 144) << plan.blockM << "x" << plan.blockN; // was 192x104
-  spec = problem(fixed(6144), fixed(152), fixed(4544));
-  spec.b.layout = given(Order::row), spec.d.type = given(Elem::f32), spec.beta = given(Scale{1.0});
-  plan = planOf(spec);
-  EXPECT_GT(*plan.spec.splitSlices, 1);
-  EXPECT_LE(plan.warpM * plan.warpN / 128, 120); // 152 of one warpgroup spilled
-  spec = problem(fixed(2024), fixed(5632), fixed(152));
-  spec.b.layout = given(Order::col), spec.d.type = given(Elem::f32), spec.beta = given(Scale{1.0});
-  plan = planOf(spec);
-  EXPECT_LE(plan.warpN % 16 ? plan.warpM * plan.warpN / 128 : 0, 104) << plan.warpM << "x" << plan.warpN; // was 128x120
-}
-
 /// mma has no signs for its operands: where alpha, which would have them, is not known they are copied for wgmma.
 TEST(PlanDefaults, SignsBesideADynamicAlpha) {
   Spec spec = problem(fixed(1500), fixed(600), fixed(60));
@@ -251,18 +234,13 @@ TEST(PlanDefaults, SkinnyProductsEitherWay) {
 /// not (docs/hopper.md, *A short side that is contiguous*).
 TEST(PlanDefaults, LongOperandsInSplitRowsAreShared) {
   const Cut cuts[] = {
-      {176, 3176, 10600, {176, 64, 64}, {1, 4, 2}},
-      {160, 15896, 4968, {160, 128, 64}, {1, 2, 1}},
-      {144, 3240, 7800, {144, 64, 64}, {1, 4, 2}},
-      {4856, 216, 7704, {192, 128, 64}, {2, 2, 2}},
+      {176, 3176, 10600, {176, 64, 64}, {1, 4, 2}, Order::col, Order::row},
+      {160, 15896, 4968, {160, 128, 64}, {1, 2, 1}, Order::col, Order::row},
+      {144, 3240, 7800, {144, 64, 64}, {1, 4, 2}, Order::col, Order::row},
+      {4856, 216, 7704, {192, 128, 64}, {2, 2, 2}, Order::col, Order::row},
   };
-  for (const Cut &cut : cuts) {
-    Spec spec = problem(fixed(cut.m), fixed(cut.n), fixed(cut.k));
-    spec.a.layout = given(Order::col), spec.b.layout = given(Order::row);
-    Plan plan = planOf(spec);
-    EXPECT_EQ(*plan.spec.block, cut.block) << cut.m << "x" << cut.n << "x" << cut.k;
-    EXPECT_EQ(*plan.spec.cluster, cut.cluster) << cut.m << "x" << cut.n << "x" << cut.k;
-  }
+  for (const Cut &cut : cuts)
+    expectCut(cut);
 }
 
 /// Where the fastest cut of a stream does not fit the next one is taken; what TMA brings C for is not sliced.
