@@ -189,11 +189,14 @@ void decideStream(Draft &draft); ///< The cut of a skinny product.
 void nextStream(Draft &draft);   ///< The next cut where one does not fit, or none.
 /// Whether one side is so short that it must not be wgmma's side of 64 rows: it decides what is swapped.
 bool shortSideDecides(const Draft &draft);
-double doubtOfTurned(const Stream &way); ///< As doubtOf, of D^T of a skinny product; in its `nanoseconds`.
-/// Whether a short side could be either side of the kernel: it fills wgmma's rows, nothing given says which it is, and
-/// D is as what was measured, 16 bits without C. Not where it is contiguous and its rows start inside sectors, of which
-/// the model knows too little.
+double doubtOfTurned(const Draft &draft); ///< As doubtOf, of a skinny product the other way round.
+/// Whether a short side could be either side of the kernel: nothing given says which it is, and D is as what was
+/// measured, 16 bits without C. Not where it is contiguous and its rows start inside sectors, of which the model knows
+/// too little.
 bool mayTurnStream(const Draft &draft);
+/// Parts of the clocks that shared memory's port would take for what the tensor cores read and for what TMA writes, one
+/// by one (Model.cpp: *Tiles of all multiples of 8 columns*).
+inline constexpr double portRead = 0.79, portWritten = 0.6;
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);

@@ -36,10 +36,11 @@ Rates ratesOf(const Draft &draft) {
 // The constants of wgmma are a fit to 34 races of 6 to 48 kernels on an H200 (2026-11-21, `gemmc tune`, shapes of 512^3
 // to 8192x28672x8192): the first choice was 0.5% slower than the best of the race on average, 3.3% at worst. With what
 // was added since it is 0.8% and 3.9% over the 16 of them that are kept (docs/hopper.md).
-/// Clocks until the first stage has arrived and the first product is under way.
-constexpr double startClocks = 950;
-/// Ping-pong: from one warpgroup's main loop to the other's.
-constexpr double turnClocks = 335;
+/// Clocks from one tile's products to the next one's first, whose stages have come meanwhile; ping-pong: from one
+/// warpgroup's main loop to the other's. 950 and 335 of that fit were too many: 125 races of 6 to 14 kernels, of
+/// products of 320 to 29568 rows and columns (H200, 2026-11-23), have 1.0% behind their best in the place of 1.5.
+double startClocks(const Draft &draft) { return draft.wgmma() ? 300 : 950; }
+constexpr double turnClocks = 100;
 /// What is left of a tile's start and end where half of it is stored while the other half multiplies
 /// (`epilogue.overlap`): a fit to 19 races of 11 to 19 kernels, each in two regimes (H200, 2026-11-22, docs/hopper.md,
 /// *Half a tile at a time*).
@@ -77,12 +78,9 @@ constexpr double threeWarpgroups = 1.05;
 // Tiles of all multiples of 8 columns: a fit to 246 races of 5 to 14 kernels, of products of 256 to 7360 rows and
 // columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper.md, *Tiles in steps of 8*): what the
 // planner takes is 1.9% slower than the best of all 342 on average.
-/// Parts of the clocks that shared memory's port would take for what the tensor cores read and for what TMA writes, one
-/// by one.
-constexpr double portRead = 0.79, portWritten = 0.6;
 constexpr double portOfSplit = 0.87; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
-/// An odd number of eight columns: the last 16 bytes of a line of D leave by themselves. As a part of all it is a fit,
-/// and nothing where rows start inside sectors.
+/// An odd number of eight columns of a warpgroup: the last 16 bytes of its lines of D leave by themselves. As a part of
+/// all it is a fit, and nothing where rows start inside sectors.
 constexpr double oddEighths = 1.03;
 
 constexpr int64_t manyStages = 12; ///< Bring lines of small tiles sooner.
@@ -337,7 +335,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.waves = int64_t(std::min(waves, 9e15));
 
   double depth = std::ceil(double(k) / double(shape.k)) * double(shape.k);
-  const double odd = draft.wgmma() && shape.n % 16 != 0 && !mayShare(draft) ? oddEighths : 1, start = odd * startClocks;
+  const double odd = draft.wgmma() && shape.warpN % 16 != 0 && !mayShare(draft) ? oddEighths : 1,
+               start = odd * startClocks(draft);
   result.main = odd * depth * columnClocks(draft, shape, rates, m, n, waves);
   double store = odd * double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
   result.epilogue = start + store;

@@ -6,17 +6,15 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
-/// Whether a launch is a part of the time that is worth hiding, a microsecond of 2 to 60, and hiding it was seen to
-/// pay: 512^3 18%, 1024^3 8%, skinny products 2 to 6%.
+/// Whether a launch is a part of the time that is worth hiding, half a microsecond of at most 60, and hiding it was
+/// seen to pay: skinny products 2 to 6%, 1024^3 8%, products of 2 to 3.5 us 13 to 27%.
 bool hidesLaunch(const Draft &draft) {
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
   if (!draft.wgmma() || *draft.spec().copy != CopyKind::tma || *draft.spec().split == SplitMode::stream_k || !m || !n ||
       !k)
     return false;
-  constexpr double leastProducts = 0x1p27, leastRead = 0x1p23, mostProducts = 0x1p35;
-  double products = double(*m) * double(*n) * double(*k);
-  double read = (double(*m) + double(*n)) * double(*k) * draft.inputBits() / 8;
-  return (products >= leastProducts || read >= leastRead) && products <= mostProducts;
+  constexpr double mostProducts = 0x1p35;
+  return double(*m) * double(*n) * double(*k) <= mostProducts;
 }
 
 /// Kernels that start before the one in front of them has ended.
@@ -32,7 +30,7 @@ void decideDependence(Draft &draft) {
     s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
   else if ((*s.split == SplitMode::none || draft.inCluster()) && hidesLaunch(draft))
     s.dependent.decide(Persistence::on,
-                       "its launch is hidden behind the end of the kernel in front: 2 to 18% of so short a time");
+                       "its launch is hidden behind the end of the kernel in front: 2 to 27% of so short a time");
   else
     s.dependent.decide(Persistence::off, *s.split != SplitMode::none && !draft.inCluster()
                                              ? "the kernels of a split were not measured to gain by it"
@@ -45,13 +43,19 @@ void decideDependence(Draft &draft) {
 /// Whether CTAs that are not slices of one tile read the same rows of the long operand.
 bool sharesLong(const Draft &draft, const Grid &grid) { return grid.alongShort() > 1 && draft.plan.clusterK == 1; }
 
+/// Bytes of both operands.
+double bytesRead(const Draft &draft) {
+  return double(*draft.extentM() + *draft.extentN()) * double(*draft.extentK()) * draft.inputBits() / 8;
+}
+
 /// CTAs that are launched one by one, as places fall free, lie and run apart: those that read the same rows do so at
 /// other times, in other parts of the GPU, and a grid that leaves some SMs idle begins there and ends alone (55% of the
 /// SMs: 30% slower). Launched when all CTAs in front have come to their ends, they lie and run together. Measured for
-/// 61 skinny products and 16 others, each way (H200, 2026-11-22, docs/hopper.md).
+/// 61 skinny products and 16 others, each way (H200, 2026-11-22), and for 85 products of 2 to 30 us, 58 of them skinny
+/// (2026-11-23, docs/hopper.md, *Launched together*).
 std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
-  constexpr double halfGrid = 0.5, fullGrid = 0.86;
-  constexpr int64_t leastDepth = 1024, smallTile = 64 * 64;
+  constexpr double halfGrid = 0.5, fullGrid = 0.86, tiny = 0x1p22;
+  constexpr int64_t brief = 1024, deep = 4096, smallTile = 64 * 64;
   const Spec &s = draft.spec();
   if (*s.dependent != Persistence::on)
     return {Trigger::start, "`launch.dependent: off`"};
@@ -60,14 +64,20 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   std::optional<Grid> grid = gridOf(draft);
   if (!grid || !draft.wgmma() || !draft.extentK())
     return {Trigger::start, "the kernel behind begins as places fall free"};
-  bool full = grid->filled() >= fullGrid, brief = *draft.extentK() / draft.plan.clusterK <= leastDepth;
-  bool alone = grid->skinny ? grid->filled() <= halfGrid || (full && (brief || !sharesLong(draft, *grid)))
-                            : !grid->oneWave() || brief || *s.split != SplitMode::none;
+  const int64_t depth = *draft.extentK() / draft.plan.clusterK; // of a CTA
+  const bool few = grid->filled() <= halfGrid, full = grid->filled() >= fullGrid, sliced = draft.inCluster();
+  bool alone = grid->skinny
+                   ? bytesRead(draft) <= tiny || few || (full && !sharesLong(draft, *grid) && (!sliced || depth < deep))
+                   : !grid->oneWave() || depth <= brief || *s.split != SplitMode::none;
   if (alone)
     return {Trigger::start, "the kernel behind begins as places fall free"};
-  bool oneTile = grid->oneWave() && *s.split == SplitMode::none && *s.scheduler == Scheduler::fixed;
-  if (oneTile && draft.plan.blockM * draft.plan.blockN <= smallTile)
-    return {Trigger::sums, "the kernel behind is launched all at once, while small tiles are stored"};
+  const bool knowsLast = *s.scheduler == Scheduler::fixed && (*s.split == SplitMode::none || sliced);
+  // Where m or n is contiguous or CTAs share tiles it takes 2 to 14% longer.
+  const bool pays = draft.kMajorA() && draft.kMajorB() && !mayShare(draft);
+  const bool small =
+      grid->oneWave() && *s.split == SplitMode::none && draft.plan.blockM * draft.plan.blockN <= smallTile;
+  if (knowsLast && (small || (pays && depth < deep)))
+    return {Trigger::sums, "the kernel behind is launched all at once, while the last tiles are stored"};
   return {Trigger::end, "the kernel behind is launched all at once: its CTAs read shared rows together"};
 }
 

@@ -44,8 +44,7 @@ std::optional<Plan> turnedStream(const Draft &asItLies, const Spec &spec) {
   double share = draft.stream->nanoseconds / asItLies.stream->nanoseconds;
   if (share >= 1)
     return std::nullopt;
-  draft.spec().swapOperands.reason =
-      fittingTiles(draft) + (": " + savedBeside(asItLies, share / doubtOfTurned(*draft.stream)));
+  draft.spec().swapOperands.reason = fittingTiles(draft) + (": " + savedBeside(asItLies, share / doubtOfTurned(draft)));
   addRequirements(draft);
   return std::move(draft.plan);
 }

@@ -4,30 +4,38 @@
 #include "Draft.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
 constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
-constexpr int64_t mostRows = 128; ///< Of the short side, beside a wide tile: more are more sums than registers.
+constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
 /// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128).
 constexpr int64_t mostDeepShifted = 168;
 
-// Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 1250 kernels for 60 products on an H200 (2026-11-22;
-// docs/hopper.md). A fit: the ports of an SM take 127 bytes a nanosecond at most.
-constexpr double memoryRate = 4450, portRate = 177, productsRate = 3180, storeRate = 3600;
-constexpr double launchTime = 2000;                  ///< Until the first bytes come, and from the last ones to the end.
-constexpr double turnTime = 150;                     ///< From one tile of a CTA to its next.
-constexpr double hiddenPart = 0.325;                 ///< Of what is not the slowest: it is not quite hidden.
-constexpr double meetingTime = 440, sumsRate = 19.5; ///< Of slices of k: until they have met; what a CTA sends.
-constexpr double drifting = 1.04; ///< CTAs of several tiles: those of the same rows no longer read them together.
-/// Clusters of eight. The card holds 15 at a time, but a stream in 15 took 10% longer; in more it was not measured.
-constexpr int64_t roomyEights = 14;
-constexpr double crowding = 1.1;
-constexpr double scattered = 1.4; ///< Slices of several tiles of the short side read the same lines at other times.
+// Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 404 races of 2 to 19 cuts each, of products with a
+// side of 1 to 256, of all layouts, at pitches of 16 bytes and more (H200, 2026-11-23; docs/hopper.md, *Streams, wave
+// by wave*). Its choice is 1.4% slower than the best of each on average. It is a fit: the ports of an SM take 127 bytes
+// a nanosecond at most.
+constexpr double memoryRate = 4200, productsRate = 3179, sharedRate = 283, storeRate = 6042;
+/// Lines that come to an SM; slices of k ask for others at the same time, which the L2 does not send once for all.
+constexpr double portRate = 157, slicedPortRate = 127;
+constexpr double splitRate = 6614;                   ///< Rows that start inside sectors of the L2, k contiguous.
+constexpr double launchTime = 2164;                  ///< Until the first bytes come, and from the last ones to the end.
+constexpr double stepTime = 41;                      ///< Of a stage, at least.
+constexpr double turnTime = 160;                     ///< From a tile of a CTA to its next.
+constexpr double meetingTime = 121, sumsRate = 21.4; ///< Of slices of k: until they have met; what a CTA sends.
+/// Slices of two and more tiles of the short side read the same lines at other times.
+constexpr double scatteredTwo = 1.43, scatteredMore = 2.15;
+/// How much faster lines come to an SM while all others are idle; in proportion while some are.
+constexpr double roomOfFew = 0.27;
+constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave by themselves.
+/// How long a step takes CTAs that share rows of a contiguous short side at least, with what each k adds.
+constexpr double sharedStep = 67, sharedStepK = 0.71;
 
 // Where lines are shifted on their way; no part of that fit. Three trips of a line to shared memory, 4 clocks for 128
 // bytes; and what the CTAs of a next cluster wait until lines have come and been shifted (48x5119x5119: four slices in
@@ -60,80 +68,83 @@ struct Sides {
   int64_t sharersOfLong(const Stream &way) const { return longIsM ? way.clusterN : way.clusterM; }
 };
 
+int64_t clustersAlong(int64_t extent, int64_t tile, int64_t sharers) {
+  return int64_t(llvm::divideCeil(llvm::divideCeil(extent, tile), sharers));
+}
+/// Clusters along the long side, and along the short one.
+std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way) {
+  return {clustersAlong(sides.longSide, sides.longTile(way), sides.sharersOfShort(way)),
+          clustersAlong(sides.shortSide, sides.shortTile(way), sides.sharersOfLong(way))};
+}
+
 /// Of a product that isSkinny.
 Sides sidesOf(const Draft &draft) {
   int64_t m = *draft.extentM(), n = *draft.extentN();
   return {std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
 }
 
-// Where rows start inside sectors of the L2 less is hidden, slices are hardly worse than other CTAs, and stages arrive
-// late, one after the other. A fit to 23 races of 16 to 44 cuts of 21 products (H200, 2026-11-22): its choice is 1.6%
-// slower than the race's best on average, 7% at worst.
-constexpr double stepTime = 131, hiddenOfSplit = 0.555, scatteredSplit = 1.04;
-constexpr double splitRate = 3700; ///< Bytes of such rows in a clock at best, of all SMs.
-
-/// For so many bytes of such rows in so many steps of k.
-double splitNanoseconds(double bytes, int64_t ctasThatShare, double steps) {
-  if (bytes == 0)
-    return 0;
-  constexpr double clocks = 1.755; // a nanosecond
-  double sharing = ctasThatShare == 1 ? 1.28 : ctasThatShare == 2 ? 1.14 : ctasThatShare <= 4 ? 1.2 : 1.7;
-  return std::max(bytes * sharing / splitRate / clocks, steps * stepTime);
+/// Of what goes on at once: more than the slowest of it where others take as long.
+double atOnce(std::initializer_list<double> times) {
+  double sum = 0; // a norm of order 4
+  for (double each : times)
+    sum += each * each * each * each;
+  return std::sqrt(std::sqrt(sum));
 }
 
-// Where m or n is contiguous (StreamRows.cpp, a fit with the constants there): what is not the slowest; CTAs
-// that share rows, and how long a step of theirs takes at least, for each k.
-constexpr double hiddenOfRows = 0.26, sharedRows = 1.06, sharedStep = 76, sharedStepK = 1.02;
-
+/// Wave by wave, because the tiles of a last one that is not full have the memory to themselves, and no more than an SM
+/// can take of it.
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
-  const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way);
-  int64_t shortTiles = count(sides.shortSide, shortTile);
-  const int64_t share = way.clusterM * way.clusterN;
-  int64_t clustersAlongLong = count(count(sides.longSide, longTile), sides.sharersOfShort(way));
-  int64_t clustersAlongShort = count(shortTiles, sides.sharersOfLong(way)),
-          clusters = clustersAlongLong * clustersAlongShort;
-  const int64_t together = way.slices * share;
-  double waves = double(count(clusters, clustersAtATime(draft, together)));
-  double depth = double(count(count(sides.depth, way.k), way.slices) * way.k) * waves; // of all tiles of a CTA
-  const bool splits = rowsSplitSectors(draft);
-  bool scatters = way.slices > 1 && shortTiles > 1, drifts = way.slices == 1 && shortTiles > 1 && waves > 1;
-  double hindered = drifts ? drifting : 1;
-  double memory = 2.0 * double(sides.longSide) * double(sides.depth) / memoryRate *
-                  (scatters ? (splits ? scatteredSplit : scattered) : 1);
-  double port = 2.0 * depth * double(longTile + shortTile) / portRate;
-  if (draft.shifts())
-    port += 2.0 * depth * double(longTile) / shiftRate;
-  double products = depth * double(longTile) * double(shortTile) / productsRate;
-  // Rows that start inside sectors: what the CTAs of a cluster share comes once.
-  double ofLong = 2.0 * double(sides.longSide) * double(sides.depth) * double(clustersAlongShort);
-  double ofShort = 2.0 * double(sides.shortSide) * double(sides.depth) * double(clustersAlongLong);
-  double split = splitNanoseconds(splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong),
-                                  share, depth / double(way.k));
-  double rows = double(clustersAlongLong) * rowsNanoseconds(draft, !sides.longIsM, shortTile) +
-                double(clustersAlongShort) * rowsNanoseconds(draft, sides.longIsM, longTile),
-         steps = 0;
-  if (share > 1 && isContiguous(draft, !sides.longIsM)) {
-    hindered *= sharedRows;
-    steps = depth / double(way.k) * (sharedStep + sharedStepK * double(way.k));
-  }
+  const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way), share = way.clusterM * way.clusterN;
+  const int64_t shortTiles = count(sides.shortSide, shortTile);
+  const auto [alongLong, alongShort] = clustersOf(sides, way);
+  const int64_t clusters = alongLong * alongShort;
+  const int64_t together = clustersAtATime(draft, way.slices * share), waves = count(clusters, together);
+
+  // What one CTA does for its part of a tile. Of the short operand the rows that there are come.
+  const double steps = double(count(count(sides.depth, way.k), way.slices)), depth = steps * double(way.k);
+  const double port = 2 * depth * (double(longTile) + double(sides.shortSide) / double(shortTiles)) /
+                      (way.slices > 1 ? slicedPortRate : portRate);
+  const double shifting = draft.shifts() ? 2 * depth * double(longTile) / shiftRate : 0;
+  const double products = depth * double(longTile) * double(shortTile) / productsRate;
+  // Shared memory's port: what the tensor cores read, 64 rows at a time, and what TMA writes.
+  const double read = double(way.m) / 64 * double(64 + way.n), written = double(way.m + way.n);
+  const double shared = 2 * depth * (portRead * read + portWritten * written) / sharedRate;
+  const bool sharesRows = share > 1 && isContiguous(draft, !sides.longIsM);
+  const double step = sharesRows ? std::max(stepTime, sharedStep + sharedStepK * double(way.k)) : stepTime;
+
+  // What all of them do together.
+  const bool scatters = way.slices > 1 && shortTiles > 1 && !rowsSplitSectors(draft);
+  const double scattered = !scatters ? 1 : shortTiles == 2 ? scatteredTwo : scatteredMore;
+  const double memory = 2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered;
+  const double ofLong = 2 * double(sides.longSide) * double(sides.depth) * double(alongShort);
+  const double ofShort = 2 * double(sides.shortSide) * double(sides.depth) * double(alongLong);
+  const double split =
+      splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong) / splitRate;
+  const double rows = double(alongLong) * rowsNanoseconds(draft, !sides.longIsM, shortTile) +
+                      double(alongShort) * rowsNanoseconds(draft, sides.longIsM, longTile);
+
+  auto wave = [&](int64_t of) {
+    const double part = double(of) / double(clusters), idle = 1 - double(of) / double(together);
+    return atOnce({memory * part, split * part, rows * part, port / (1 + roomOfFew * idle) + shifting, products, shared,
+                   steps * step});
+  };
+  const int64_t rest = clusters % together;
+  double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
+  all += double(waves) * meetingNanoseconds(way.slices, longTile * shortTile);
+  all += double(waves - 1) * turnTime;
+  if (draft.shifts() && way.slices > 1)
+    all += double(waves - 1) * restartTime;
   // Only the last tile of each CTA is stored when nothing streams.
-  double stored = 2.0 * double(sides.longSide) * double(sides.shortSide) / waves / storeRate;
-  if (together == 8 && clusters > roomyEights)
-    hindered *= crowding;
-  const double slowest = std::max({memory, port, products, split, rows, steps});
-  double all = launchTime + slowest * hindered + std::min(memory, port) * (splits ? hiddenOfSplit : hiddenPart) +
-               (rows < slowest ? rows * hiddenOfRows : 0) +
-               waves * meetingNanoseconds(way.slices, longTile * shortTile) + stored +
-               (waves - 1) * (draft.shifts() && way.slices > 1 ? restartTime : turnTime);
-  return all * (draft.way.turned ? doubtOfTurned(way) : 1);
+  all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
+  if (!sides.longIsM && longTile % 16 != 0)
+    all *= oddEighths;
+  return all * doubtOfTurned(draft);
 }
 } // namespace
 
-/// D^T, where the short side may be either (`Way::turned`), must promise more than estimates are wrong by: of 22
-/// products with a side of 64 to 256 where it does it was 6% faster on average (19% faster to 4% slower); in three and
-/// four slices it was 10% slower than expected (H200, 2026-11-23).
-double doubtOfTurned(const Stream &way) { return way.slices > 2 ? 1.1 : 1.015; }
+/// The other way round (`Way::turned`) must promise more than estimates are wrong by where both are alike.
+double doubtOfTurned(const Draft &draft) { return draft.way.turned ? 1.01 : 1; }
 
 const OperandSpec *longOperand(const Draft &draft) {
   if (!isSkinny(draft))
@@ -169,7 +180,10 @@ bool decideSkinnySwap(Draft &draft) {
   if (!shortSideDecides(draft))
     return false;
   // The kernel's m is wgmma's side of 64 rows.
-  if (wastesRows(*s.m.value.fixed) && *s.n.value.fixed >= leastLong)
+  const bool swaps = wastesRows(*s.m.value.fixed) && *s.n.value.fixed >= leastLong;
+  if (draft.way.turned)
+    s.swapOperands.decide(swaps ? Persistence::off : Persistence::on, "its tiles fit better");
+  else if (swaps)
     s.swapOperands.decide(Persistence::on,
                           formatv("{0} rows would waste many of wgmma's 64: the {1} columns are its rows",
                                   *s.m.value.fixed, *s.n.value.fixed));
@@ -183,12 +197,10 @@ bool mayTurnStream(const Draft &draft) {
   const Spec &s = draft.spec();
   bool given = s.swapOperands.given || s.block.given || s.warp.given || s.cluster.given || s.fragmentsA.given ||
                s.store.given || s.loadC.given;
-  bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col);
   bool known = s.beta.value == Scale{0.0} && bitsOf(*s.d.type) == 16;
-  if (given || !asItLies || !known || draft.shifts() || !isSkinny(draft))
+  if (given || draft.way.turned || !known || draft.shifts() || !isSkinny(draft))
     return false;
-  const Sides sides = sidesOf(draft);
-  return !wastesRows(sides.shortSide) && !hasSplitRows(draft, !sides.longIsM);
+  return !hasSplitRows(draft, !sidesOf(draft).longIsM);
 }
 
 namespace {
@@ -242,7 +254,7 @@ struct Sharing {
 /// fours 12.1; H200, 2026-11-22), and costs 5 to 15% elsewhere.
 std::vector<Sharing> sharings(const Draft &draft) {
   if (rowsSplitSectors(draft))
-    return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {4, 2}};
+    return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}};
   if (hasSplitRows(draft, sidesOf(draft).longIsM))
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
   if (mayShare(draft))
@@ -262,8 +274,7 @@ std::vector<Stream> streams(const Draft &draft) {
   const bool shortLies = isContiguous(draft, !sides.longIsM), longLies = isContiguous(draft, sides.longIsM);
   const int64_t line = 64; // elements
   int64_t step = sides.longIsM || longLies ? line : 8, least = step == line ? line : 32;
-  constexpr int64_t mostLines = 192; // beside which short tiles: measured where they are contiguous
-  int64_t most = !sides.longIsM ? 256 : shortLies ? mostLines : 128;
+  constexpr int64_t most = 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
   const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64)), mostSlices = cAllowsSlices(draft) ? 4 : 1;
@@ -273,14 +284,12 @@ std::vector<Stream> streams(const Draft &draft) {
     int64_t unit = shortLies ? (parts > 1 ? line : shortUnit) : std::max(shortUnit, 8 * sharing.ofShort);
     int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, parts), unit);
     int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
-    if (times < parts || shortTile > mostShort || (!sides.longIsM && shortTile > mostRows))
+    if (times < parts || shortTile > mostShort || shortTile * tile > mostSums)
       return;
     if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > 8)
       return;
     // Each of four brings a quarter of the k of a stage, at least 32 of them.
     const bool quarters = shortLies && sharing.ofShort == 4 && shortTile < line;
-    if (sides.longIsM && tile == mostLines && (shortTile < line || shortTile > 2 * line))
-      return;
     Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
     int64_t deepest = draft.shifts() ? mostDeepShifted : slices == 1 && times > 1 ? mostDeepShared : mostDeep;
     if (shortTile + tile <= deepest || quarters)
@@ -293,6 +302,10 @@ std::vector<Stream> streams(const Draft &draft) {
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;
+    // The card holds 15 clusters of eight: of more the rest would be a wave of its own.
+    if (auto [along, across] = clustersOf(sides, way);
+        slices * sharing.ctas() == 8 && along * across > clustersAtATime(draft, 8))
+      return;
     way.nanoseconds = nanoseconds(draft, sides, way);
     found.push_back(std::move(way));
   };

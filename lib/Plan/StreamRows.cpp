@@ -15,13 +15,10 @@ namespace {
 struct Rates {
   double straddling, split;
 };
-/// Of the short operand, which all CTAs ask for. These, that of rows of less than a line, and those of rows in
-/// Skinny.cpp are a fit to 27 products of 8 to 256 rows or columns in 40 to 54 cuts each.
-constexpr Rates together{50, 25};
-constexpr double narrowRate = 60;
-/// Of the long one: 1.5 times as many, by 40 products at pitches of 16 bytes in 4 to 13 cuts each (H200, 2026-11-23):
-/// what is chosen is 3.8% slower than the best of them on average, 8.3% without the long operand's rows.
-constexpr Rates apart{75, 37};
+/// Of the short operand, which all CTAs ask for; and of its rows of less than a line.
+constexpr Rates together{38, 38};
+constexpr double narrowRate = 80;
+constexpr Rates apart{29, 59};      ///< Of the long one. All of it is part of the fit in Skinny.cpp.
 constexpr int64_t boxElements = 64; ///< At most, of a row: 128 bytes.
 
 /// Nanoseconds for one row of a box of `bytes`; all rows start at multiples of `step` within a line.
