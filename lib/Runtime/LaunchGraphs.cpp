@@ -47,6 +47,20 @@ struct Node {
     return true;
   }
 };
+
+/// While it lives, this thread may make and end graphs beside captures of other streams, its own and other threads':
+/// they would have to fear calls that wait for the default stream, which these do not.
+class BesideCaptures {
+public:
+  explicit BesideCaptures(const cuda::DriverTable &api) : api(api) { api.captureMode(&mode); }
+  ~BesideCaptures() { api.captureMode(&mode); }
+  BesideCaptures(const BesideCaptures &) = delete;
+  BesideCaptures &operator=(const BesideCaptures &) = delete;
+
+private:
+  const cuda::DriverTable &api;
+  int mode = cuda::captureRelaxed; ///< Then what it was before.
+};
 } // namespace
 
 struct LaunchGraphs::Exec {
@@ -119,8 +133,9 @@ struct LaunchGraphs::Exec {
 };
 
 bool LaunchGraphs::served(const cuda::DriverTable &api) {
-  return api.streamIsCapturing && api.graphCreate && api.graphAddKernel && api.graphKernelSet && api.graphAddEdges &&
-         api.graphInstantiate && api.graphExecKernelSet && api.graphLaunch && api.graphExecDestroy && api.graphDestroy;
+  return api.streamIsCapturing && api.captureMode && api.graphCreate && api.graphAddKernel && api.graphKernelSet &&
+         api.graphAddEdges && api.graphInstantiate && api.graphExecKernelSet && api.graphLaunch &&
+         api.graphExecDestroy && api.graphDestroy;
 }
 
 LaunchGraphs::LaunchGraphs(const Device &device, const ptx::LaunchInfo &info, llvm::ArrayRef<cuda::Function> functions,
@@ -130,6 +145,7 @@ LaunchGraphs::LaunchGraphs(const Device &device, const ptx::LaunchInfo &info, ll
 
 LaunchGraphs::~LaunchGraphs() {
   Device::Scope scope(device);
+  BesideCaptures mode(device.api());
   for (std::unique_ptr<Exec> &exec : execs)
     exec.reset();
 }
@@ -172,7 +188,9 @@ bool LaunchGraphs::launch(cuda::Stream stream, const LaunchArgs &args) {
     return false;
   ++launches;
   Exec *exec = find(stream, ready);
+  std::optional<BesideCaptures> mode;
   if (!exec) {
+    mode.emplace(device.api());
     std::unique_ptr<Exec> *place = freePlace();
     if (!place)
       return false;

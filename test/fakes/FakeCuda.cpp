@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <unistd.h>
 
 using namespace gemmc::cuda;
@@ -44,10 +45,13 @@ struct Use {
 };
 struct Capture {
   Recorded graph;
+  int mode = 0;
+  std::thread::id thread; ///< That began it.
   bool invalid = false;
 };
 std::map<Stream, Capture> captures;
-std::set<Node *> alive; ///< In graphs that were not destroyed.
+thread_local int captureMode = captureGlobal; ///< Of calls that captures may forbid.
+std::set<Node *> alive;                       ///< In graphs that were not destroyed.
 
 int enter(const char *name) {
   std::lock_guard lock(everything);
@@ -58,6 +62,22 @@ int enter(const char *name) {
   int code = found->second;
   if (state.failsOnce)
     state.failing.erase(found);
+  return code;
+}
+
+/// Of a call that may allocate: captures that forbid it to this thread are invalidated by it. (Which calls these are a
+/// driver does not say of all.)
+int unsafeCall() {
+  int code = 0;
+  for (auto &[stream, capture] : captures) {
+    bool ours = capture.thread == std::this_thread::get_id() && capture.mode != captureRelaxed;
+    bool forbids =
+        captureMode != captureRelaxed && (ours || (captureMode == captureGlobal && capture.mode == captureGlobal));
+    if (forbids) {
+      capture.invalid = true;
+      code = captureUnsupported;
+    }
+  }
   return code;
 }
 
@@ -357,11 +377,16 @@ EXPORT Result cuEventElapsedTime(float *milliseconds, Event start, Event end) {
   *milliseconds = static_cast<float>((*reinterpret_cast<double *>(end) - *reinterpret_cast<double *>(start)) / 1000);
   return 0;
 }
-EXPORT Result cuStreamBeginCapture_v2(Stream stream, int) {
+EXPORT Result cuStreamBeginCapture_v2(Stream stream, int mode) {
   ENTER("cuStreamBeginCapture_v2");
   if (!stream)
     return captureUnsupported; // as the driver does
-  captures[stream] = Capture();
+  captures[stream].mode = mode;
+  captures[stream].thread = std::this_thread::get_id();
+  return 0;
+}
+EXPORT Result cuThreadExchangeStreamCaptureMode(int *mode) {
+  std::swap(*mode, captureMode);
   return 0;
 }
 EXPORT Result cuStreamEndCapture(Stream stream, Graph *graph) {
@@ -440,6 +465,8 @@ EXPORT Result cuGraphAddDependencies_v2(Graph graph, const GraphNode *from, cons
 }
 EXPORT Result cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph, unsigned long long) {
   ENTER("cuGraphInstantiateWithFlags");
+  if (int code = unsafeCall())
+    return code;
   auto made = std::make_unique<Exec>();
   for (auto &node : reinterpret_cast<Recorded *>(graph)->nodes) {
     made->origins.push_back(node.get());
@@ -495,6 +522,7 @@ EXPORT Result cuGraphDestroy(Graph graph) {
 EXPORT Result cuGraphExecDestroy(GraphExec exec) {
   enter("cuGraphExecDestroy");
   std::lock_guard lock(everything);
+  unsafeCall();
   --state.execs;
   delete reinterpret_cast<Exec *>(exec);
   return 0;

@@ -47,7 +47,7 @@ enum DeviceAttribute : int {
 enum FunctionAttribute : int { localSizeBytes = 3, numRegs = 4, maxDynamicShared = 8, nonPortableCluster = 14 };
 enum JitOption : int { infoLog = 3, infoLogBytes = 4, errorLog = 5, errorLogBytes = 6 };
 enum StreamFlags : unsigned { nonBlocking = 1 };
-enum CaptureMode : int { captureThreadLocal = 1 };
+enum CaptureMode : int { captureGlobal = 0, captureThreadLocal = 1, captureRelaxed = 2 };
 enum CaptureStatus : int { captureNone = 0, captureActive = 1, captureInvalidated = 2 };
 constexpr uintptr_t perThreadStream = 2; ///< A handle that is another stream in each thread.
 

@@ -84,6 +84,8 @@ TEST(Abi, AgreesWithCudaHeader) {
   static_assert(int(cuda::mapTF32) == int(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32));
   static_assert(int(cuda::promote128B) == int(CU_TENSOR_MAP_L2_PROMOTION_L2_128B));
   static_assert(int(cuda::promote256B) == int(CU_TENSOR_MAP_L2_PROMOTION_L2_256B));
+  static_assert(int(cuda::captureGlobal) == int(CU_STREAM_CAPTURE_MODE_GLOBAL));
+  static_assert(int(cuda::captureRelaxed) == int(CU_STREAM_CAPTURE_MODE_RELAXED));
   static_assert(int(cuda::captureThreadLocal) == int(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   static_assert(int(cuda::nonBlocking) == int(CU_STREAM_NON_BLOCKING));
   static_assert(int(cuda::illegalAddress) == int(CUDA_ERROR_ILLEGAL_ADDRESS));
@@ -130,6 +132,7 @@ SAME(captureEnd, cuStreamEndCapture);
 SAME(graphInstantiate, cuGraphInstantiateWithFlags);
 SAME(graphLaunch, cuGraphLaunch);
 SAME(streamIsCapturing, cuStreamIsCapturing);
+SAME(captureMode, cuThreadExchangeStreamCaptureMode);
 SAME(graphCreate, cuGraphCreate);
 SAME(graphAddKernel, cuGraphAddKernelNode);
 SAME(graphKernelSet, cuGraphKernelNodeSetAttribute);

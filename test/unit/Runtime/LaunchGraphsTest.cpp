@@ -193,6 +193,30 @@ TEST_F(LaunchGraphsTest, ACaptureGetsEachKernelAndStaysValid) {
   api.graphDestroy(graph);
 }
 
+// Graphs are made and ended beside captures of all modes, this thread's and others'.
+TEST_F(LaunchGraphsTest, OtherCapturesStayValid) {
+  for (int mode : {cuda::captureGlobal, cuda::captureThreadLocal, cuda::captureRelaxed})
+    for (bool otherThread : {false, true}) {
+      open();
+      ran(goodArgs());
+      const cuda::DriverTable &api = module->device().api();
+      auto begin = [&] { EXPECT_EQ(api.captureBegin(stream, mode), cuda::success); };
+      otherThread ? std::thread(begin).join() : begin();
+      EXPECT_EQ(ran(goodArgs(), streamOf(6)), "+gemm");
+      module.reset();
+      cuda::Graph graph = nullptr;
+      EXPECT_EQ(fake->execs, 0);
+      auto whole = device();
+      EXPECT_EQ(whole->api().captureEnd(stream, &graph), cuda::success);
+      if (graph)
+        whole->api().graphDestroy(graph);
+      int now = cuda::captureRelaxed;
+      whole->api().captureMode(&now);
+      EXPECT_EQ(now, int(cuda::captureGlobal)); // as it was
+      whole->api().captureMode(&now);
+    }
+}
+
 // As for the default stream while a stream that waits for it is being captured.
 TEST_F(LaunchGraphsTest, WhereTheDriverCannotSayThereIsNoGraph) {
   open();
@@ -325,7 +349,11 @@ TEST_F(LaunchGraphsTest, ARefusedAddressLeavesTheGraphAsItWas) {
   fake->failing["cuTensorMapReplaceAddress"] = 1;
   EXPECT_EQ(ran(movedArgs(1)), "gemm");
   fake->failing.clear();
-  EXPECT_EQ(ran(goodArgs()), "+gemm");
+  EXPECT_EQ(ran(movedArgs(1)), "+gemm"); // the map, too
+  fake->failing["cuTensorMapReplaceAddress"] = 1;
+  EXPECT_EQ(ran(movedArgs(2)), "gemm");
+  fake->failing.clear();
+  EXPECT_EQ(ran(movedArgs(1)), "+gemm");
   LaunchArgs args = goodArgs();
   args.d = movedArgs(1).d; // what was written before the refusal
   EXPECT_EQ(ran(args), "+gemm");
@@ -349,6 +377,7 @@ TEST_F(LaunchGraphsTest, AnOldDriverLaunchesEachByItself) {
     api = table;
   };
   without(&cuda::DriverTable::streamIsCapturing);
+  without(&cuda::DriverTable::captureMode);
   without(&cuda::DriverTable::graphCreate);
   without(&cuda::DriverTable::graphAddKernel);
   without(&cuda::DriverTable::graphKernelSet);
