@@ -76,6 +76,7 @@ struct LaunchGraphs::Exec {
   Exec(const Exec &) = delete;
   Exec &operator=(const Exec &) = delete;
   ~Exec() {
+    BesideCaptures mode(api);
     if (exec)
       api.graphExecDestroy(exec);
     if (graph)
@@ -145,7 +146,6 @@ LaunchGraphs::LaunchGraphs(const Device &device, const ptx::LaunchInfo &info, ll
 
 LaunchGraphs::~LaunchGraphs() {
   Device::Scope scope(device);
-  BesideCaptures mode(device.api());
   for (std::unique_ptr<Exec> &exec : execs)
     exec.reset();
 }
