@@ -48,8 +48,9 @@ struct Node {
   }
 };
 
-/// While it lives, this thread may make and end graphs beside captures of other streams, its own and other threads':
-/// they would have to fear calls that wait for the default stream, which these do not.
+/// While it lives, this thread may make and end executable graphs beside captures of other streams. Without, a capture
+/// that this thread began, or any thread in global mode, has them fail and is invalidated by that (900, then 901;
+/// driver 580): they are among the calls that might wait for the default stream, though they do not.
 class BesideCaptures {
 public:
   explicit BesideCaptures(const cuda::DriverTable &api) : api(api) { api.captureMode(&mode); }

@@ -65,8 +65,8 @@ int enter(const char *name) {
   return code;
 }
 
-/// Of a call that may allocate: captures that forbid it to this thread are invalidated by it. (Which calls these are a
-/// driver does not say of all.)
+/// Of a call that captures forbid: of this thread, unless they are relaxed, or in global mode of any. It fails, and
+/// they are invalidated (seen of cuGraphInstantiate and cuGraphExecDestroy, driver 580).
 int unsafeCall() {
   int code = 0;
   for (auto &[stream, capture] : captures) {
@@ -522,7 +522,8 @@ EXPORT Result cuGraphDestroy(Graph graph) {
 EXPORT Result cuGraphExecDestroy(GraphExec exec) {
   enter("cuGraphExecDestroy");
   std::lock_guard lock(everything);
-  unsafeCall();
+  if (int code = unsafeCall())
+    return code;
   --state.execs;
   delete reinterpret_cast<Exec *>(exec);
   return 0;
