@@ -27,13 +27,13 @@ public:
   /// for an executable graph (below); a stream that is being captured gets each kernel by itself. Arguments are checked
   /// first (checkArgs), then requirements (launch_requirement). M or N of 0 launches nothing.
   ///
-  /// What was prepared for the last few launches is used again; they may have had other addresses. The first time on a
-  /// stream that it is (the second such launch, where all are on one stream) it becomes an executable graph of that
-  /// stream, about 15 us of host time; from then on a launch allocates nothing and costs the host half of what the
-  /// kernels by themselves do, or less. Up to four streams have graphs. Without: a single kernel that overlaps with
-  /// what is in front of it on the stream (KernelInfo), the stream that is another one in each thread, and drivers
-  /// before 12.3. Kernels in a graph take the stream's priority, not its other attributes (access policy window, green
-  /// context).
+  /// What was prepared for the last few launches is used again; they may have had other addresses. On each of up to
+  /// four streams the next such launch makes an executable graph of it, once, in about 15 us of host time; those behind
+  /// it launch that: they allocate nothing, and cost the host half of what the kernels by themselves do, or less. No
+  /// graphs have: a single kernel that overlaps with what is in front of it on the stream (KernelInfo), the stream that
+  /// is another one in each thread, drivers before 12.3, and one that refused a graph. Of what a stream imposes on
+  /// launches only its priority is sure to hold in graphs (not an access policy window, or the multiprocessors of a
+  /// green context).
   MaybeFailure launch(cuda::Stream stream, const LaunchArgs &args) const;
   /// Whether such a launch of `args` is at hand: all requirements hold.
   bool prepared(const LaunchArgs &args) const;
