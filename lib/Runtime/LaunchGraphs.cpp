@@ -1,6 +1,7 @@
 #include "LaunchGraphs.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
+#include <utility>
 
 namespace gemmc {
 namespace {
@@ -67,8 +68,9 @@ private:
 struct LaunchGraphs::Exec {
   const cuda::DriverTable &api;
   cuda::Stream stream;
-  bool ready; ///< It has no kernels that ready the workspace.
-  uint64_t lastLaunch = 0;
+  bool ready;              ///< It has no kernels that ready the workspace.
+  uint64_t lastLaunch = 0; ///< Of LaunchGraphs::launches; guarded by the mutex of that.
+  std::mutex mutex;        ///< Of all below: one thread at a time changes and launches an executable graph.
   std::vector<Node> nodes;
   cuda::Graph graph = nullptr; ///< Kept: it has the nodes that name those of the executable graph.
   cuda::GraphExec exec = nullptr;
@@ -107,12 +109,11 @@ struct LaunchGraphs::Exec {
     return api.graphAddEdges(graph, &before, &node.handle, &edge, 1) == cuda::success;
   }
 
-  /// Makes the executable graph if there is none yet, with the parameters that the nodes have. Nothing is captured for
-  /// that: the default stream cannot be, and other captures may be under way.
-  bool make() {
-    if (exec)
-      return true;
-    if (api.graphCreate(&graph, 0) != cuda::success)
+  /// Makes the executable graph with the parameters that the nodes have. Nothing is captured for that: the default
+  /// stream cannot be, and other captures may be under way.
+  bool makeAndLaunch() {
+    BesideCaptures mode(api);
+    if (graph || api.graphCreate(&graph, 0) != cuda::success) // once it was refused: not again
       return false;
     cuda::GraphNode before = nullptr;
     for (Node &node : nodes) {
@@ -121,7 +122,7 @@ struct LaunchGraphs::Exec {
       before = node.handle;
       node.changed = false;
     }
-    return api.graphInstantiate(&exec, graph, 0) == cuda::success;
+    return api.graphInstantiate(&exec, graph, 0) == cuda::success && launch();
   }
 
   bool launch() {
@@ -147,7 +148,7 @@ LaunchGraphs::LaunchGraphs(const Device &device, const ptx::LaunchInfo &info, ll
 
 LaunchGraphs::~LaunchGraphs() {
   Device::Scope scope(device);
-  for (std::unique_ptr<Exec> &exec : execs)
+  for (std::shared_ptr<Exec> &exec : execs)
     exec.reset();
 }
 
@@ -165,50 +166,56 @@ bool LaunchGraphs::suits(cuda::Stream stream, const LaunchArgs &args) const {
   return device.api().streamIsCapturing(stream, &status) == cuda::success && status == cuda::captureNone;
 }
 
-LaunchGraphs::Exec *LaunchGraphs::find(cuda::Stream stream, bool ready) {
-  for (std::unique_ptr<Exec> &exec : execs)
-    if (exec && exec->stream == stream && exec->ready == ready)
-      return exec.get();
-  return nullptr;
-}
-
 /// A place that is empty, or that of the graph which was not launched for the longest time, if that is long enough.
-std::unique_ptr<LaunchGraphs::Exec> *LaunchGraphs::freePlace() {
-  auto lastLaunch = [](const std::unique_ptr<Exec> &exec) { return exec ? exec->lastLaunch : 0; };
-  std::unique_ptr<Exec> *oldest =
+std::shared_ptr<LaunchGraphs::Exec> *LaunchGraphs::freePlace() {
+  auto lastLaunch = [](const std::shared_ptr<Exec> &exec) { return exec ? exec->lastLaunch : 0; };
+  std::shared_ptr<Exec> *oldest =
       llvm::min_element(execs, [&](const auto &one, const auto &other) { return lastLaunch(one) < lastLaunch(other); });
   return !*oldest || launches - (*oldest)->lastLaunch > idle ? oldest : nullptr;
+}
+
+/// The one at hand, or one that is not made yet; null when there is no place for it, or graphs are refused.
+std::shared_ptr<LaunchGraphs::Exec> LaunchGraphs::execFor(cuda::Stream stream, const LaunchArgs &args) {
+  bool ready = readies && args.workspaceReady;
+  std::shared_ptr<Exec> former; // ends behind the lock
+  std::lock_guard lock(mutex);
+  if (refused)
+    return nullptr;
+  ++launches;
+  for (const std::shared_ptr<Exec> &exec : execs)
+    if (exec && exec->stream == stream && exec->ready == ready) {
+      exec->lastLaunch = launches;
+      return exec;
+    }
+  std::shared_ptr<Exec> *place = freePlace();
+  if (!place)
+    return nullptr;
+  auto exec = std::make_shared<Exec>(device.api(), stream, ready);
+  exec->lastLaunch = launches;
+  for (const auto &[index, kernel] : llvm::enumerate(kernels))
+    if (kernel.launched(args))
+      exec->nodes.emplace_back(info.kernels[index], kernel, functions[index]);
+  former = std::exchange(*place, exec);
+  return exec;
 }
 
 bool LaunchGraphs::launch(cuda::Stream stream, const LaunchArgs &args) {
   if (!suits(stream, args))
     return false;
-  bool ready = readies && args.workspaceReady;
-  std::lock_guard lock(mutex);
-  if (refused)
+  std::shared_ptr<Exec> exec = execFor(stream, args);
+  if (!exec)
     return false;
-  ++launches;
-  Exec *exec = find(stream, ready);
-  std::optional<BesideCaptures> mode;
-  if (!exec) {
-    mode.emplace(device.api());
-    std::unique_ptr<Exec> *place = freePlace();
-    if (!place)
+  {
+    std::lock_guard lock(exec->mutex);
+    if (!exec->patch(args))
       return false;
-    *place = std::make_unique<Exec>(device.api(), stream, ready);
-    exec = place->get();
-    for (const auto &[index, kernel] : llvm::enumerate(kernels))
-      if (kernel.launched(args))
-        exec->nodes.emplace_back(info.kernels[index], kernel, functions[index]);
+    if (exec->exec ? exec->launch() : exec->makeAndLaunch())
+      return true;
   }
-  exec->lastLaunch = launches;
-  if (!exec->patch(args))
-    return false;
-  if (exec->make() && exec->launch())
-    return true;
+  std::array<std::shared_ptr<Exec>, capacity> former; // ends behind the lock
+  std::lock_guard lock(mutex);
   refused = true;
-  for (std::unique_ptr<Exec> &any : execs)
-    any.reset();
+  former.swap(execs);
   return false;
 }
 

@@ -32,16 +32,16 @@ public:
 private:
   struct Exec;
   bool suits(cuda::Stream stream, const LaunchArgs &args) const;
-  Exec *find(cuda::Stream stream, bool ready);
-  std::unique_ptr<Exec> *freePlace();
+  std::shared_ptr<Exec> execFor(cuda::Stream stream, const LaunchArgs &args);
+  std::shared_ptr<Exec> *freePlace();
 
   const Device &device;
   const ptx::LaunchInfo &info;
   llvm::ArrayRef<cuda::Function> functions;
   llvm::ArrayRef<KernelReplay> kernels;
   bool readies = false; ///< A kernel may be left out.
-  std::mutex mutex;     ///< Of all below, and around the calls that change and launch an executable graph.
-  std::array<std::unique_ptr<Exec>, capacity> execs;
+  std::mutex mutex;     ///< Of all below; not held while the driver launches, which waits where a stream is full.
+  std::array<std::shared_ptr<Exec>, capacity> execs;
   uint64_t launches = 0;
   bool refused = false;
 };

@@ -499,6 +499,8 @@ EXPORT Result cuGraphExecKernelNodeSetParams_v2(GraphExec handle, GraphNode node
 EXPORT Result cuGraphLaunch(GraphExec handle, Stream stream) {
   Exec &exec = *reinterpret_cast<Exec *>(handle);
   Use use{exec};
+  if (state.onGraph)
+    state.onGraph(stream);
   ENTER("cuGraphLaunch");
   state.raced += !use.alone;
   if (auto found = captures.find(stream); found != captures.end()) {

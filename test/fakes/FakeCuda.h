@@ -43,7 +43,8 @@ struct FakeCuda {
   std::string jitLog;
   bool currentContext = false; ///< The caller has one already.
   std::function<void(const FakeLaunch &, void **params)> onLaunch;
-  std::function<void(const void *image)> onLoad; ///< Of a module.
+  std::function<void(gemmc::cuda::Stream)> onGraph; ///< Before a graph is launched; other threads are not held up.
+  std::function<void(const void *image)> onLoad;    ///< Of a module.
   /// Kernel -> bytes of each parameter, which a driver reads in the module: a graph keeps the parameters of these
   /// kernels. Of others only the time is known to it, and they are no nodes of a graph that is put together.
   std::map<std::string, std::vector<size_t>> paramBytes;

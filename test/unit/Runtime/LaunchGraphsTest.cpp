@@ -3,7 +3,7 @@
 #include "Fake.h"
 #include "gemmc/Runtime/GpuModule.h"
 #include "llvm/ADT/STLExtras.h"
-#include <mutex>
+#include <future>
 #include <set>
 #include <thread>
 
@@ -415,6 +415,29 @@ TEST_F(LaunchGraphsTest, ManyThreadsAtOnce) {
   ASSERT_EQ(outputs.size(), size_t(2 * threads * each));
   for (int i = 1; i <= threads * each; ++i)
     EXPECT_EQ(outputs.count(movedArgs(i).d), 2u) << i;
+}
+
+// A launch waits while its stream is full: not those on other streams.
+TEST_F(LaunchGraphsTest, AFullStreamHoldsNobodyElseUp) {
+  open();
+  for (int i = 0; i < 2; ++i)
+    for (int number : {1, 2})
+      ran(goodArgs(), streamOf(number));
+  std::promise<void> full, space;
+  fake->onGraph = [&](cuda::Stream where) {
+    if (where != streamOf(1))
+      return;
+    full.set_value();
+    space.get_future().wait();
+  };
+  auto launch = [&](int number) { return !module->launch(streamOf(number), goodArgs()); };
+  auto waiting = std::async(std::launch::async, launch, 1);
+  full.get_future().wait();
+  auto other = std::async(std::launch::async, launch, 2);
+  EXPECT_EQ(other.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  space.set_value();
+  EXPECT_TRUE(waiting.get());
+  EXPECT_TRUE(other.get());
 }
 
 TEST_F(LaunchGraphsTest, GraphsEndWithTheirReplayAndBeforeTheirModule) {
