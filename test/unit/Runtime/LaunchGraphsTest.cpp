@@ -3,7 +3,8 @@
 #include "Fake.h"
 #include "gemmc/Runtime/GpuModule.h"
 #include "llvm/ADT/STLExtras.h"
-#include <future>
+#include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 
@@ -298,6 +299,7 @@ TEST_F(LaunchGraphsTest, EmptyKernelsAreInNoGraph) {
   open();
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(ran(goodArgs()), "");
+  EXPECT_EQ(fake->graphsMade, 1);
 }
 
 TEST_F(LaunchGraphsTest, ADriverThatRefusesIsNotAskedAgain) {
@@ -423,21 +425,52 @@ TEST_F(LaunchGraphsTest, AFullStreamHoldsNobodyElseUp) {
   for (int i = 0; i < 2; ++i)
     for (int number : {1, 2})
       ran(goodArgs(), streamOf(number));
-  std::promise<void> full, space;
+  std::atomic<bool> full = false, space = false;
+  auto within10Seconds = [](std::atomic<bool> &flag) {
+    for (int i = 0; i < 10000 && !flag; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return flag.load();
+  };
   fake->onGraph = [&](cuda::Stream where) {
     if (where != streamOf(1))
       return;
-    full.set_value();
-    space.get_future().wait();
+    full = true;
+    within10Seconds(space);
   };
-  auto launch = [&](int number) { return !module->launch(streamOf(number), goodArgs()); };
-  auto waiting = std::async(std::launch::async, launch, 1);
-  full.get_future().wait();
-  auto other = std::async(std::launch::async, launch, 2);
-  EXPECT_EQ(other.wait_for(std::chrono::seconds(10)), std::future_status::ready);
-  space.set_value();
-  EXPECT_TRUE(waiting.get());
-  EXPECT_TRUE(other.get());
+  std::atomic<bool> other = false;
+  std::thread waits([&] { EXPECT_FALSE(module->launch(streamOf(1), goodArgs())); });
+  EXPECT_TRUE(within10Seconds(full));
+  std::thread goesOn([&] {
+    EXPECT_FALSE(module->launch(streamOf(2), goodArgs()));
+    other = !space;
+  });
+  EXPECT_TRUE(within10Seconds(other));
+  space = true;
+  waits.join();
+  goesOn.join();
+}
+
+// Threads that come first to a stream, all at once: it has one graph.
+TEST_F(LaunchGraphsTest, OneGraphForAllWhoComeAtOnce) {
+  fake->onLaunch = nullptr;
+  for (int round = 0; round < 50; ++round) {
+    open();
+    ASSERT_FALSE(module->launch(stream, goodArgs()));
+    fake->graphsMade = 0;
+    std::atomic<bool> go = false;
+    std::vector<std::thread> crowd;
+    for (int thread = 0; thread < 6; ++thread)
+      crowd.emplace_back([&, thread] {
+        while (!go)
+          std::this_thread::yield();
+        for (int number : {1, 2, 3, 4})
+          EXPECT_FALSE(module->launch(streamOf(number), movedArgs(thread)));
+      });
+    go = true;
+    for (std::thread &thread : crowd)
+      thread.join();
+    ASSERT_EQ(fake->graphsMade, 4);
+  }
 }
 
 TEST_F(LaunchGraphsTest, GraphsEndWithTheirReplayAndBeforeTheirModule) {
