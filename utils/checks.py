@@ -151,7 +151,7 @@ def package(stage):
     shutil.rmtree(prefix, ignore_errors=True)
     shutil.rmtree(user, ignore_errors=True)
     stage.expect("install", "cmake", "--install", BUILD, "--prefix", prefix)
-    for project in ["test/package/CMakeLists.txt", *git_files("examples/*CMakeLists.txt")]:
+    for project in ["test/package/CMakeLists.txt", "test/launches/CMakeLists.txt", *git_files("examples/*CMakeLists.txt")]:
         source = (ROOT / project).parent
         name = source.name
         good = stage.expect(f"configure {name}", "cmake", "-G", "Ninja", "-S", source, "-B", user / name,

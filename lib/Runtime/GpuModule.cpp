@@ -1,5 +1,5 @@
 #include "gemmc/Runtime/GpuModule.h"
-#include "Replay.h"
+#include "LaunchGraphs.h"
 #include "gemmc/Runtime/CubinCache.h"
 #include "gemmc/Runtime/Ptxas.h"
 #include "llvm/ADT/iterator_range.h"
@@ -79,6 +79,7 @@ GpuModule::~GpuModule() {
   if (!module)
     return;
   Device::Scope scope(*devicePtr);
+  replays.reset(); // graphs have its kernels
   devicePtr->api().moduleUnload(module);
 }
 
@@ -193,16 +194,13 @@ int64_t GpuModule::smsFor(const ptx::KernelInfo &kernel, cuda::Function function
 
 bool GpuModule::prepared(const LaunchArgs &args) const { return replays && replays->find(args); }
 
-/// A workspace that is ready is not readied.
-static bool leftOut(const ptx::KernelInfo &kernel, const LaunchArgs &args) {
-  return kernel.readies && args.workspaceReady;
-}
-
 MaybeFailure GpuModule::launch(cuda::Stream stream, const LaunchArgs &args) const {
   auto known = replays ? replays->find(args) : nullptr;
   if (!known || !known->disjoint(args))
     return prepareAndLaunch(stream, args);
   Device::Scope scope(*devicePtr);
+  if (known->graphs && known->graphs->launch(stream, args))
+    return std::nullopt;
   for (unsigned index = 0; index < known->kernels.size(); ++index) {
     auto done = replay(index, known->kernels[index], stream, args);
     MaybeFailure failed = done ? *done : launchKernel(index, stream, args, nullptr);
@@ -225,26 +223,24 @@ MaybeFailure GpuModule::prepareAndLaunch(cuda::Stream stream, const LaunchArgs &
   for (unsigned index = 0; index < launchInfo.kernels.size(); ++index)
     if (auto failed = launchKernel(index, stream, args, kept ? &kept->kernels.emplace_back() : nullptr))
       return failed;
-  if (kept)
-    replays->keep(args, std::move(kept));
+  if (!kept)
+    return std::nullopt;
+  if (LaunchGraphs::served(devicePtr->api()))
+    kept->graphs = std::make_unique<LaunchGraphs>(*devicePtr, launchInfo, functions, kept->kernels);
+  replays->keep(args, std::move(kept));
   return std::nullopt;
 }
 
 /// Nullopt when the driver refuses an address: preparing anew says why.
 std::optional<MaybeFailure> GpuModule::replay(unsigned index, const KernelReplay &kernel, cuda::Stream stream,
                                               const LaunchArgs &args) const {
-  if (kernel.empty || leftOut(launchInfo.kernels[index], args))
+  if (!kernel.launched(args))
     return MaybeFailure();
   alignas(64) std::array<std::byte, PreparedKernel::maxParamBytes> params;
   std::memcpy(params.data(), kernel.params.data(), kernel.params.size());
   for (const KernelReplay::Patch &patch : kernel.patches) {
     uint64_t address = KernelReplay::address(patch, args);
-    std::byte *place = params.data() + patch.offset;
-    if (!patch.map)
-      std::memcpy(place, &address, 8);
-    else if (address != patch.encoded &&
-             devicePtr->api().replaceAddress(reinterpret_cast<cuda::TensorMap *>(place),
-                                             reinterpret_cast<void *>(address)) != cuda::success)
+    if (address != patch.encoded && !KernelReplay::write(devicePtr->api(), patch, address, params.data()))
       return std::nullopt;
   }
   return enqueue(index, stream, kernel.grid, kernel.offsets, params.data());
@@ -264,9 +260,9 @@ MaybeFailure GpuModule::launchKernel(unsigned index, cuda::Stream stream, const 
     return failed;
   if (keep)
     *keep = KernelReplay::of(kernel, prepared, args, encoded);
-  return prepared.empty || leftOut(kernel, args)
-             ? std::nullopt
-             : enqueue(index, stream, prepared.grid, prepared.offsets, prepared.params.data());
+  bool leftOut = kernel.readies && args.workspaceReady; // as KernelReplay::launched has it
+  return prepared.empty || leftOut ? std::nullopt
+                                   : enqueue(index, stream, prepared.grid, prepared.offsets, prepared.params.data());
 }
 
 MaybeFailure GpuModule::enqueue(unsigned index, cuda::Stream stream, const std::array<uint32_t, 3> &grid,

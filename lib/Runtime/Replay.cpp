@@ -1,4 +1,5 @@
 #include "Replay.h"
+#include "LaunchGraphs.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include <cstring>
@@ -65,6 +66,7 @@ KernelReplay KernelReplay::of(const ptx::KernelInfo &kernel, const PreparedKerne
   KernelReplay out;
   out.grid = prepared.grid;
   out.empty = prepared.empty;
+  out.readies = kernel.readies;
   if (out.empty)
     return out;
   out.offsets = prepared.offsets;
@@ -74,6 +76,7 @@ KernelReplay KernelReplay::of(const ptx::KernelInfo &kernel, const PreparedKerne
     patch.offset = prepared.offsets[index];
     if (param.kind == ParamInfo::Pointer) {
       patch.buffer = bufferOf(param.source);
+      patch.encoded = addressesOf(args)[patch.buffer];
       out.patches.push_back(patch);
     } else if (param.kind == ParamInfo::TensorMap) {
       auto map = llvm::find_if(kernel.maps, [&](const auto &info) { return info.name == param.source; });
@@ -93,6 +96,15 @@ uint64_t KernelReplay::address(const Patch &patch, const LaunchArgs &args) {
                    : addressesOf(args)[patch.buffer];
 }
 
+bool KernelReplay::write(const cuda::DriverTable &api, const Patch &patch, uint64_t address, std::byte *params) {
+  std::byte *place = params + patch.offset;
+  if (patch.map)
+    return api.replaceAddress(reinterpret_cast<cuda::TensorMap *>(place), reinterpret_cast<void *>(address)) ==
+           cuda::success;
+  std::memcpy(place, &address, 8);
+  return true;
+}
+
 Replay::Replay(const LaunchInfo &info, const LaunchArgs &args) : dBytes(bytesOf(info.d, args.m, args.n, args.ldd)) {
   if (args.alpha != 0 && args.k != 0) {
     aBytes = bytesOf(info.a, args.m, args.k, args.lda);
@@ -101,6 +113,8 @@ Replay::Replay(const LaunchInfo &info, const LaunchArgs &args) : dBytes(bytesOf(
   if (args.beta != 0 && args.c != args.d)
     cBytes = bytesOf(info.c, args.m, args.n, args.ldc);
 }
+
+Replay::~Replay() = default;
 
 bool Replay::disjoint(const LaunchArgs &args) const {
   return !overlap(args.a, aBytes, args.d, dBytes) && !overlap(args.b, bBytes, args.d, dBytes) &&
@@ -134,8 +148,9 @@ std::shared_ptr<const Replay> ReplayCache::find(const LaunchArgs &args) {
 }
 
 void ReplayCache::keep(const LaunchArgs &args, std::shared_ptr<const Replay> replay) {
+  std::pair entry(ReplayKey(args), std::move(replay));
   std::lock_guard lock(mutex);
-  entries[next++ % capacity] = {ReplayKey(args), std::move(replay)};
+  std::swap(entries[next++ % capacity], entry); // what was there ends behind the lock: its graphs take their time
 }
 
 } // namespace gemmc

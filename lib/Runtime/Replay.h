@@ -5,11 +5,13 @@
 /// look at: their low eight bits, and whether they are null. An expression that looks at more of an address makes its
 /// module one that is prepared anew at each launch.
 #pragma once
+#include "gemmc/Runtime/CudaApi.h"
 #include "gemmc/Runtime/Launch.h"
 #include <memory>
 #include <mutex>
 
 namespace gemmc {
+class LaunchGraphs;
 
 /// One kernel's parameters, and where addresses stand in them.
 struct KernelReplay {
@@ -18,10 +20,11 @@ struct KernelReplay {
     bool map = false;     ///< A tensor map, not a pointer.
     uint8_t buffer = 0;   ///< a, b, c, d, workspace.
     int64_t behind = 0;   ///< Map: its start behind the buffer's.
-    uint64_t encoded = 0; ///< Map: the address that is in it.
+    uint64_t encoded = 0; ///< The address that is in it.
   };
   std::array<uint32_t, 3> grid{};
   bool empty = false;
+  bool readies = false; ///< See KernelInfo.
   llvm::SmallVector<uint16_t, 16> offsets;
   std::vector<std::byte> params;
   std::vector<Patch> patches;
@@ -31,13 +34,19 @@ struct KernelReplay {
                          llvm::ArrayRef<uint64_t> encoded);
   /// The address that `patch` has with `args`.
   static uint64_t address(const Patch &patch, const LaunchArgs &args);
+  /// Writes `address` to where `patch` is in `params` (aligned to 64); false when the driver refuses it.
+  static bool write(const cuda::DriverTable &api, const Patch &patch, uint64_t address, std::byte *params);
+  /// Whether a launch of `args` has it: a workspace that is ready is not readied.
+  bool launched(const LaunchArgs &args) const { return !empty && !(readies && args.workspaceReady); }
 };
 
 /// A launch of all kernels.
 struct Replay {
   std::vector<KernelReplay> kernels;
+  std::unique_ptr<LaunchGraphs> graphs;                    ///< Null: each kernel is launched by itself.
   uint64_t aBytes = 0, bBytes = 0, cBytes = 0, dBytes = 0; ///< 0: not read, or C in place of D.
   Replay(const ptx::LaunchInfo &info, const LaunchArgs &args);
+  ~Replay();
   /// The only one of the checks that depends on more of the addresses than the key has: no operand overlaps D.
   bool disjoint(const LaunchArgs &args) const;
 };

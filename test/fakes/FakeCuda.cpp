@@ -1,23 +1,60 @@
 #include "FakeCuda.h"
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <unistd.h>
 
 using namespace gemmc::cuda;
 
 namespace {
 FakeCuda state;
-double now = 0; // microseconds
-Context current = nullptr;
-std::vector<Context> pushed;
+double now = 0;                  // microseconds
+std::recursive_mutex everything; ///< One thread at a time is in the driver.
+thread_local Context current = nullptr;
+thread_local std::vector<Context> pushed;
 int contextStorage;
-struct Recorded {
-  std::vector<double> durations;
+
+/// A kernel with its parameters, or anything else that takes time.
+struct Node {
+  FakeLaunch launch;
+  bool hasParams = false;
+  std::vector<std::vector<unsigned char>> params;
+  double duration = 0;
 };
-Recorded *capturing = nullptr;
+struct Recorded {
+  std::vector<std::shared_ptr<Node>> nodes; ///< Each behind the one in front of it.
+};
+struct Exec {
+  std::vector<Node *> origins; ///< Of the graph that it was made from.
+  std::vector<Node> nodes;
+  std::atomic<bool> busy{false};
+};
+/// While it lives, its executable graph is in use by this thread.
+struct Use {
+  Exec &exec;
+  bool alone = !exec.busy.exchange(true);
+  ~Use() {
+    if (alone)
+      exec.busy = false;
+  }
+};
+struct Capture {
+  Recorded graph;
+  int mode = 0;
+  std::thread::id thread; ///< That began it.
+  bool invalid = false;
+};
+std::map<Stream, Capture> captures;
+thread_local int captureMode = captureGlobal; ///< Of calls that captures may forbid.
+std::set<Node *> alive;                       ///< In graphs that were not destroyed.
 
 int enter(const char *name) {
+  std::lock_guard lock(everything);
   state.calls.push_back(name);
   auto found = state.failing.find(name);
   if (found == state.failing.end())
@@ -27,15 +64,70 @@ int enter(const char *name) {
     state.failing.erase(found);
   return code;
 }
-void spend(double microseconds) {
-  if (capturing)
-    capturing->durations.push_back(microseconds);
+
+/// Of a call that captures forbid: of this thread, unless they are relaxed, or in global mode of any. It fails, and
+/// they are invalidated (seen of cuGraphInstantiate and cuGraphExecDestroy, driver 580).
+int unsafeCall() {
+  int code = 0;
+  for (auto &[stream, capture] : captures) {
+    bool ours = capture.thread == std::this_thread::get_id() && capture.mode != captureRelaxed;
+    bool forbids =
+        captureMode != captureRelaxed && (ours || (captureMode == captureGlobal && capture.mode == captureGlobal));
+    if (forbids) {
+      capture.invalid = true;
+      code = captureUnsupported;
+    }
+  }
+  return code;
+}
+
+/// A copy of the parameters, as a driver takes one; false when it does not know their sizes.
+bool copyParams(Node &node, void **params) {
+  auto found = state.paramBytes.find(node.launch.kernel);
+  if (found == state.paramBytes.end())
+    return false;
+  node.params.clear();
+  for (size_t i = 0; i < found->second.size(); ++i) {
+    const auto *start = static_cast<const unsigned char *>(params[i]);
+    node.params.emplace_back(start, start + found->second[i]);
+  }
+  return node.hasParams = true;
+}
+
+void run(const Node &node, Stream stream) {
+  now += node.duration;
+  if (node.launch.kernel.empty())
+    return;
+  FakeLaunch launch = node.launch;
+  launch.config.stream = stream;
+  state.launches.push_back(launch);
+  std::vector<std::vector<unsigned char>> params = node.params;
+  std::vector<void *> pointers;
+  for (auto &param : params)
+    pointers.push_back(param.data());
+  if (state.onLaunch && node.hasParams)
+    state.onLaunch(launch, pointers.data());
+}
+
+/// A capture takes what is enqueued on `stream`: then the code that the call returns, else -1.
+int captured(Stream stream, Node node) {
+  auto found = captures.find(stream);
+  if (found == captures.end())
+    return -1;
+  Capture &capture = found->second;
+  if (capture.invalid)
+    return captureInvalid;
+  if (!capture.graph.nodes.empty())
+    node.launch.edge = std::max(node.launch.edge, 0);
   else
-    now += microseconds;
+    node.launch.edge = -1;
+  capture.graph.nodes.push_back(std::make_shared<Node>(std::move(node)));
+  return 0;
 }
 } // namespace
 
 #define ENTER(name)                                                                                                    \
+  std::unique_lock lock(everything);                                                                                   \
   if (int code = enter(name))                                                                                          \
   return code
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -134,6 +226,7 @@ EXPORT Result cuModuleLoadDataEx(Module *module, const void *image, unsigned cou
   return 0;
 }
 EXPORT Result cuModuleUnload(Module module) {
+  enter("cuModuleUnload");
   --state.modules;
   delete reinterpret_cast<int *>(module);
   return 0;
@@ -159,13 +252,23 @@ EXPORT Result cuLaunchKernelEx(const LaunchConfig *config, Function function, vo
   ENTER("cuLaunchKernelEx");
   if (extra)
     return 1;
-  FakeLaunch launch{*config,
-                    {config->attributes, config->attributes + config->numAttributes},
-                    *reinterpret_cast<std::string *>(function)};
-  state.launches.push_back(launch);
-  if (state.onLaunch && !capturing)
-    state.onLaunch(launch, params);
-  spend(state.launchMicroseconds);
+  Node node;
+  node.launch = {*config,
+                 {config->attributes, config->attributes + config->numAttributes},
+                 *reinterpret_cast<std::string *>(function)};
+  node.duration = state.launchMicroseconds;
+  if (captures.count(config->stream)) {
+    copyParams(node, params);
+    node.launch.graph = true;
+    for (const LaunchAttribute &attribute : node.launch.attributes)
+      if (attribute.id == programmaticStreamSerialization && attribute.value.programmaticSerialization)
+        node.launch.edge = 1;
+    return captured(config->stream, std::move(node));
+  }
+  state.launches.push_back(node.launch);
+  if (state.onLaunch)
+    state.onLaunch(node.launch, params);
+  now += node.duration;
   return 0;
 }
 EXPORT Result cuOccupancyMaxActiveClusters(int *clusters, Function, const LaunchConfig *) {
@@ -274,34 +377,157 @@ EXPORT Result cuEventElapsedTime(float *milliseconds, Event start, Event end) {
   *milliseconds = static_cast<float>((*reinterpret_cast<double *>(end) - *reinterpret_cast<double *>(start)) / 1000);
   return 0;
 }
-EXPORT Result cuStreamBeginCapture_v2(Stream, int) {
+EXPORT Result cuStreamBeginCapture_v2(Stream stream, int mode) {
   ENTER("cuStreamBeginCapture_v2");
-  capturing = new Recorded;
+  if (!stream)
+    return captureUnsupported; // as the driver does
+  captures[stream].mode = mode;
+  captures[stream].thread = std::this_thread::get_id();
   return 0;
 }
-EXPORT Result cuStreamEndCapture(Stream, Graph *graph) {
-  ENTER("cuStreamEndCapture");
-  *graph = reinterpret_cast<Graph>(capturing);
-  capturing = nullptr;
+EXPORT Result cuThreadExchangeStreamCaptureMode(int *mode) {
+  std::swap(*mode, captureMode);
   return 0;
+}
+EXPORT Result cuStreamEndCapture(Stream stream, Graph *graph) {
+  ENTER("cuStreamEndCapture");
+  *graph = nullptr;
+  auto found = captures.find(stream);
+  if (found == captures.end())
+    return 1;
+  Capture capture = std::move(found->second);
+  captures.erase(found);
+  if (capture.invalid)
+    return captureInvalid;
+  for (auto &node : capture.graph.nodes)
+    alive.insert(node.get());
+  ++state.graphs;
+  *graph = reinterpret_cast<Graph>(new Recorded(std::move(capture.graph)));
+  return 0;
+}
+EXPORT Result cuStreamIsCapturing(Stream stream, int *status) {
+  ENTER("cuStreamIsCapturing");
+  auto found = captures.find(stream);
+  *status = found == captures.end() ? captureNone : found->second.invalid ? captureInvalidated : captureActive;
+  return 0;
+}
+EXPORT Result cuGraphCreate(Graph *graph, unsigned flags) {
+  ENTER("cuGraphCreate");
+  if (flags)
+    return 1;
+  ++state.graphs;
+  *graph = reinterpret_cast<Graph>(new Recorded);
+  return 0;
+}
+static void setKernel(Node &node, const KernelNodeParams &params) {
+  LaunchConfig &config = node.launch.config;
+  config = LaunchConfig{params.gridX,  params.gridY,       params.gridZ, params.blockX, params.blockY,
+                        params.blockZ, params.sharedBytes, nullptr,      nullptr,       0};
+  node.launch.kernel = *reinterpret_cast<std::string *>(params.function);
+}
+EXPORT Result cuGraphAddKernelNode_v2(GraphNode *node, Graph graph, const GraphNode *, size_t dependencies,
+                                      const KernelNodeParams *params) {
+  ENTER("cuGraphAddKernelNode_v2");
+  auto made = std::make_shared<Node>();
+  setKernel(*made, *params);
+  made->launch.graph = true;
+  made->duration = state.launchMicroseconds;
+  if (dependencies || params->extra || !copyParams(*made, params->params))
+    return 1;
+  alive.insert(made.get());
+  *node = reinterpret_cast<GraphNode>(made.get());
+  reinterpret_cast<Recorded *>(graph)->nodes.push_back(std::move(made));
+  return 0;
+}
+EXPORT Result cuGraphKernelNodeSetAttribute(GraphNode node, int attribute, const void *value) {
+  ENTER("cuGraphKernelNodeSetAttribute");
+  LaunchAttribute set{};
+  set.id = attribute;
+  memcpy(&set.value, value, sizeof(set.value));
+  reinterpret_cast<Node *>(node)->launch.attributes.push_back(set);
+  return 0;
+}
+/// This fake's graphs are chains.
+EXPORT Result cuGraphAddDependencies_v2(Graph graph, const GraphNode *from, const GraphNode *to, const GraphEdge *edges,
+                                        size_t count) {
+  ENTER("cuGraphAddDependencies_v2");
+  auto &nodes = reinterpret_cast<Recorded *>(graph)->nodes;
+  const GraphEdge &edge = *edges;
+  bool known =
+      (edge.fromPort == 0 && edge.type == 0) || (edge.fromPort == portProgrammatic && edge.type == edgeProgrammatic);
+  for (size_t i = 1; i < nodes.size(); ++i)
+    if (count == 1 && known && !edge.toPort && reinterpret_cast<Node *>(*from) == nodes[i - 1].get() &&
+        reinterpret_cast<Node *>(*to) == nodes[i].get()) {
+      nodes[i]->launch.edge = edge.type;
+      return 0;
+    }
+  return 1;
 }
 EXPORT Result cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph, unsigned long long) {
   ENTER("cuGraphInstantiateWithFlags");
-  *exec = reinterpret_cast<GraphExec>(new Recorded(*reinterpret_cast<Recorded *>(graph)));
+  if (int code = unsafeCall())
+    return code;
+  auto made = std::make_unique<Exec>();
+  for (auto &node : reinterpret_cast<Recorded *>(graph)->nodes) {
+    made->origins.push_back(node.get());
+    made->nodes.push_back(*node);
+  }
+  ++state.execs, ++state.graphsMade;
+  *exec = reinterpret_cast<GraphExec>(made.release());
   return 0;
 }
-EXPORT Result cuGraphLaunch(GraphExec exec, Stream) {
+EXPORT Result cuGraphExecKernelNodeSetParams_v2(GraphExec handle, GraphNode node, const KernelNodeParams *params) {
+  Exec &exec = *reinterpret_cast<Exec *>(handle);
+  Use use{exec};
+  ENTER("cuGraphExecKernelNodeSetParams_v2");
+  state.raced += !use.alone;
+  auto *origin = reinterpret_cast<Node *>(node);
+  if (!alive.count(origin))
+    return 1;
+  for (size_t i = 0; i < exec.origins.size(); ++i)
+    if (exec.origins[i] == origin) {
+      setKernel(exec.nodes[i], *params);
+      if (params->extra || !copyParams(exec.nodes[i], params->params))
+        return 1;
+      ++state.nodesSet;
+      lock.unlock();
+      usleep(10); // others may come in between
+      return 0;
+    }
+  return 1;
+}
+EXPORT Result cuGraphLaunch(GraphExec handle, Stream stream) {
+  Exec &exec = *reinterpret_cast<Exec *>(handle);
+  Use use{exec};
+  if (state.onGraph)
+    state.onGraph(stream);
   ENTER("cuGraphLaunch");
-  for (double duration : reinterpret_cast<Recorded *>(exec)->durations)
-    now += duration;
+  state.raced += !use.alone;
+  if (auto found = captures.find(stream); found != captures.end()) {
+    found->second.invalid = true; // as the driver does
+    return captureUnsupported;
+  }
+  for (const Node &node : exec.nodes)
+    run(node, stream);
   return 0;
 }
 EXPORT Result cuGraphDestroy(Graph graph) {
-  delete reinterpret_cast<Recorded *>(graph);
+  enter("cuGraphDestroy");
+  std::lock_guard lock(everything);
+  auto *recorded = reinterpret_cast<Recorded *>(graph);
+  for (auto &node : recorded->nodes)
+    alive.erase(node.get());
+  --state.graphs;
+  delete recorded;
   return 0;
 }
 EXPORT Result cuGraphExecDestroy(GraphExec exec) {
-  delete reinterpret_cast<Recorded *>(exec);
+  enter("cuGraphExecDestroy");
+  std::lock_guard lock(everything);
+  if (int code = unsafeCall())
+    return code;
+  --state.execs;
+  delete reinterpret_cast<Exec *>(exec);
   return 0;
 }
 
@@ -373,7 +599,7 @@ EXPORT LtStatus cublasLtMatmulAlgoConfigGetAttribute(const LtAlgo *algo, int, vo
 }
 EXPORT LtStatus cublasLtMatmul(LtHandle, LtMatmulDesc desc, const void *alpha, const void *a, LtLayout aLayout,
                                const void *b, LtLayout bLayout, const void *beta, const void *c, LtLayout cLayout,
-                               void *d, LtLayout dLayout, const LtAlgo *algo, void *, size_t, Stream) {
+                               void *d, LtLayout dLayout, const LtAlgo *algo, void *, size_t, Stream stream) {
   ENTER("cublasLtMatmul");
   auto layout = [](LtLayout l) { return *reinterpret_cast<FakeMatmul::Layout *>(l); };
   auto address = [](const void *p) { return reinterpret_cast<uint64_t>(p); };
@@ -388,6 +614,10 @@ EXPORT LtStatus cublasLtMatmul(LtHandle, LtMatmulDesc desc, const void *alpha, c
                                      layout(aLayout), layout(bLayout), layout(cLayout), layout(dLayout), address(a),
                                      address(b), address(c), address(d), bytes(alpha, scaleBytes),
                                      bytes(beta, scaleBytes), algorithm});
-  spend(state.algorithmMicroseconds[algorithm]);
+  Node node;
+  node.duration = state.algorithmMicroseconds[algorithm];
+  if (int code = captured(stream, node); code >= 0)
+    return code;
+  now += node.duration;
   return 0;
 }

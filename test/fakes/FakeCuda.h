@@ -11,6 +11,8 @@ struct FakeLaunch {
   gemmc::cuda::LaunchConfig config;
   std::vector<gemmc::cuda::LaunchAttribute> attributes;
   std::string kernel;
+  bool graph = false; ///< From a graph: config has its kernel's numbers and the stream of the graph's launch.
+  int edge = -1;      ///< To what is in front of it in its graph: 0 waits for its end, 1 is programmatic; -1: none.
 };
 struct FakeMap {
   int type, rank, interleave, swizzle, promotion, oobFill;
@@ -41,7 +43,11 @@ struct FakeCuda {
   std::string jitLog;
   bool currentContext = false; ///< The caller has one already.
   std::function<void(const FakeLaunch &, void **params)> onLaunch;
-  std::function<void(const void *image)> onLoad; ///< Of a module.
+  std::function<void(gemmc::cuda::Stream)> onGraph; ///< Before a graph is launched; other threads are not held up.
+  std::function<void(const void *image)> onLoad;    ///< Of a module.
+  /// Kernel -> bytes of each parameter, which a driver reads in the module: a graph keeps the parameters of these
+  /// kernels. Of others only the time is known to it, and they are no nodes of a graph that is put together.
+  std::map<std::string, std::vector<size_t>> paramBytes;
   double launchMicroseconds = 100;
   int activeClusters = 66;                                 ///< That the device can hold.
   std::vector<double> algorithmMicroseconds{130, 90, 110}; ///< cuBLASLt algorithms, in the heuristic's order.
@@ -52,8 +58,11 @@ struct FakeCuda {
   int replaced = 0; ///< Addresses in maps.
   std::vector<FakeMatmul> matmuls;
   std::map<std::string, int> functionAttributes; ///< "kernel:attribute" -> value.
-  int allocations = 0, modules = 0, retained = 0, streams = 0, events = 0, lookups = 0;
-  int lifetime() const { return allocations + modules + retained + streams + events; }
+  int graphsMade = 0;                            ///< Executable ones.
+  int nodesSet = 0;                              ///< Parameters of their kernels.
+  int raced = 0; ///< Calls for an executable graph while another was under way for it: not allowed.
+  int allocations = 0, modules = 0, retained = 0, streams = 0, events = 0, graphs = 0, execs = 0, lookups = 0;
+  int lifetime() const { return allocations + modules + retained + streams + events + graphs + execs; }
 };
 
 /// The one instance in the shared object; the test resets it with `*fakeCuda() = FakeCuda()`.

@@ -31,10 +31,11 @@ public:
   static Outcome<std::shared_ptr<const Gemm>> create(std::string_view spec) { return create(spec, Options()); }
   ~Gemm();
 
-  /// Enqueues D = alpha A B + beta C on `stream` (a CUstream or cudaStream_t): nothing is allocated on the device and
-  /// nothing waits. Where the kernel's requirements do not hold for these arguments (alignment, K = 0), the fallback
-  /// kernel runs; it is compiled at its first use, which makes that launch unfit for stream capture: see
-  /// prepareFallback.
+  /// Enqueues D = alpha A B + beta C on `stream` (a CUstream or cudaStream_t); nothing waits. Launches that differ in
+  /// addresses alone go as executable graphs from the second one on, and a stream may be captured: see
+  /// GpuModule::launch, also for what is allocated. Where the kernel's requirements do not hold for these arguments
+  /// (alignment, K = 0), the fallback kernel runs; it is compiled at its first use, which makes that launch unfit for
+  /// stream capture: see prepareFallback.
   MaybeFailure launch(void *stream, const GemmArgs &args) const;
   /// Bytes of workspace that launch() needs for `args`; 0 for most kernels. With less, operands at odd pitches are not
   /// copied to rows that TMA reads, and a slower kernel runs.

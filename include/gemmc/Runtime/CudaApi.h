@@ -13,9 +13,10 @@ using DevicePtr = uint64_t;
 using Context = struct ContextTag *;
 using Module = struct ModuleTag *;
 using Function = struct FunctionTag *;
-using Stream = struct StreamTag *; ///< Null = the default stream.
+using Stream = struct StreamTag *; ///< Null = the default stream. See also perThreadStream.
 using Event = struct EventTag *;
 using Graph = struct GraphTag *;
+using GraphNode = struct GraphNodeTag *;
 using GraphExec = struct GraphExecTag *;
 
 enum : Result {
@@ -31,6 +32,8 @@ enum : Result {
   illegalInstruction = 715,
   misalignedAddress = 716,
   launchFailed = 719,
+  captureUnsupported = 900,
+  captureInvalid = 901,
 };
 
 enum DeviceAttribute : int {
@@ -44,7 +47,9 @@ enum DeviceAttribute : int {
 enum FunctionAttribute : int { localSizeBytes = 3, numRegs = 4, maxDynamicShared = 8, nonPortableCluster = 14 };
 enum JitOption : int { infoLog = 3, infoLogBytes = 4, errorLog = 5, errorLogBytes = 6 };
 enum StreamFlags : unsigned { nonBlocking = 1 };
-enum CaptureMode : int { captureThreadLocal = 1 };
+enum CaptureMode : int { captureGlobal = 0, captureThreadLocal = 1, captureRelaxed = 2 };
+enum CaptureStatus : int { captureNone = 0, captureActive = 1, captureInvalidated = 2 };
+constexpr uintptr_t perThreadStream = 2; ///< A handle that is another stream in each thread.
 
 /// CUtensorMap: opaque, passed by value to kernels.
 struct alignas(64) TensorMap {
@@ -83,6 +88,22 @@ struct LaunchConfig {
   LaunchAttribute *attributes;
   unsigned numAttributes;
 };
+
+/// CUDA_KERNEL_NODE_PARAMS_v2.
+struct KernelNodeParams {
+  Function function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  void **params;
+  void **extra;
+  void *kernel; ///< CUkernel: only where `function` is null.
+  Context context;
+};
+/// CUgraphEdgeData: all zeros is an edge that waits for the end of the node in front.
+struct GraphEdge {
+  uint8_t fromPort, toPort, type, reserved[5];
+};
+enum GraphPort : uint8_t { portProgrammatic = 1 };
+enum GraphEdgeType : uint8_t { edgeProgrammatic = 1 };
 
 /// One pointer for each row of CudaFunctions.def; an optional one may be null.
 struct DriverTable {

@@ -39,6 +39,8 @@ class GpuTest : public FakeTest {
 protected:
   void SetUp() override {
     FakeTest::SetUp();
+    for (const ptx::ParamInfo &param : code.info.kernels[0].params) // launches that are prepared go as graphs
+      fake->paramBytes["gemm"].push_back(ptx::bitsOf(param.type) / 8);
     fake->onLaunch = [this](const FakeLaunch &, void **params) {
       LaunchArgs args = argsOf(params);
       naive::gemm(code.info, args);
@@ -203,6 +205,7 @@ TEST_F(GpuTest, ShortKernelsAreTimedInGraphs) {
 // own: launches back to back, and what was launched before the clock has settled is not timed.
 TEST_F(GpuTest, LongTurns) {
   fake->onLaunch = nullptr;
+  fake->paramBytes.clear(); // graphs are of batches only
   auto opened = device();
   BenchRequest request = benchRequest(64);
   request.versusCublas = false;

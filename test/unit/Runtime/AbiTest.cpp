@@ -22,6 +22,11 @@ TEST(Abi, LaunchConfigHasTheLayoutOfTheManual) {
   EXPECT_EQ(sizeof(cuda::LaunchAttribute), 72u);
   EXPECT_EQ(sizeof(cuda::TensorMap), 128u);
   EXPECT_EQ(alignof(cuda::TensorMap), 64u);
+  // CUDA_KERNEL_NODE_PARAMS_v2: a pointer, seven 32-bit numbers, a gap, four pointers.
+  EXPECT_EQ(offsetof(cuda::KernelNodeParams, sharedBytes), 32u);
+  EXPECT_EQ(offsetof(cuda::KernelNodeParams, params), 40u);
+  EXPECT_EQ(sizeof(cuda::KernelNodeParams), 72u);
+  EXPECT_EQ(sizeof(cuda::GraphEdge), 8u);
   // cublasLtMatmulHeuristicResult_t: 64 + 8 + 4 + 4 + 16 bytes.
   EXPECT_EQ(sizeof(cuda::LtHeuristic), 96u);
   EXPECT_EQ(offsetof(cuda::LtHeuristic, state), 72u);
@@ -34,6 +39,26 @@ TEST(Abi, AgreesWithCudaHeader) {
   static_assert(sizeof(cuda::TensorMap) == sizeof(CUtensorMap));
   static_assert(offsetof(cuda::LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
   static_assert(offsetof(cuda::LaunchConfig, numAttributes) == offsetof(CUlaunchConfig, numAttrs));
+  static_assert(sizeof(cuda::KernelNodeParams) == sizeof(CUDA_KERNEL_NODE_PARAMS));
+  static_assert(offsetof(cuda::KernelNodeParams, gridX) == offsetof(CUDA_KERNEL_NODE_PARAMS, gridDimX));
+  static_assert(offsetof(cuda::KernelNodeParams, blockX) == offsetof(CUDA_KERNEL_NODE_PARAMS, blockDimX));
+  static_assert(offsetof(cuda::KernelNodeParams, sharedBytes) == offsetof(CUDA_KERNEL_NODE_PARAMS, sharedMemBytes));
+  static_assert(offsetof(cuda::KernelNodeParams, params) == offsetof(CUDA_KERNEL_NODE_PARAMS, kernelParams));
+  static_assert(offsetof(cuda::KernelNodeParams, extra) == offsetof(CUDA_KERNEL_NODE_PARAMS, extra));
+  static_assert(offsetof(cuda::KernelNodeParams, kernel) == offsetof(CUDA_KERNEL_NODE_PARAMS, kern));
+  static_assert(offsetof(cuda::KernelNodeParams, context) == offsetof(CUDA_KERNEL_NODE_PARAMS, ctx));
+  static_assert(sizeof(cuda::GraphEdge) == sizeof(CUgraphEdgeData));
+  static_assert(offsetof(cuda::GraphEdge, fromPort) == offsetof(CUgraphEdgeData, from_port));
+  static_assert(offsetof(cuda::GraphEdge, toPort) == offsetof(CUgraphEdgeData, to_port));
+  static_assert(offsetof(cuda::GraphEdge, type) == offsetof(CUgraphEdgeData, type));
+  static_assert(int(cuda::portProgrammatic) == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+  static_assert(int(cuda::edgeProgrammatic) == int(CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC));
+  static_assert(int(cuda::captureNone) == int(CU_STREAM_CAPTURE_STATUS_NONE));
+  static_assert(int(cuda::captureActive) == int(CU_STREAM_CAPTURE_STATUS_ACTIVE));
+  static_assert(int(cuda::captureInvalidated) == int(CU_STREAM_CAPTURE_STATUS_INVALIDATED));
+  static_assert(int(cuda::captureUnsupported) == int(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+  static_assert(int(cuda::captureInvalid) == int(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD), cuda::perThreadStream);
   static_assert(int(cuda::clusterDimension) == int(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
   static_assert(int(cuda::programmaticStreamSerialization) ==
                 int(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION));
@@ -59,6 +84,8 @@ TEST(Abi, AgreesWithCudaHeader) {
   static_assert(int(cuda::mapTF32) == int(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32));
   static_assert(int(cuda::promote128B) == int(CU_TENSOR_MAP_L2_PROMOTION_L2_128B));
   static_assert(int(cuda::promote256B) == int(CU_TENSOR_MAP_L2_PROMOTION_L2_256B));
+  static_assert(int(cuda::captureGlobal) == int(CU_STREAM_CAPTURE_MODE_GLOBAL));
+  static_assert(int(cuda::captureRelaxed) == int(CU_STREAM_CAPTURE_MODE_RELAXED));
   static_assert(int(cuda::captureThreadLocal) == int(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   static_assert(int(cuda::nonBlocking) == int(CU_STREAM_NON_BLOCKING));
   static_assert(int(cuda::illegalAddress) == int(CUDA_ERROR_ILLEGAL_ADDRESS));
@@ -104,4 +131,13 @@ SAME(captureBegin, cuStreamBeginCapture);
 SAME(captureEnd, cuStreamEndCapture);
 SAME(graphInstantiate, cuGraphInstantiateWithFlags);
 SAME(graphLaunch, cuGraphLaunch);
+SAME(streamIsCapturing, cuStreamIsCapturing);
+SAME(captureMode, cuThreadExchangeStreamCaptureMode);
+SAME(graphCreate, cuGraphCreate);
+SAME(graphAddKernel, cuGraphAddKernelNode);
+SAME(graphKernelSet, cuGraphKernelNodeSetAttribute);
+#if CUDA_VERSION >= 13000 // before, the plain name is the old function's
+SAME(graphAddEdges, cuGraphAddDependencies);
+#endif
+SAME(graphExecKernelSet, cuGraphExecKernelNodeSetParams);
 #endif

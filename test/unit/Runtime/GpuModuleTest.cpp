@@ -1,50 +1,13 @@
 // Loading and launching through the (fake) driver: what the driver is told, and what its refusals become.
 #include "gemmc/Runtime/GpuModule.h"
+#include "ClusterGemm.h"
 #include "Fake.h"
-#include <cstring>
 
 using namespace gemmc;
-using ptx::KernelInfo;
+using namespace gemmc::clustergemm;
 using ptx::LaunchInfo;
-using ptx::ParamInfo;
 
 namespace {
-constexpr const char *ptxText = ".version 8.3\n.target sm_90a\n.address_size 64\n";
-
-LaunchInfo clusterInfo() {
-  LaunchInfo info;
-  info.m = Expr::var("m");
-  info.n = Expr(64);
-  info.k = Expr(64);
-  info.a = {Elem::bf16, Order::row, Expr(64)};
-  info.b = {Elem::bf16, Order::col, Expr(64)};
-  info.c = info.d = {Elem::f32, Order::row, Expr(64)};
-  info.requirements = {equal(Expr::var("a_ptr") % Expr(16), Expr(0))};
-  KernelInfo kernel;
-  kernel.name = "gemm";
-  kernel.grid = {Expr(2) * ceilDiv(Expr::var("m"), Expr(128)), Expr(1), Expr(3)};
-  kernel.block = {384, 1, 1};
-  kernel.cluster = {2, 1, 1};
-  kernel.dynamicShared = 200000;
-  kernel.maps.push_back(
-      {"a_map", "a", Elem::bf16, {Expr(64), Expr::var("m")}, {Expr(128)}, {64, 128}, ptx::TmaSwizzle::b128});
-  kernel.params = {{ParamInfo::TensorMap, "a_map", ptx::Type::b8, "a_map", 0},
-                   {ParamInfo::Pointer, "d", ptx::Type::u64, "d", 0},
-                   {ParamInfo::Int, "m", ptx::Type::s32, "", Expr::var("m")},
-                   {ParamInfo::Float, "beta", ptx::Type::f32, "beta", 0}};
-  info.kernels.push_back(kernel);
-  return info;
-}
-
-LaunchArgs goodArgs() {
-  LaunchArgs args;
-  args.m = 200, args.n = 64, args.k = 64;
-  args.lda = args.ldb = args.ldc = args.ldd = 64;
-  args.a = 0x100000, args.b = 0x200000, args.c = 0x300000, args.d = 0x400000;
-  args.beta = 0.5f;
-  return args;
-}
-
 class GpuModuleTest : public FakeTest {
 protected:
   Outcome<std::shared_ptr<const GpuModule>> load(LaunchInfo info = clusterInfo(), const char *target = "sm_90a") {
@@ -247,25 +210,15 @@ TEST_F(GpuModuleTest, APersistentGridIsNoLargerThanTheClustersThatFit) {
 }
 
 namespace {
-/// What the kernel got: the address in its map, and the parameters behind it.
-struct Seen {
-  uint64_t mapped = 0, d = 0;
-  int32_t m = 0;
-  float beta = 0;
-  bool operator==(const Seen &) const = default;
-};
-
 /// Launches that prepare nothing: what the kernel gets must be what a module gives that has launched nothing before.
-class ReplayTest : public GpuModuleTest {
+/// Each with a driver that makes graphs of them (see LaunchGraphsTest.cpp), and with one that does not.
+class ReplayTest : public GpuModuleTest, public ::testing::WithParamInterface<bool> {
 protected:
   void SetUp() override {
     GpuModuleTest::SetUp();
-    fake->onLaunch = [this](const FakeLaunch &, void **params) {
-      std::memcpy(&seen.mapped, static_cast<char *>(params[0]) + 64, 8);
-      std::memcpy(&seen.d, params[1], 8);
-      std::memcpy(&seen.m, params[2], 4);
-      std::memcpy(&seen.beta, params[3], 4);
-    };
+    if (GetParam())
+      fake->paramBytes["gemm"] = paramBytes;
+    fake->onLaunch = [this](const FakeLaunch &, void **params) { seen = Seen(params); };
   }
   void TearDown() override {
     module.reset();
@@ -304,7 +257,7 @@ protected:
 };
 } // namespace
 
-TEST_F(ReplayTest, OtherAddressesAreWrittenIntoTheMapsAtHand) {
+TEST_P(ReplayTest, OtherAddressesAreWrittenIntoTheMapsAtHand) {
   open();
   LaunchArgs args = goodArgs();
   EXPECT_FALSE(module->prepared(args));
@@ -319,7 +272,7 @@ TEST_F(ReplayTest, OtherAddressesAreWrittenIntoTheMapsAtHand) {
   EXPECT_EQ(seen.d, args.d);
 }
 
-TEST_F(ReplayTest, AllElseIsPreparedAnew) {
+TEST_P(ReplayTest, AllElseIsPreparedAnew) {
   open();
   EXPECT_EQ(encoded(goodArgs()), 1);
   std::vector<std::function<void(LaunchArgs &)>> changes = {
@@ -343,7 +296,7 @@ TEST_F(ReplayTest, AllElseIsPreparedAnew) {
   EXPECT_EQ(encoded(moved), 0);
 }
 
-TEST_F(ReplayTest, WhatIsWrongIsStillSaid) {
+TEST_P(ReplayTest, WhatIsWrongIsStillSaid) {
   open();
   EXPECT_EQ(encoded(goodArgs()), 1);
   auto failure = [&](auto change) {
@@ -362,7 +315,7 @@ TEST_F(ReplayTest, WhatIsWrongIsStillSaid) {
   EXPECT_TRUE(fake->launches.empty());
 }
 
-TEST_F(ReplayTest, ARefusedAddressIsPreparedAnew) {
+TEST_P(ReplayTest, ARefusedAddressIsPreparedAnew) {
   open();
   EXPECT_EQ(encoded(goodArgs()), 1);
   fake->failing["cuTensorMapReplaceAddress"] = 1;
@@ -371,7 +324,7 @@ TEST_F(ReplayTest, ARefusedAddressIsPreparedAnew) {
   EXPECT_EQ(encoded(args), 1);
 }
 
-TEST_F(ReplayTest, TheOldestOfManyIsForgotten) {
+TEST_P(ReplayTest, TheOldestOfManyIsForgotten) {
   open();
   for (int64_t m = 1; m <= 9; ++m) {
     LaunchArgs args = goodArgs();
@@ -388,7 +341,7 @@ TEST_F(ReplayTest, TheOldestOfManyIsForgotten) {
   EXPECT_EQ(encoded(args), 1);
 }
 
-TEST_F(ReplayTest, AnExpressionOfAWholeAddressIsNeverReplayed) {
+TEST_P(ReplayTest, AnExpressionOfAWholeAddressIsNeverReplayed) {
   info.requirements = {less(Expr::var("a_ptr"), Expr::var("b_ptr"))};
   open();
   EXPECT_EQ(encoded(goodArgs()), 1);
@@ -399,7 +352,7 @@ TEST_F(ReplayTest, AnExpressionOfAWholeAddressIsNeverReplayed) {
   EXPECT_EQ(encoded(goodArgs()), 1);
 }
 
-TEST_F(ReplayTest, AnEmptyGridStaysEmpty) {
+TEST_P(ReplayTest, AnEmptyGridStaysEmpty) {
   info.kernels.push_back(info.kernels[0]);
   info.kernels[0].grid[0] = Expr::var("m") - Expr(200);
   open();
@@ -407,3 +360,5 @@ TEST_F(ReplayTest, AnEmptyGridStaysEmpty) {
   encoded(goodArgs());
   EXPECT_EQ(fake->launches.size(), 1u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Graphs, ReplayTest, ::testing::Bool());
