@@ -51,7 +51,7 @@ double bytesRead(const Draft &draft) {
 /// CTAs that are launched one by one, as places fall free, lie and run apart: those that read the same rows do so at
 /// other times, in other parts of the GPU, and a grid that leaves some SMs idle begins there and ends alone (55% of the
 /// SMs: 30% slower). Launched when all CTAs in front have come to their ends, they lie and run together. Measured for
-/// 61 skinny products and 16 others, each way (H200, 2026-11-22), and for 85 products of 2 to 30 us, 58 of them skinny
+/// 61 skinny products and 16 others, each way (H200, 2026-11-22), and for 149 products of 1.5 to 110 us
 /// (2026-11-23, docs/hopper.md, *Launched together*).
 std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   constexpr double halfGrid = 0.5, fullGrid = 0.86, tiny = 0x1p22;
