@@ -187,7 +187,8 @@ bool decideSkinnySwap(
     Draft &draft);               ///< Which operand is wgmma's side of 64 rows, where one side is short; false: either.
 void decideStream(Draft &draft); ///< The cut of a skinny product.
 void nextStream(Draft &draft);   ///< The next cut where one does not fit, or none.
-/// Whether one side is so short that it must not be wgmma's side of 64 rows: it decides what is swapped.
+/// Whether one side is so short that it would waste wgmma's 64 rows: it decides what is swapped, but of a plan the
+/// other way round (`Way::turned`).
 bool shortSideDecides(const Draft &draft);
 double doubtOfTurned(const Draft &draft); ///< As doubtOf, of a skinny product the other way round.
 /// Whether a short side could be either side of the kernel: nothing given says which it is, and D is as what was

@@ -6,7 +6,7 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
-/// Whether a launch is a part of the time that is worth hiding, half a microsecond of at most 60, and hiding it was
+/// Whether a launch is a part of the time that is worth hiding, half a microsecond of at most 80, and hiding it was
 /// seen to pay: skinny products 2 to 6%, 1024^3 8%, products of 2 to 3.5 us 13 to 27%.
 bool hidesLaunch(const Draft &draft) {
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();

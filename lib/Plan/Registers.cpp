@@ -37,13 +37,17 @@ unsigned heldRegisters(const Draft &draft, const Shape &shape) {
   return unsigned(shape.warpM / 64 * (shape.k / 16) * 4);
 }
 
-/// wgmma: what is left where one CTA of a cluster stores the sums of all and scales them, as their columns cannot be
-/// shared out in eights: 64x136 in three warpgroups spills 4 bytes, 128x152 12, 64x248 276.
-constexpr unsigned mostUnshared = 120, mostUnsharedOfThree = 64;
-bool isUnshared(const Draft &draft, const Shape &shape) {
+/// wgmma: what is left where one CTA of a cluster stores the sums of all, as their columns cannot be shared out in
+/// eights: those of the others come at once. 192x136 in two slices spills 12 bytes, 128x200 in three 148. Where it
+/// scales them, less: 64x136 in three warpgroups spills 4, 128x152 12, 64x248 276, 64x200 in two and three slices 24.
+unsigned mostUnshared(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
-  return draft.wgmma() && shape.clusterK > 1 && exchangeOwners(shape) == 1 &&
-         (s.beta.value != Scale{0.0} || s.alpha.value.dynamic());
+  if (!draft.wgmma() || shape.clusterK == 1 || exchangeOwners(shape) > 1)
+    return 255;
+  const bool scales = s.beta.value != Scale{0.0} || s.alpha.value.dynamic();
+  if (!scales)
+    return shape.clusterK > 2 ? 120 : 192;
+  return shape.clusterK > 2 || consumerWarpgroups(shape) > 2 ? 64 : 120;
 }
 
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
@@ -86,9 +90,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start.
     limit = brings && tall ? 48 : wide ? 76 : 96;
   }
-  if (isUnshared(draft, shape))
-    limit = std::min(limit, consumerWarpgroups(shape) <= 2 ? mostUnshared : mostUnsharedOfThree);
-  return limit;
+  return std::min(limit, mostUnshared(draft, shape));
 }
 } // namespace
 

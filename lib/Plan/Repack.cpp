@@ -164,8 +164,10 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   const bool signs = s.alpha.value.dynamic() && (negated(s.a) || negated(s.b));
   bool pays = signs || copy + fast < slow;
   if (streamed && !refused && !given) {
-    double shifted = timeWith(draft, streamed->operand, Repack::inside);
-    if (shifted < timeWith(draft, streamed->operand, Repack::on) && (!asked.empty() || shifted * 1e-9 < slow))
+    double shifted = timeWith(draft, streamed->operand, Repack::inside),
+           copied = timeWith(draft, streamed->operand, Repack::on);
+    pays |= copied * 1e-9 < slow;
+    if (shifted < copied && (!asked.empty() || shifted * 1e-9 < slow))
       (s.*streamed->operand)
           .repack.decide(Repack::inside,
                          formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "

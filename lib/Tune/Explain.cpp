@@ -116,9 +116,10 @@ private:
                           a.clocks, percent(a.mainPart / all), percent(a.aroundPart / all), percent(a.idlePart / all)));
     line("", formatv("a tile: main loop {0:f0}, start and epilogue {1:f0} clocks{2}", a.tileMain, a.tileAround,
                      a.hidden ? ", which lie under the other warpgroup's main loop" : ""));
-    line("predicted", formatv("{0}, bound by {1}: {2:f2} times the floor; {3} at {4:f3} GHz without a power limit",
-                              time(a.seconds), a.bound, a.floor() > 0 ? a.seconds / a.floor() : 0,
-                              time(a.clocks / a.machine.clock), a.machine.clock / 1e9));
+    const std::string launch = a.launch > 0 ? " with " + time(a.launch) + " of the launch" : "";
+    line("predicted", formatv("{0}{1}, bound by {2}: {3:f2} times the floor; {4} at {5:f3} GHz without a power limit",
+                              time(a.seconds), launch, a.bound, a.floor() > 0 ? a.seconds / a.floor() : 0,
+                              time(a.clocks / a.machine.clock + a.launch), a.machine.clock / 1e9));
     bool copied = *spec.a.repack == Repack::on || *spec.b.repack == Repack::on,
          shifted = *spec.a.repack == Repack::inside || *spec.b.repack == Repack::inside;
     if (copied || shifted)
@@ -203,6 +204,7 @@ std::string explanationJson(const Chosen &chosen, const Analysis &a) {
                         {"tile_main", a.tileMain},
                         {"tile_start_and_epilogue", a.tileAround}}},
       {"predicted_us", a.seconds * 1e6},
+      {"launch_us", a.launch * 1e6},
       {"bound", a.bound},
       {"fields", std::move(fields)},
       {"next", std::move(next)}};

@@ -46,9 +46,10 @@ struct Analysis {
   double mainPart = 0;     ///< Of `clocks`: main loops of full slots.
   double idlePart = 0;     ///< Of `clocks`: slots of the last wave that have no tile.
   double aroundPart = 0;   ///< Of `clocks`: starts and ends that nothing hides.
-  double atPowerLimit = 0; ///< Seconds that `clocks` take there; 0: not known.
-  double seconds = 0;      ///< By clock; where power sets the pace, by that.
-  const char *bound = "";  ///< `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`
+  double launch = 0;       ///< Seconds from a launch to its first products, and from the last ones to its end.
+  double atPowerLimit = 0; ///< Seconds that `clocks` take there, launch and all; 0: not known.
+  double seconds = 0;      ///< By clock and launch; where power sets the pace, by that.
+  const char *bound = "";  ///< `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`, `the launch`
 
   std::vector<Alternative> next; ///< The best that were not taken, their estimates beside this plan's.
 };

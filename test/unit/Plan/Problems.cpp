@@ -121,14 +121,20 @@ const Case cases[] = {
     // Budgets.
     {"instruction: wgmma\ntile: {block: [128, 256, 64], warp: [128, 256, 64]}", "plan_registers 3:37"},
     {"instruction: mma\ntile: {block: [128, 128, 32], warp: [128, 64, 32]}", "plan_registers 3:37"},
-    // What ptxas 13 spills: C by TMA beside three blocks of rows, in f32 beside an odd number of eight columns; scaled
-    // sums whose columns cannot be shared out in eights.
+    // What ptxas 13 spills: C by TMA beside three blocks of rows, in f32 beside an odd number of eight columns; sums
+    // whose columns cannot be shared out in eights, sooner where they are scaled.
     {"b: {layout: col}\nbeta: 1\nepilogue: {c: tma}\ntile: {block: [192, 208, 64], warp: [192, 104, 64]}",
      "plan_registers 5:37"},
     {"b: {layout: col}\nbeta: 1\nd: {type: f32}\nepilogue: {c: tma}\n"
      "tile: {block: [128, 240, 64], warp: [128, 120, 64]}",
      "plan_registers 6:37"},
     {"b: {layout: col}\nbeta: 1\ntile: {block: [128, 152, 64], warp: [128, 152, 64], cluster: [1, 1, 2]}",
+     "plan_registers 4:37"},
+    {"b: {layout: col}\ntile: {block: [192, 136, 64], warp: [192, 136, 64], cluster: [1, 1, 2]}",
+     "plan_registers 3:37"},
+    {"b: {layout: col}\ntile: {block: [128, 200, 64], warp: [128, 200, 64], cluster: [1, 1, 3]}",
+     "plan_registers 3:37"},
+    {"b: {layout: col}\nbeta: 1\ntile: {block: [128, 200, 64], warp: [64, 200, 64], cluster: [1, 1, 3]}",
      "plan_registers 4:37"},
     {"pipeline: {stages: 16}", "plan_stages 2:20"},
     {"copy: ld\npipeline: {stages: 2}", "plan_stages_ld 3:20"},
