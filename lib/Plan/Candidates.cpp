@@ -256,7 +256,8 @@ std::vector<Shape> candidates(const Draft &draft) {
       }
     }
   }
-  return shapes.empty() ? unfit : shapes;
+  // Another cut of a stream may have more stages.
+  return shapes.empty() && draft.otherStreams.empty() ? unfit : shapes;
 }
 
 } // namespace gemmc::plan

@@ -284,7 +284,7 @@ std::vector<Stream> streams(const Draft &draft) {
     int64_t unit = shortLies ? (parts > 1 ? line : shortUnit) : std::max(shortUnit, 8 * sharing.ofShort);
     int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, parts), unit);
     int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
-    if (times < parts || shortTile > mostShort || shortTile * tile > mostSums)
+    if (times < parts || shortTile * tile > mostSums)
       return;
     if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > 8)
       return;

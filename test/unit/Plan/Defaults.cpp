@@ -251,6 +251,12 @@ TEST(PlanDefaults, TheNextCutOfAStream) {
   Plan plan = planOf(spec);
   EXPECT_EQ(*plan.spec.block, (Tile3{64, 152, 64}));
   EXPECT_EQ(*plan.spec.cluster, (Tile3{4, 1, 2}));
+  spec = problem(fixed(9731), fixed(55), fixed(13875)); // the fastest cut has three stages
+  spec.a.layout = given(Order::col), spec.a.ld = given(fixed(9736)), spec.b.ld = given(fixed(64));
+  spec.d.type = given(Elem::f32), spec.d.ld = given(fixed(56)), spec.swapOperands = given(Persistence::off);
+  EXPECT_EQ(*planOf(spec).spec.stages, 3);
+  spec.inFlight = given(int64_t(3));
+  EXPECT_GT(*planOf(spec).spec.stages, 3);
   spec = problem(fixed(2112), fixed(64), fixed(7168));
   spec.b.layout = given(Order::col), spec.d.type = given(Elem::bf16), spec.beta = given(Scale{1.0});
   EXPECT_EQ(*planOf(spec).spec.splitSlices, 3);
