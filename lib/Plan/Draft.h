@@ -4,6 +4,8 @@
 #include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Plan/Plan.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <algorithm>
+#include <cmath>
 
 namespace gemmc::plan {
 
@@ -16,7 +18,8 @@ struct Stream {
   double nanoseconds = 0;             ///< Estimated.
 };
 
-/// Another way to compute a product: D^T, though D's layout does not ask for it; slices of k that meet in clusters.
+/// Another way to compute a product: the other way round (D^T where D is computed otherwise, or D); slices of k that
+/// meet in clusters.
 struct Way {
   bool turned = false;
   int64_t slices = 1;
@@ -198,6 +201,18 @@ bool mayTurnStream(const Draft &draft);
 /// Parts of the clocks that shared memory's port would take for what the tensor cores read and for what TMA writes, one
 /// by one (Model.cpp: *Tiles of all multiples of 8 columns*).
 inline constexpr double portRead = 0.79, portWritten = 0.6;
+/// The time of what goes on at once: more than the slowest of it where others take as long. A norm; the higher its
+/// order, the less they hinder each other. One at least is not 0.
+template <unsigned order> double atOnce(std::initializer_list<double> times) {
+  double most = std::max(times), sum = 0;
+  for (double each : times) {
+    double part = each / most, power = 1;
+    for (unsigned i = 0; i < order; ++i)
+      power *= part;
+    sum += power;
+  }
+  return most * std::pow(sum, 1.0 / order);
+}
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);

@@ -119,16 +119,6 @@ constexpr SlicedLines slicedLines{1.22, 0.84}, slicedInsideSectors{0.87, 0.89};
 
 bool linesAlongK(const Draft &draft) { return draft.kMajorA() && draft.kMajorB(); }
 
-/// Clocks of one k for what depends on each other: more than the slowest of them where others take as long.
-double atOnce(std::initializer_list<double> clocks) {
-  double most = std::max(clocks), sum = 0;
-  for (double each : clocks) { // a norm of order 10
-    double part = each / most, second = part * part, fourth = second * second;
-    sum += fourth * fourth * second;
-  }
-  return most * std::pow(sum, 0.1);
-}
-
 struct Lines {
   double sent, received; ///< Bytes of whole lines, for each k.
 };
@@ -156,8 +146,8 @@ double withLines(const Draft &draft, const Shape &shape, double busy) {
   Lines b = linesOf(draft, draft.kernelB(), draft.kMajorB(), shape.n);
   const bool sliced = slicesOf(draft, shape) > 1;
   const SlicedLines share = !sliced ? SlicedLines{1, 1} : mayShare(draft) ? slicedInsideSectors : slicedLines;
-  busy = atOnce({busy, share.sent * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
-                 share.received * (a.received + b.received) / receivedRate});
+  busy = atOnce<10>({busy, share.sent * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
+                     share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 ? threeWarpgroups : 1;
   return busy * (shape.clusterM * shape.clusterN > 1 && !sliced ? companyCost : 1);
@@ -204,7 +194,7 @@ double splitClocks(const Draft &draft, const Shape &shape, double products, doub
   constexpr double slowed = 1.317; // the tensor cores, which wait for one or the other now and then
   // Three stages do not go with clusters of four: of more CTAs all must be done with one before it is filled again.
   double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 2.4 : 1;
-  return tight * std::cbrt(std::pow(products * slowed, 3) + std::pow(requests, 3) + std::pow(arrivals, 3));
+  return tight * atOnce<3>({products * slowed, requests, arrivals});
 }
 
 /// What less than five stages add, for each that is missing: of what comes late they cover less.

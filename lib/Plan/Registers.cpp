@@ -39,7 +39,7 @@ unsigned heldRegisters(const Draft &draft, const Shape &shape) {
 
 /// wgmma: what is left where one CTA of a cluster stores the sums of all, as their columns cannot be shared out in
 /// eights: those of the others come at once. 192x136 in two slices spills 12 bytes, 128x200 in three 148. Where it
-/// scales them, less: 64x136 in three warpgroups spills 4, 128x152 12, 64x248 276, 64x200 in two and three slices 24.
+/// scales them, less: 64x136 in three warpgroups spills 4, 128x152 12, 64x248 276, two of 64x200 in three slices 24.
 unsigned mostUnshared(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
   if (!draft.wgmma() || shape.clusterK == 1 || exchangeOwners(shape) > 1)

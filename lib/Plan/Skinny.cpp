@@ -4,7 +4,6 @@
 #include "Draft.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <cmath>
 
 using llvm::formatv;
 
@@ -83,14 +82,6 @@ Sides sidesOf(const Draft &draft) {
   return {std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
 }
 
-/// Of what goes on at once: more than the slowest of it where others take as long.
-double atOnce(std::initializer_list<double> times) {
-  double sum = 0; // a norm of order 4
-  for (double each : times)
-    sum += each * each * each * each;
-  return std::sqrt(std::sqrt(sum));
-}
-
 /// Wave by wave, because the tiles of a last one that is not full have the memory to themselves, and no more than an SM
 /// can take of it.
 double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
@@ -126,8 +117,8 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
 
   auto wave = [&](int64_t of) {
     const double part = double(of) / double(clusters), idle = 1 - double(of) / double(together);
-    return atOnce({memory * part, split * part, rows * part, port / (1 + roomOfFew * idle) + shifting, products, shared,
-                   steps * step});
+    return atOnce<4>({memory * part, split * part, rows * part, port / (1 + roomOfFew * idle) + shifting, products,
+                      shared, steps * step});
   };
   const int64_t rest = clusters % together;
   double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);

@@ -1,20 +1,21 @@
-#include "FakeCuda.h"
+#include "FakeShared.h"
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <unistd.h>
 
 using namespace gemmc::cuda;
+using fake::enter, fake::everything, fake::state;
+
+FakeCuda fake::state;
+std::recursive_mutex fake::everything;
 
 namespace {
-FakeCuda state;
-double now = 0;                  // microseconds
-std::recursive_mutex everything; ///< One thread at a time is in the driver.
+double now = 0; // microseconds
 thread_local Context current = nullptr;
 thread_local std::vector<Context> pushed;
 int contextStorage;
@@ -52,18 +53,6 @@ struct Capture {
 std::map<Stream, Capture> captures;
 thread_local int captureMode = captureGlobal; ///< Of calls that captures may forbid.
 std::set<Node *> alive;                       ///< In graphs that were not destroyed.
-
-int enter(const char *name) {
-  std::lock_guard lock(everything);
-  state.calls.push_back(name);
-  auto found = state.failing.find(name);
-  if (found == state.failing.end())
-    return 0;
-  int code = found->second;
-  if (state.failsOnce)
-    state.failing.erase(found);
-  return code;
-}
 
 /// Of a call that captures forbid: of this thread, unless they are relaxed, or in global mode of any. It fails, and
 /// they are invalidated (seen of cuGraphInstantiate and cuGraphExecDestroy, driver 580).
@@ -126,11 +115,26 @@ int captured(Stream stream, Node node) {
 }
 } // namespace
 
-#define ENTER(name)                                                                                                    \
-  std::unique_lock lock(everything);                                                                                   \
-  if (int code = enter(name))                                                                                          \
-  return code
-#define EXPORT extern "C" __attribute__((visibility("default")))
+int fake::enter(const char *name) {
+  std::lock_guard lock(everything);
+  state.calls.push_back(name);
+  auto found = state.failing.find(name);
+  if (found == state.failing.end())
+    return 0;
+  int code = found->second;
+  if (state.failsOnce)
+    state.failing.erase(found);
+  return code;
+}
+
+int fake::passTime(Stream stream, double microseconds) {
+  Node node;
+  node.duration = microseconds;
+  if (int code = captured(stream, node); code >= 0)
+    return code;
+  now += microseconds;
+  return 0;
+}
 
 EXPORT FakeCuda *fakeCuda() { return &state; }
 
@@ -528,96 +532,5 @@ EXPORT Result cuGraphExecDestroy(GraphExec exec) {
     return code;
   --state.execs;
   delete reinterpret_cast<Exec *>(exec);
-  return 0;
-}
-
-// cuBLASLt.
-struct FakeDesc {
-  int compute, scaleType;
-  int32_t trans[2];
-};
-
-EXPORT size_t cublasLtGetVersion() { return 130001; }
-EXPORT const char *cublasLtGetStatusName(LtStatus status) {
-  return status == 13 ? "CUBLAS_STATUS_EXECUTION_FAILED" : "CUBLAS_STATUS_OTHER";
-}
-EXPORT LtStatus cublasLtCreate(LtHandle *handle) {
-  ENTER("cublasLtCreate");
-  *handle = reinterpret_cast<LtHandle>(&state);
-  return 0;
-}
-EXPORT LtStatus cublasLtDestroy(LtHandle) { return 0; }
-EXPORT LtStatus cublasLtMatmulDescCreate(LtMatmulDesc *desc, int compute, int scaleType) {
-  *desc = reinterpret_cast<LtMatmulDesc>(new FakeDesc{compute, scaleType, {0, 0}});
-  return 0;
-}
-EXPORT LtStatus cublasLtMatmulDescDestroy(LtMatmulDesc desc) {
-  delete reinterpret_cast<FakeDesc *>(desc);
-  return 0;
-}
-EXPORT LtStatus cublasLtMatmulDescSetAttribute(LtMatmulDesc desc, int attribute, const void *value, size_t bytes) {
-  if (bytes != 4 || (attribute != ltTransA && attribute != ltTransB))
-    return 7;
-  memcpy(&reinterpret_cast<FakeDesc *>(desc)->trans[attribute - ltTransA], value, 4);
-  return 0;
-}
-EXPORT LtStatus cublasLtMatrixLayoutCreate(LtLayout *layout, int type, uint64_t rows, uint64_t cols, int64_t ld) {
-  *layout = reinterpret_cast<LtLayout>(new FakeMatmul::Layout{type, rows, cols, ld});
-  return 0;
-}
-EXPORT LtStatus cublasLtMatrixLayoutDestroy(LtLayout layout) {
-  delete reinterpret_cast<FakeMatmul::Layout *>(layout);
-  return 0;
-}
-EXPORT LtStatus cublasLtMatmulPreferenceCreate(LtPreference *preference) {
-  *preference = reinterpret_cast<LtPreference>(new int);
-  return 0;
-}
-EXPORT LtStatus cublasLtMatmulPreferenceDestroy(LtPreference preference) {
-  delete reinterpret_cast<int *>(preference);
-  return 0;
-}
-EXPORT LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference, int attribute, const void *, size_t bytes) {
-  return bytes == (attribute == ltMaxWorkspace ? 8 : 4) ? 0 : 7;
-}
-EXPORT LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmulDesc, LtLayout, LtLayout, LtLayout, LtLayout,
-                                               LtPreference, int wanted, LtHeuristic *results, int *count) {
-  ENTER("cublasLtMatmulAlgoGetHeuristic");
-  *count = 0;
-  for (size_t i = 0; i < state.algorithmMicroseconds.size() && *count < wanted; ++i) {
-    results[i] = LtHeuristic{};
-    results[i].algo.data[0] = i;
-    ++*count;
-  }
-  return 0;
-}
-EXPORT LtStatus cublasLtMatmulAlgoConfigGetAttribute(const LtAlgo *algo, int, void *value, size_t, size_t *written) {
-  int id = 60 + static_cast<int>(algo->data[0]);
-  memcpy(value, &id, sizeof(id));
-  *written = sizeof(id);
-  return 0;
-}
-EXPORT LtStatus cublasLtMatmul(LtHandle, LtMatmulDesc desc, const void *alpha, const void *a, LtLayout aLayout,
-                               const void *b, LtLayout bLayout, const void *beta, const void *c, LtLayout cLayout,
-                               void *d, LtLayout dLayout, const LtAlgo *algo, void *, size_t, Stream stream) {
-  ENTER("cublasLtMatmul");
-  auto layout = [](LtLayout l) { return *reinterpret_cast<FakeMatmul::Layout *>(l); };
-  auto address = [](const void *p) { return reinterpret_cast<uint64_t>(p); };
-  auto bytes = [](const void *p, size_t n) {
-    const auto *start = static_cast<const unsigned char *>(p);
-    return std::vector<unsigned char>(start, start + n);
-  };
-  const FakeDesc &product = *reinterpret_cast<FakeDesc *>(desc);
-  size_t scaleBytes = product.scaleType == ltF16 ? 2 : 4;
-  int algorithm = static_cast<int>(algo->data[0]);
-  state.matmuls.push_back(FakeMatmul{product.compute, product.scaleType, product.trans[0], product.trans[1],
-                                     layout(aLayout), layout(bLayout), layout(cLayout), layout(dLayout), address(a),
-                                     address(b), address(c), address(d), bytes(alpha, scaleBytes),
-                                     bytes(beta, scaleBytes), algorithm});
-  Node node;
-  node.duration = state.algorithmMicroseconds[algorithm];
-  if (int code = captured(stream, node); code >= 0)
-    return code;
-  now += node.duration;
   return 0;
 }
