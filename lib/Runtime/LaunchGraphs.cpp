@@ -68,9 +68,10 @@ private:
 struct LaunchGraphs::Exec {
   const cuda::DriverTable &api;
   cuda::Stream stream;
-  bool ready;              ///< It has no kernels that ready the workspace.
-  uint64_t lastLaunch = 0; ///< Of LaunchGraphs::launches; guarded by the mutex of that.
-  std::mutex mutex;        ///< Of all below: one thread at a time changes and launches an executable graph.
+  bool ready;                  ///< It has no kernels that ready the workspace.
+  uint64_t lastLaunch = 0;     ///< Of LaunchGraphs::launches; guarded by the mutex of that, as are its addresses.
+  LaunchAddresses addresses{}; ///< Of its last launch.
+  std::mutex mutex;            ///< Of all below: one thread at a time changes and launches an executable graph.
   std::vector<Node> nodes;
   cuda::Graph graph = nullptr; ///< Kept: it has the nodes that name those of the executable graph.
   cuda::GraphExec exec = nullptr;
@@ -166,37 +167,61 @@ bool LaunchGraphs::suits(cuda::Stream stream, const LaunchArgs &args) const {
   return device.api().streamIsCapturing(stream, &status) == cuda::success && status == cuda::captureNone;
 }
 
-/// A place that is empty, or that of the graph which was not launched for the longest time, if that is long enough.
-std::shared_ptr<LaunchGraphs::Exec> *LaunchGraphs::freePlace() {
+/// A place that is empty, or that of the graph which was not launched for the longest time, if that is long enough;
+/// null where no more than `left` of such places are there.
+std::shared_ptr<LaunchGraphs::Exec> *LaunchGraphs::freePlace(unsigned left) {
   auto lastLaunch = [](const std::shared_ptr<Exec> &exec) { return exec ? exec->lastLaunch : 0; };
-  std::shared_ptr<Exec> *oldest =
-      llvm::min_element(execs, [&](const auto &one, const auto &other) { return lastLaunch(one) < lastLaunch(other); });
-  return !*oldest || launches - (*oldest)->lastLaunch > idle ? oldest : nullptr;
+  auto isFree = [&](const std::shared_ptr<Exec> &exec) { return !exec || launches - exec->lastLaunch > idle; };
+  if (llvm::count_if(execs, isFree) <= left)
+    return nullptr;
+  return llvm::min_element(execs,
+                           [&](const auto &one, const auto &other) { return lastLaunch(one) < lastLaunch(other); });
 }
 
-/// The one at hand, or one that is not made yet; null when there is no place for it, or graphs are refused.
+/// Whether they are of a launch not long ago that had to set them, too.
+bool LaunchGraphs::comeAgain(cuda::Stream stream, const LaunchAddresses &addresses) {
+  std::pair miss(stream, addresses);
+  bool again = llvm::is_contained(missed, miss);
+  if (!again)
+    missed[misses++ % remembered] = miss;
+  return again;
+}
+
+/// The stream's graph that has the addresses, else the one that was launched last: buffers that go round would else
+/// take from each other what the next one needs. One that is not made yet where the stream has none, and for addresses
+/// that come again. Null when there is no place for it, or graphs are refused.
 std::shared_ptr<LaunchGraphs::Exec> LaunchGraphs::execFor(cuda::Stream stream, const LaunchArgs &args) {
-  bool ready = readies && args.workspaceReady;
+  const bool ready = readies && args.workspaceReady;
+  const LaunchAddresses addresses = addressesOf(args);
   std::shared_ptr<Exec> former; // ends behind the lock
   std::lock_guard lock(mutex);
   if (refused)
     return nullptr;
   ++launches;
-  for (const std::shared_ptr<Exec> &exec : execs)
-    if (exec && exec->stream == stream && exec->ready == ready) {
-      exec->lastLaunch = launches;
-      return exec;
-    }
-  std::shared_ptr<Exec> *place = freePlace();
-  if (!place)
-    return nullptr;
-  auto exec = std::make_shared<Exec>(device.api(), stream, ready);
-  exec->lastLaunch = launches;
-  for (const auto &[index, kernel] : llvm::enumerate(kernels))
-    if (kernel.launched(args))
-      exec->nodes.emplace_back(info.kernels[index], kernel, functions[index]);
-  former = std::exchange(*place, exec);
-  return exec;
+  std::shared_ptr<Exec> same, last;
+  for (const std::shared_ptr<Exec> &exec : execs) {
+    if (!exec || exec->stream != stream || exec->ready != ready)
+      continue;
+    if (exec->addresses == addresses)
+      same = exec;
+    if (!last || last->lastLaunch < exec->lastLaunch)
+      last = exec;
+  }
+  std::shared_ptr<Exec> chosen = same ? same : last, *place = nullptr;
+  if (!chosen)
+    place = freePlace(0);
+  else if (!same && comeAgain(stream, addresses))
+    place = freePlace(keptForStreams);
+  if (place) {
+    chosen = std::make_shared<Exec>(device.api(), stream, ready);
+    for (const auto &[index, kernel] : llvm::enumerate(kernels))
+      if (kernel.launched(args))
+        chosen->nodes.emplace_back(info.kernels[index], kernel, functions[index]);
+    former = std::exchange(*place, chosen);
+  }
+  if (chosen)
+    chosen->lastLaunch = launches, chosen->addresses = addresses;
+  return chosen;
 }
 
 bool LaunchGraphs::launch(cuda::Stream stream, const LaunchArgs &args) {

@@ -13,8 +13,6 @@ constexpr llvm::StringRef bufferNames[] = {"a", "b", "c", "d", "workspace"};
 constexpr llvm::StringRef pointerNames[] = {"a_ptr", "b_ptr", "c_ptr", "d_ptr"};
 constexpr int64_t seenOfAddresses = 256; ///< Addresses that are equal modulo this are one key.
 
-std::array<uint64_t, 5> addressesOf(const LaunchArgs &args) { return {args.a, args.b, args.c, args.d, args.workspace}; }
-
 uint8_t bufferOf(llvm::StringRef name) {
   return static_cast<uint8_t>(llvm::find(bufferNames, name) - std::begin(bufferNames));
 }
@@ -60,6 +58,8 @@ uint64_t mapBase(uint8_t buffer, const LaunchArgs &args) {
   return address ? address : args.d & ~uint64_t(255);
 }
 } // namespace
+
+LaunchAddresses addressesOf(const LaunchArgs &args) { return {args.a, args.b, args.c, args.d, args.workspace}; }
 
 KernelReplay KernelReplay::of(const ptx::KernelInfo &kernel, const PreparedKernel &prepared, const LaunchArgs &args,
                               llvm::ArrayRef<uint64_t> encoded) {

@@ -13,6 +13,9 @@
 namespace gemmc {
 class LaunchGraphs;
 
+using LaunchAddresses = std::array<uint64_t, 5>; ///< Of a, b, c, d, the workspace.
+LaunchAddresses addressesOf(const LaunchArgs &args);
+
 /// One kernel's parameters, and where addresses stand in them.
 struct KernelReplay {
   struct Patch {

@@ -16,6 +16,8 @@ namespace {
 cuda::Stream streamOf(uintptr_t number) { return reinterpret_cast<cuda::Stream>(number * 0x1000); }
 const cuda::Stream stream = streamOf(5);
 
+constexpr int places = 12, keptForStreams = 4; // LaunchGraphs.h
+
 LaunchArgs movedArgs(uint64_t index) {
   LaunchArgs args = goodArgs();
   args.a += index * 0x100, args.d += index * 0x200000;
@@ -149,20 +151,58 @@ TEST_F(LaunchGraphsTest, EachStreamHasItsOwn) {
 // Streams in turns, more than there are places, must not make graphs again and again; one that nobody launches on any
 // more gives its place away.
 TEST_F(LaunchGraphsTest, APlaceIsFreeWhenItsStreamIsIdle) {
+  constexpr int one = places + 1;
   open();
   ran(goodArgs());
   for (int round = 0; round < 30; ++round)
-    for (int number = 1; number <= 5; ++number)
-      EXPECT_EQ(ran(goodArgs(), streamOf(number)), number <= 4 ? "+gemm" : "gemm");
-  EXPECT_EQ(fake->graphsMade, 4);
+    for (int number = 1; number <= one; ++number)
+      EXPECT_EQ(ran(goodArgs(), streamOf(number)), number <= places ? "+gemm" : "gemm");
+  EXPECT_EQ(fake->graphsMade, places);
   int others = 0;
-  for (; fake->graphsMade == 4 && others < 1000; ++others)
-    ran(goodArgs(), streamOf(others % 2 ? 5 : 4));
-  EXPECT_EQ(others, 62); // 64, with the two since the first stream's last one
-  EXPECT_EQ(fake->execs, 4);
-  for (int number : {2, 3, 4, 5}) // the first one's place was taken
+  for (; fake->graphsMade == places && others < 1000; ++others)
+    ran(goodArgs(), streamOf(others % 2 ? one : places));
+  EXPECT_EQ(others, 64 + 2 - places) << "64, with those since the first stream's last one";
+  EXPECT_EQ(fake->execs, places);
+  for (int number = 2; number <= one; ++number) // the first one's place was taken
     EXPECT_EQ(ran(goodArgs(), streamOf(number)), "+gemm");
-  EXPECT_EQ(fake->graphsMade, 5);
+  EXPECT_EQ(fake->graphsMade, one);
+}
+
+// Buffers in turns: each has its graph from its third time on, and nothing is set any more.
+TEST_F(LaunchGraphsTest, AddressesThatComeAgainHaveTheirOwn) {
+  open();
+  for (int round = 0; round < 3; ++round)
+    for (int buffers = 0; buffers < 3; ++buffers)
+      ran(movedArgs(buffers));
+  EXPECT_EQ(fake->graphsMade, 3);
+  fake->nodesSet = fake->replaced = 0;
+  for (int round = 0; round < 5; ++round)
+    for (int buffers = 0; buffers < 3; ++buffers)
+      EXPECT_EQ(ran(movedArgs(buffers)), "+gemm");
+  EXPECT_EQ(fake->nodesSet + fake->replaced, 0);
+  EXPECT_EQ(fake->graphsMade, 3);
+}
+
+// Buffers that do not come again, or of which there are too many to keep, share the graph that was launched last; what
+// the others have stays theirs. Places are left for other streams.
+TEST_F(LaunchGraphsTest, ManyBuffersLeavePlacesToOtherStreams) {
+  open();
+  for (int buffers = 0; buffers < 100; ++buffers)
+    ran(movedArgs(buffers));
+  EXPECT_EQ(fake->graphsMade, 1);
+  constexpr int most = places - keptForStreams, many = 16; // as many as are remembered
+  for (int round = 0; round < 20; ++round)
+    for (int buffers = 0; buffers < many; ++buffers)
+      ran(movedArgs(buffers));
+  EXPECT_EQ(fake->graphsMade, most);
+  fake->nodesSet = 0;
+  for (int buffers = 0; buffers < many; ++buffers)
+    ran(movedArgs(buffers));
+  EXPECT_EQ(fake->nodesSet, many - most) << "the others keep theirs";
+  for (int number = 0; number < keptForStreams; ++number)
+    EXPECT_EQ(ran(goodArgs(), streamOf(10 + number)), "+gemm");
+  EXPECT_EQ(fake->graphsMade, places);
+  EXPECT_EQ(ran(goodArgs(), streamOf(20)), "gemm");
 }
 
 // The stream that is another one in each thread: its graph would make the threads wait for each other.
