@@ -121,11 +121,14 @@ class Draw:
             if self.family == "cooperative" and m == 192:
                 limit = 64 * 192  # three consumers start with 128 registers a thread
             stage = 2 * k * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))
-            # Each warp has two buffers of 2048 bytes.
-            store = 16384 * (2 if self.family == "pingpong" else groups) if self.staged else 0
+            # Each warp has buffers of 2048 bytes: two, or as many as the spec says where TMA stores D.
+            self.buffer = 8192 * (2 if self.family == "pingpong" else groups)
+            store = 2 * self.buffer if self.staged else 0
             # Slots for the sums of slices, of an owner's share each: beside the stages or, if large, in their place.
             owners = max(count for count in range(1, self.slices + 1) if n // 8 % count == 0)
             sums = m * n * BITS[self.accumulator] // 8 // owners * self.slices if self.slices > 1 else 0
+            if self.slices > 1 and owners == 1:  # one CTA scales the sums of all, with registers of its own for it
+                limit = 64 * 128 if self.slices > 2 or groups > 2 else min(limit, 120 * 128)
             most = (WGMMA_SHARED - store - (sums if sums <= 32768 else 0)) // stage
             if sums > WGMMA_SHARED - store:
                 continue
@@ -293,6 +296,19 @@ class Draw:
         most = min(4, self.stages, -(-self.size["k"] // self.block[2]) - 2)
         return self.random.randint(1, most) if self.halves and tma and most >= 1 else None
 
+    def buffers(self):
+        """Buffers of each warp from which TMA stores D, where a spec may have them; else None."""
+        line = "n" if self.layouts["d"] == "row" else "m"
+        unit = 128 // BITS[self.d_type]  # 16 bytes, where lines start and end
+        tma = (self.wgmma and not self.staged and self.beta == 0 and "--misalign" not in self.arguments
+               and line not in self.dynamic and self.size[line] % unit == 0 and self.ld.get("d", unit) % unit == 0)
+        most = min(8, self.room // self.buffer) if tma and not self.shifted else 0
+        if most < 1 or not self.chance(0.5):
+            return None
+        count = self.random.randint(1, most)
+        self.room -= count * self.buffer
+        return count
+
     def c_type(self):
         if not hasattr(self, "c"):
             narrow = self.accumulator in ("f32", "f16")
@@ -377,11 +393,15 @@ class Draw:
                 spec["raster"]["group"] = self.pick(1, 2, 4, 8)
             if self.family not in ("pingpong", "pipelined") and not (self.wgmma and self.slices > 1):
                 spec["raster"]["persistent"] = self.pick("on", "off")
-        overlap = self.overlap()
+        overlap, buffers = self.overlap(), self.buffers()
         if overlap is not None:
             spec["tile"]["warp"] = user((128, *self.block[1:]))
             spec["epilogue"] = {"store": "tma", "overlap": overlap}
+            if buffers is not None:
+                spec["epilogue"]["buffers"] = buffers
             return spec
+        if buffers is not None:
+            spec["epilogue"] = {"store": "tma", "buffers": buffers}
         if self.family in ("cooperative", "pingpong") and self.cluster == (1, 1) and self.slices == 1 and not self.shifted and (
                 self.room >= 256 and self.chance(0.25)):  # the ring of tile numbers
             raster = spec.setdefault("raster", {})

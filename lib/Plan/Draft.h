@@ -112,6 +112,8 @@ int64_t stagedBytes(const Draft &draft, const Shape &shape);
 int64_t epilogueBytes(const Draft &draft, const Shape &shape);
 unsigned storeBuffers(const Draft &draft,
                       const Shape &shape); ///< wgmma: of each warp that stores through shared memory; else 0.
+/// `epilogue.buffers`, of `epilogue.store: tma`: the least and the most that a tile can have.
+std::pair<int64_t, int64_t> storeBufferLimits(const Draft &draft, const Shape &shape);
 /// Chunks in which a warp stores its part of a tile: 16 lines of at most 128 bytes.
 int64_t storeChunks(const Draft &draft, const Shape &shape);
 /// What the sums of slices take that meet in the cluster's shared memory, and whether they take the operands' place.

@@ -53,11 +53,12 @@ void decideStore(Draft &draft) {
   Spec &s = draft.spec();
   bool otherC = s.loadC.given && *s.loadC != StoreKind::tma;
   bool addsNone = readsC(draft) && (otherC || !whyNotBroughtC(draft).empty());
+  bool buffers = !(s.storeBuffers.given && *s.storeBuffers == 0);
   if (draft.wmma())
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
   else if (draft.stream && !storesRows(draft))
     s.store.decide(StoreKind::staged, "lines of d cross warps: a warpgroup turns its tile and writes them whole");
-  else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone)
+  else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone && buffers)
     s.store.decide(StoreKind::tma,
                    "whole lines, and a thread that only starts them: the warps go on with the next tile");
   else if (!draft.wgmma() || !storesRows(draft))
@@ -129,6 +130,43 @@ void checkLoadC(Draft &draft) {
   if (!why.empty())
     draft.diags.report(Diag::plan_store_staged, s.loadC.range, "tma", why).fix(s.loadC.range, "direct");
 }
+
+const char *storeBuffersReason(const Draft &draft) {
+  if (*draft.spec().store != StoreKind::tma)
+    return "only lines that TMA stores wait in buffers";
+  if (*draft.spec().loadC == StoreKind::tma)
+    return "C waits in them for its tile's end";
+  switch (draft.plan.storeBuffers) {
+  case 1:
+    return "the place of a second one holds another stage";
+  case 2:
+    return "one is filled while TMA reads the other one";
+  default:
+    return "half a tile leaves in the time of few products, and the stages leave room";
+  }
+}
+
+void decideStoreBuffers(Draft &draft) {
+  Spec &s = draft.spec();
+  if (draft.plan.blockM == 0) { // no tile is legal, or none is chosen yet
+    s.storeBuffers.decide(0, "");
+    return;
+  }
+  const bool tma = draft.wgmma() && *s.store == StoreKind::tma, brought = tma && *s.loadC == StoreKind::tma;
+  s.storeBuffers.decide(tma ? draft.plan.storeBuffers : 0, storeBuffersReason(draft));
+  auto refuse = [&](const std::string &why, int64_t instead) {
+    draft.diags.report(Diag::plan_store_buffers, s.storeBuffers.range, *s.storeBuffers, why)
+        .fix(s.storeBuffers.range, std::to_string(instead));
+  };
+  if (!tma && *s.storeBuffers > 0)
+    return refuse(formatv("is for `epilogue.store: tma`: it is {0}", nameOf(*s.store)), 0);
+  if (tma && *s.storeBuffers == 0)
+    return refuse("leaves none for `epilogue.store: tma`", 1);
+  auto [least, most] = storeBufferLimits(draft, shapeOf(draft.plan));
+  if (brought && (*s.storeBuffers < least || *s.storeBuffers > most))
+    refuse(formatv("is not how many C can come to (`epilogue.c: tma`): {0} to {1} of a warpgroup's tile", least, most),
+           least);
+}
 } // namespace
 
 void decideEpilogue(Draft &draft) {
@@ -139,6 +177,7 @@ void decideEpilogue(Draft &draft) {
 void checkEpilogue(Draft &draft) {
   checkStore(draft);
   checkLoadC(draft);
+  decideStoreBuffers(draft);
 }
 
 } // namespace gemmc::plan

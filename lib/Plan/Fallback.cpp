@@ -32,6 +32,7 @@ std::optional<Plan> makeRepackPlan(const Spec &spec) {
   Spec copied = withoutAlignment(spec);
   leaveOpen(copied.store); // D's rows start anywhere, too
   leaveOpen(copied.loadC);
+  leaveOpen(copied.storeBuffers);
   leaveOpen(copied.storeOverlap);
   leaveOpen(copied.prefetch); // the kernel in front writes what it would fetch
   for (Field<Repack> *repack : {&copied.a.repack, &copied.b.repack})
@@ -75,6 +76,7 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.a.cache);
   leaveOpen(plain.b.cache);
   leaveOpen(plain.loadC);
+  leaveOpen(plain.storeBuffers);
   leaveOpen(plain.storeOverlap);
   leaveOpen(plain.rasterOrder);
   leaveOpen(plain.rasterGroup);

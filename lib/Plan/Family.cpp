@@ -89,6 +89,8 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
     add(s.store, "epilogue.store", "tma");
   if (s.loadC.given && *s.loadC == StoreKind::tma)
     add(s.loadC, "epilogue.c", "tma");
+  if (s.storeBuffers.given && *s.storeBuffers > 0)
+    add(s.storeBuffers, "epilogue.buffers", std::to_string(*s.storeBuffers));
   if (s.a.repack.given && *s.a.repack != Repack::off)
     add(s.a.repack, "a.repack", nameOf(*s.a.repack));
   if (s.b.repack.given && *s.b.repack != Repack::off)

@@ -64,13 +64,13 @@ constexpr double lineRate = 84;                     ///< Both operands with k co
 constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
 constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
 constexpr double notInTurns = 1.015;    ///< Cooperative warpgroups.
-// Where rows start inside sectors: a fit to 32 races of 20 to 26 tiles, clusters and slices each, and 9 pairs of
-// kernels (H200, 2026-11-23, tensor maps that promote to 128 bytes): its choice is 2.3% slower than the best on
-// average.
-constexpr double sentInsideSectors = 1.43, receivedInsideSectors = 0.9; ///< Lines of such rows.
+// Where rows start inside sectors, here and in splitClocks: a fit to 164 races of 4 to 20 kernels, of products of 400
+// to 5800 rows and columns in all layouts (H200, 2026-11-24): its choice is 1.5% slower than the best on average, 1.7%
+// of products left out of the fit.
+constexpr double sentInsideSectors = 1.33, receivedInsideSectors = 0.87; ///< Lines of such rows.
 /// The same where k is contiguous in this operand and not in the other one.
-constexpr double sentInsideAlongK = 2.5, receivedInsideAlongK = 1.65;
-constexpr double companyCost = 1.06; ///< CTAs that share tiles wait for each other.
+constexpr double sentInsideAlongK = 1.55, receivedInsideAlongK = 1.85;
+constexpr double companyCost = 1.05; ///< CTAs that share tiles wait for each other.
 /// Three warpgroups on one tile: a fit to 18 products of 384 to 6144 rows and columns in 25 to 34 tiles each (H200,
 /// 2026-11-23). Where k is contiguous in both they are as fast as two.
 constexpr double threeWarpgroups = 1.05;
@@ -78,7 +78,7 @@ constexpr double threeWarpgroups = 1.05;
 // Tiles of all multiples of 8 columns: a fit to 246 races of 5 to 14 kernels, of products of 256 to 7360 rows and
 // columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper.md, *Tiles in steps of 8*): what the
 // planner takes is 1.9% slower than the best of all 342 on average.
-constexpr double portOfSplit = 0.87; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
+constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
 /// An odd number of eight columns of a warpgroup: the last 16 bytes of its lines of D leave by themselves. As a part of
 /// all it is a fit, and nothing where rows start inside sectors.
 constexpr double oddEighths = 1.03;
@@ -168,7 +168,7 @@ bool atPowerLimit(const Draft &draft) {
 /// them): it answers some 53 requests in a clock, and such rows are two. Rows beyond the edges are not read; fewer SMs
 /// get no fewer rows.
 double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t n, double waves) {
-  constexpr double rate = 4066; ///< Bytes of such rows.
+  constexpr double rate = 4250; ///< Bytes of such rows.
   auto clusters = [](int64_t extent, int64_t tile, int64_t ctas) {
     return double(llvm::divideCeil(llvm::divideCeil(extent, tile), ctas));
   };
@@ -177,24 +177,30 @@ double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t 
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
   // Whose shares a fit says, with what splitClocks has.
   int64_t ctas = shape.clusterM * shape.clusterN;
-  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.919 : ctas <= 4 ? 0.963 : 1.15;
+  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.89 : ctas <= 4 ? 0.87 : 1.15;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's.
   constexpr double slower = 0.8;
   double clock = (atPowerLimit(draft) ? slower : 1) * double(slicesOf(draft, shape));
   return splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / rate * clock / waves;
 }
 
-/// What such rows and the tensor cores need together, for each k. A fit to 40 products of 312 to 5656 rows and columns,
-/// k contiguous in both operands, in 20 to 25 tiles, clusters and slices each (H200, 2026-11-23, tensor maps that
-/// promote to 128 bytes): its choice is 3% slower than the best on average.
+/// What such rows and the tensor cores need together, for each k, where k is contiguous in both operands.
 double splitClocks(const Draft &draft, const Shape &shape, double products, double requests) {
-  constexpr double received = 99; ///< Bytes of such rows in a clock, by each SM.
+  constexpr double received = 78; ///< Bytes of such rows in a clock, by each SM.
   double bytes = draft.inputBits() / 8.0;
   double arrivals = splitBytes(draft, double(shape.m) * bytes, double(shape.n) * bytes) / received;
-  constexpr double slowed = 1.317; // the tensor cores, which wait for one or the other now and then
+  constexpr double slowed = 1.33; // the tensor cores, which wait for one or the other now and then
   // Three stages do not go with clusters of four: of more CTAs all must be done with one before it is filled again.
   double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 2.4 : 1;
+  constexpr double alone = 0.98; // one warpgroup waits for no other one
+  tight *= shape.warps() == 1 ? alone : 1;
   return tight * atOnce<3>({products * slowed, requests, arrivals});
+}
+
+/// Three stages or less do not cover what operands come late by: `each` is what that takes, beside four.
+double tooFew(const Shape &shape, double each) {
+  constexpr int64_t enough = 4;
+  return shape.stages < enough ? each : 1;
 }
 
 /// What less than five stages add, for each that is missing: of what comes late they cover less.
@@ -216,8 +222,8 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   double requests = draft.wgmma() ? requestClocks(draft, shape, m, n, waves) : 0;
   // Of equals the one that reads less of shared memory, and then whose warpgroups multiply 128 rows.
   if (requests > 0 && !draft.stream && draft.kMajorA() && draft.kMajorB())
-    return splitClocks(draft, shape, std::max(products, portOfSplit * port), requests) * shallow(shape, 0.017) *
-               (shape.warpM == 64 ? 1.002 : 1) +
+    return splitClocks(draft, shape, std::max(products, portOfSplit * port), requests) * shallow(shape, 0.025) *
+               tooFew(shape, 1.05) * (shape.warpM == 64 ? 1.002 : 1) +
            shared / 50;
   double l2 = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes / rates.l2Bytes;
   double busy = std::max({products, port, l2});
@@ -236,7 +242,8 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   } else {
     busy = std::max(withLines(draft, shape, busy), requests);
   }
-  busy = std::max(busy, leastStep(draft, shape) / double(shape.k)) * shallow(shape, 0.006);
+  busy = std::max(busy, leastStep(draft, shape) / double(shape.k)) * shallow(shape, 0.006) *
+         tooFew(shape, mayShare(draft) ? 1.06 : 1.03);
   // What is not the slowest is not quite hidden either.
   return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
 }

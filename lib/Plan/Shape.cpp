@@ -185,7 +185,8 @@ void decideShape(Draft &draft) {
   std::vector<Shape> shapes = candidates(draft);
   std::optional<Choice> choice = choose(draft, shapes);
   // What nobody asked for gives way to stages or tiles that somebody did.
-  bool open = draft.wgmma() && !s.store.given && !(s.loadC.given && *s.loadC == StoreKind::tma);
+  bool wanted = (s.loadC.given && *s.loadC == StoreKind::tma) || (s.storeBuffers.given && *s.storeBuffers > 0);
+  bool open = draft.wgmma() && !s.store.given && !wanted;
   auto instead = [&](StoreKind store, const char *why) {
     s.store.decide(store, why);
     s.loadC.decide(StoreKind::direct, why);

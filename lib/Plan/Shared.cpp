@@ -80,13 +80,15 @@ int64_t basicBytes(const Draft &draft, const Shape &shape) {
 int64_t bytesOfBuffers(const Draft &draft, const Shape &shape) {
   return consumerWarpgroups(shape) * (warpsOfGroup * bufferBytes + (bringsC(draft) ? 2 * 8 : 0));
 }
-/// The least and the most buffers that C may come to.
-std::pair<int64_t, int64_t> buffersOfC(const Draft &draft, const Shape &shape) {
+} // namespace
+
+std::pair<int64_t, int64_t> storeBufferLimits(const Draft &draft, const Shape &shape) {
   constexpr int64_t mostBuffers = 8;
+  if (!bringsC(draft))
+    return {1, mostBuffers};
   int64_t chunks = std::max<int64_t>(1, storeChunks(draft, shape));
   return {std::min<int64_t>(2, chunks), std::min(mostBuffers, chunks)};
 }
-} // namespace
 
 int64_t storeChunks(const Draft &draft, const Shape &shape) {
   int64_t bytes = shape.warpN * bytesOf(*draft.spec().d.type), pieces = bytes / 128;
@@ -95,18 +97,54 @@ int64_t storeChunks(const Draft &draft, const Shape &shape) {
   return shape.warpM / 64 * pieces;
 }
 
+namespace {
+/// Bytes that stages and buffers share.
+int64_t roomOf(const Draft &draft, const Shape &shape) {
+  int64_t exchange = exchangeOver(draft, shape) ? 0 : exchangeBytes(draft, shape);
+  return draft.limits.sharedPerBlock - basicBytes(draft, shape) - exchange;
+}
+
+int64_t stagesBeside(const Draft &draft, const Shape &shape, int64_t buffers) {
+  int64_t room = roomOf(draft, shape) - buffers * bytesOfBuffers(draft, shape);
+  return room <= 0 ? 0 : room / stageBytes(draft, shape);
+}
+
+/// Whether a stage more is worth more than a second buffer. 30 kernels of 3 stages, with 4 and one buffer: 8% faster on
+/// average, none more than 1% slower; 45 of 4 stages, with 5: as fast, but where rows start inside sectors and more
+/// than one warpgroup stores 2% faster; of more stages nothing (H200, 2026-11-24, docs/hopper.md, *A stage for a
+/// buffer*).
+bool sparesBuffer(const Draft &draft, const Shape &shape) {
+  constexpr int64_t enough = 4;
+  int64_t stages = stagesBeside(draft, shape, 2);
+  Shape filled = shape;
+  filled.stages = stages;
+  if (storeOverlap(draft, filled) > 0)
+    return false;
+  bool more = stages < enough || (stages == enough && consumerWarpgroups(shape) > 1 &&
+                                  shape.schedule == Schedule::cooperative && mayShare(draft));
+  return more && stagesBeside(draft, shape, 1) > stages;
+}
+} // namespace
+
 // Two: one is filled while the other one is read. Where half a tile is stored in the time of few products a third one
 // brings 0 to 4%, if the stages leave it (H200, 2026-11-22). C waits in them for its tile's end: as many as the stages
 // leave.
 unsigned storeBuffers(const Draft &draft, const Shape &shape) {
-  if (!draft.wgmma() || *draft.spec().store == StoreKind::direct)
+  constexpr int64_t usual = 2, underProducts = 3;
+  const Spec &s = draft.spec();
+  if (!draft.wgmma() || *s.store == StoreKind::direct)
     return 0;
-  constexpr std::pair<int64_t, int64_t> underProducts = {2, 3};
-  if (!bringsC(draft) && (shape.stages == 0 || storeOverlap(draft, shape) == 0))
-    return unsigned(underProducts.first);
-  auto [least, most] = bringsC(draft) ? buffersOfC(draft, shape) : underProducts;
-  int64_t room = draft.limits.sharedPerBlock - basicBytes(draft, shape) - shape.stages * stageBytes(draft, shape);
-  return unsigned(std::clamp(room / bytesOfBuffers(draft, shape), least, most));
+  if (*s.store == StoreKind::staged)
+    return unsigned(usual);
+  if (s.storeBuffers.given)
+    return unsigned(*s.storeBuffers);
+  if (shape.stages == 0 && !bringsC(draft))
+    return unsigned(sparesBuffer(draft, shape) ? 1 : usual);
+  auto [least, most] = bringsC(draft)                    ? storeBufferLimits(draft, shape)
+                       : storeOverlap(draft, shape) == 0 ? std::pair<int64_t, int64_t>{1, usual}
+                                                         : std::pair<int64_t, int64_t>{1, underProducts};
+  int64_t left = roomOf(draft, shape) - shape.stages * stageBytes(draft, shape);
+  return unsigned(std::clamp(left / bytesOfBuffers(draft, shape), least, most));
 }
 
 // Each warp of a consumer warpgroup has its own buffers.
@@ -162,20 +200,14 @@ int64_t sharedBytes(const Draft &draft, const Shape &shape) {
 
 // More than are enough give way to buffers in which all of a tile's C waits. Ping-pong hides what has to wait.
 int64_t stagesThatFit(const Draft &draft, const Shape &shape) {
-  auto stagesBeside = [&](int64_t bytes) {
-    int64_t room = draft.limits.sharedPerBlock - bytes;
-    return room <= 0 ? 0 : room / stageBytes(draft, shape);
-  };
-  if (!bringsC(draft)) {
-    Shape open = shape;
-    open.stages = 0; // buffers beyond the least take what stages leave
-    return stagesBeside(fixedBytes(draft, open));
-  }
+  Shape open = shape;
+  open.stages = 0; // buffers beyond the least take what stages leave
+  if (!bringsC(draft) || draft.spec().storeBuffers.given)
+    return stagesBeside(draft, shape, storeBuffers(draft, open));
   const int64_t enough = shape.schedule == Schedule::pingpong ? 6 : 4;
-  auto [least, most] = buffersOfC(draft, shape);
-  int64_t fixed = basicBytes(draft, shape), each = bytesOfBuffers(draft, shape);
-  int64_t fit = stagesBeside(fixed + least * each);
-  return fit <= enough ? fit : std::max(enough, stagesBeside(fixed + most * each));
+  auto [least, most] = storeBufferLimits(draft, shape);
+  int64_t fit = stagesBeside(draft, shape, least);
+  return fit <= enough ? fit : std::max(enough, stagesBeside(draft, shape, most));
 }
 
 } // namespace gemmc::plan

@@ -233,7 +233,8 @@ std::string wholeChoice(const Spec &spec, StringRef choice) {
                                            "b.cache",           "launch.dependent",
                                            "launch.prefetch",   "raster.persistent",
                                            "raster.scheduler",  "pipeline.in_flight",
-                                           "launch.trigger",    "epilogue.overlap"};
+                                           "launch.trigger",    "epilogue.overlap",
+                                           "epilogue.buffers"};
   Diags scratch;
   Spec with = spec;
   auto paths = applyChoice(with, choice, scratch);

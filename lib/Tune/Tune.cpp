@@ -141,7 +141,7 @@ std::vector<std::string> Tuner::variationsOf(llvm::StringRef choice) const {
   return out;
 }
 
-/// Other ways for the leader's CTAs to begin and to end, to wait, and to come by their tiles.
+/// Other ways for the leader's CTAs to begin and to end, to wait, to store, and to come by their tiles.
 std::vector<std::string> Tuner::walksOf(llvm::StringRef choice) const {
   std::vector<std::string> out;
   if (!spec.scheduler.given)
@@ -159,6 +159,9 @@ std::vector<std::string> Tuner::walksOf(llvm::StringRef choice) const {
   if (!spec.storeOverlap.given)
     for (const char *overlap : {" epilogue.overlap=0", " epilogue.overlap=1", " epilogue.overlap=2"})
       out.push_back((choice + overlap).str());
+  if (!spec.storeBuffers.given)
+    for (const char *buffers : {" epilogue.buffers=1", " epilogue.buffers=2"})
+      out.push_back((choice + buffers).str());
   return out;
 }
 

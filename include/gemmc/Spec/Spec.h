@@ -113,8 +113,9 @@ struct Spec {
   Field<int64_t> rasterGroup; ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
   Field<Persistence> persistent;
   Field<Scheduler> scheduler;
-  Field<StoreKind> store; ///< How the epilogue writes D.
-  Field<StoreKind> loadC; ///< How it reads C.
+  Field<StoreKind> store;      ///< How the epilogue writes D.
+  Field<StoreKind> loadC;      ///< How it reads C.
+  Field<int64_t> storeBuffers; ///< Of each warp, between the sums and TMA; 0 for other stores.
   Field<int64_t>
       storeOverlap; ///< Steps of k that half a tile multiplies while the other half of the one before is stored.
   Field<SplitMode> split;
