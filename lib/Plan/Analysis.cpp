@@ -73,6 +73,13 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
   if (known && out.slices > 1 && out.waves > 0)
     out.tileAround = estimate.clocks / double(out.waves) - out.tileMain;
   out.clocks = known ? estimate.clocks : double(out.waves) * (out.tileMain + out.tileAround);
+  if (auto stream = streamTime(draft); stream && out.waves > 0) { // launch and all
+    out.bound = stream->bound;
+    out.clocks = std::max(0.0, stream->nanoseconds * 1e-9 - out.launch) * out.machine.clock;
+    const double tile = out.clocks / double(out.waves);
+    out.tileAround = std::min(out.tileAround, tile);
+    out.tileMain = tile - out.tileAround;
+  }
   out.hidden = shape.schedule == Schedule::pingpong;
   double together = std::min<double>(double(estimate.ctasPerSM),
                                      std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));
@@ -107,6 +114,8 @@ void conclude(Analysis &out) {
     out.bound = "memory";
   else if (out.seconds == byPower)
     out.bound = "power";
+  else if (*out.bound) // a stream's estimate has said it
+    return;
   else if (out.aroundPart > out.mainPart)
     out.bound = "starts and ends";
   else if (out.idlePart > 0.2 * out.clocks)
@@ -173,9 +182,9 @@ Analysis analyse(const Plan &plan, unsigned next) {
   Estimate estimate = plan::estimate(draft, shape);
   addProblem(draft, out);
   addTiles(draft, shape, estimate, out);
+  out.launch = launchOf(draft);
   addClocks(draft, shape, estimate, out);
   addLimit(draft, shape, out);
-  out.launch = launchOf(draft);
   conclude(out);
   if (!next)
     return out;

@@ -10,7 +10,8 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
-constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
+constexpr int64_t mostSums = 128 * 256;     ///< Of a tile: what registers hold.
+constexpr int64_t line = 64, halfLine = 32; ///< Of the L2, in elements.
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
 /// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128).
@@ -33,6 +34,9 @@ constexpr double scatteredTwo = 1.43, scatteredMore = 2.15;
 /// How much faster lines come to an SM while all others are idle; in proportion while some are.
 constexpr double roomOfFew = 0.27;
 constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave by themselves.
+/// Tiles of half a line of a contiguous short side, for each one beyond two: those of five took 2 to 10% more than
+/// estimated (24 races, H200, 2026-11-24; docs/hopper.md, *A short side that is contiguous*).
+constexpr double furtherHalf = 0.012;
 /// How long a step takes CTAs that share rows of a contiguous short side at least, with what each k adds.
 constexpr double sharedStep = 67, sharedStepK = 0.71;
 
@@ -84,7 +88,7 @@ Sides sidesOf(const Draft &draft) {
 
 /// Wave by wave, because the tiles of a last one that is not full have the memory to themselves, and no more than an SM
 /// can take of it.
-double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
+StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
   const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way), share = way.clusterM * way.clusterN;
   const int64_t shortTiles = count(sides.shortSide, shortTile);
@@ -130,12 +134,31 @@ double nanoseconds(const Draft &draft, const Sides &sides, const Stream &way) {
   all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
   if (!sides.longIsM && longTile % 16 != 0)
     all *= oddEighths;
-  return all * doubtOfTurned(draft);
+  if (shortTile == halfLine && shortTiles > 2 && isContiguous(draft, !sides.longIsM))
+    all *= 1 + furtherHalf * double(shortTiles - 2);
+
+  const double part = std::min(1.0, double(together) / double(clusters)); // of a full wave
+  const std::pair<double, const char *> longest = std::max(
+      {std::pair(memory * part, "memory"), std::pair(std::max({split * part, rows * part, port + shifting}), "the L2"),
+       std::pair(products, "tensor cores"), std::pair(shared, "shared memory"),
+       std::pair(steps * step, "the steps of k")},
+      [](const auto &x, const auto &y) { return x.first < y.first; });
+  return {all * doubtOfTurned(draft), longest.second};
 }
 } // namespace
 
 /// The other way round (`Way::turned`) must promise more than estimates are wrong by where both are alike.
 double doubtOfTurned(const Draft &draft) { return draft.way.turned ? 1.01 : 1; }
+
+std::optional<StreamTime> streamTime(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (!draft.wgmma() || !isSkinny(draft) || *s.schedule != Schedule::cooperative)
+    return std::nullopt;
+  if (*s.splitSlices > 1 && !draft.inCluster())
+    return std::nullopt;
+  const auto block = kernelView(draft, *s.block), cluster = kernelView(draft, *s.cluster);
+  return timeOf(draft, sidesOf(draft), {block[0], block[1], block[2], cluster[2], "", cluster[0], cluster[1]});
+}
 
 const OperandSpec *longOperand(const Draft &draft) {
   if (!isSkinny(draft))
@@ -261,19 +284,23 @@ std::vector<Stream> streams(const Draft &draft) {
   if (!open || !mayStream(draft))
     return {};
   const Sides sides = sidesOf(draft);
-  // Tiles of an operand whose m or n is contiguous are whole lines, of the short one also all of it.
+  // Tiles of an operand whose m or n is contiguous are whole lines, of the short one also all of it, or half a line
+  // where none reaches into another sector: 160 columns are five of those, and not the 192 of three lines.
   const bool shortLies = isContiguous(draft, !sides.longIsM), longLies = isContiguous(draft, sides.longIsM);
-  const int64_t line = 64; // elements
+  const bool halves = shortLies && sides.longIsM && !hasSplitRows(draft, !sides.longIsM);
   int64_t step = sides.longIsM || longLies ? line : 8, least = step == line ? line : 32;
   constexpr int64_t most = 256;
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
-  const int64_t mostParts = llvm::divideCeil(sides.shortSide, int64_t(64)), mostSlices = cAllowsSlices(draft) ? 4 : 1;
+  const int64_t mostSlices = cAllowsSlices(draft) ? 4 : 1;
   auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.
-    int64_t unit = shortLies ? (parts > 1 ? line : shortUnit) : std::max(shortUnit, 8 * sharing.ofShort);
-    int64_t shortTile = llvm::alignTo(llvm::divideCeil(sides.shortSide, parts), unit);
+    const int64_t part = llvm::divideCeil(sides.shortSide, parts);
+    int64_t unit = std::max(shortUnit, 8 * sharing.ofShort);
+    if (shortLies)
+      unit = parts == 1 ? shortUnit : halves && part <= halfLine ? halfLine : line;
+    int64_t shortTile = llvm::alignTo(part, unit);
     int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
     if (times < parts || shortTile * tile > mostSums)
       return;
@@ -297,9 +324,10 @@ std::vector<Stream> streams(const Draft &draft) {
     if (auto [along, across] = clustersOf(sides, way);
         slices * sharing.ctas() == 8 && along * across > clustersAtATime(draft, 8))
       return;
-    way.nanoseconds = nanoseconds(draft, sides, way);
+    way.nanoseconds = timeOf(draft, sides, way).nanoseconds;
     found.push_back(std::move(way));
   };
+  const int64_t mostParts = llvm::divideCeil(sides.shortSide, halves ? halfLine : line);
   for (int64_t parts = 1; parts <= mostParts; ++parts)
     for (int64_t tile = least; tile <= most; tile += step)
       for (int64_t slices = 1; slices <= mostSlices; ++slices)

@@ -49,7 +49,9 @@ struct Analysis {
   double launch = 0;       ///< Seconds from a launch to its first products, and from the last ones to its end.
   double atPowerLimit = 0; ///< Seconds that `clocks` take there, launch and all; 0: not known.
   double seconds = 0;      ///< By clock and launch; where power sets the pace, by that.
-  const char *bound = "";  ///< `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`, `the launch`
+  /// `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`, `the launch`; of a stream also `the L2`,
+  /// `shared memory`, `the steps of k`.
+  const char *bound = "";
 
   std::vector<Alternative> next; ///< The best that were not taken, their estimates beside this plan's.
 };

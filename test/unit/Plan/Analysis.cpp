@@ -67,6 +67,32 @@ TEST(Analysis, SkinnyProductsAreBoundByMemory) {
   EXPECT_NEAR(a.seconds, a.memoryFloor, a.memoryFloor * 0.25);
 }
 
+/// What streams, by the estimate that chose it, as measured (docs/hopper.md, *Where it stands*, *A short side that is
+/// contiguous*).
+TEST(Analysis, StreamsByTheirOwnEstimate) {
+  struct Row {
+    int64_t m, n, k;
+    Order a, b;
+    double us;
+    const char *bound;
+  };
+  const Order row = Order::row, col = Order::col;
+  const Row rows[] = {
+      {16, 4096, 4096, row, col, 9.5, "memory"},   {64, 4096, 4096, row, col, 10.0, "memory"},
+      {128, 4096, 7168, row, col, 18.0, "memory"}, {256, 7168, 2048, row, col, 13.6, "tensor cores"},
+      {160, 3072, 3072, col, row, 9.3, "the L2"},  {3200, 160, 2016, col, row, 7.3, "the L2"},
+  };
+  for (const Row &each : rows) {
+    Spec spec = problem(fixed(each.m), fixed(each.n), fixed(each.k));
+    spec.a.layout = given(each.a), spec.b.layout = given(each.b);
+    Analysis a = analyse(planOf(spec));
+    const std::string name = std::to_string(each.m) + "x" + std::to_string(each.n) + "x" + std::to_string(each.k);
+    EXPECT_NEAR(a.seconds, each.us * 1e-6, 0.12 * each.us * 1e-6) << name;
+    EXPECT_STREQ(a.bound, each.bound) << name;
+    EXPECT_NEAR(a.mainPart + a.idlePart + a.aroundPart, a.clocks, 1e-6 * a.clocks) << name;
+  }
+}
+
 TEST(Analysis, EveryKindOfKernel) {
   for (Target target : {Target::sm_80, Target::sm_86, Target::sm_89, Target::sm_90a})
     for (Elem type : {Elem::f16, Elem::f64, Elem::s8, Elem::b1}) {
