@@ -63,7 +63,9 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 constexpr double lineRate = 84;                     ///< Both operands with k contiguous.
 constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
 constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
-constexpr double notInTurns = 1.015;    ///< Cooperative warpgroups.
+/// Cooperative warpgroups, two or three of them: of 46 and 198 races (H200, 2026-11-24) with one constant for three of
+/// their own the choice was 2.5% and 1.5% slower than the best, with this one for both 2.4% and 1.4%.
+constexpr double notInTurns = 1.03;
 // Where rows start inside sectors, here and in splitClocks: a fit to 164 races of 4 to 20 kernels, of products of 400
 // to 5800 rows and columns in all layouts (H200, 2026-11-24): its choice is 1.5% slower than the best on average, 1.7%
 // of products left out of the fit.
@@ -71,9 +73,6 @@ constexpr double sentInsideSectors = 1.33, receivedInsideSectors = 0.87; ///< Li
 /// The same where k is contiguous in this operand and not in the other one.
 constexpr double sentInsideAlongK = 1.55, receivedInsideAlongK = 1.85;
 constexpr double companyCost = 1.05; ///< CTAs that share tiles wait for each other.
-/// Three warpgroups on one tile: a fit to 18 products of 384 to 6144 rows and columns in 25 to 34 tiles each (H200,
-/// 2026-11-23). Where k is contiguous in both they are as fast as two.
-constexpr double threeWarpgroups = 1.05;
 
 // Tiles of all multiples of 8 columns: a fit to 246 races of 5 to 14 kernels, of products of 256 to 7360 rows and
 // columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper.md, *Tiles in steps of 8*): what the
@@ -149,7 +148,6 @@ double withLines(const Draft &draft, const Shape &shape, double busy) {
   busy = atOnce<10>({busy, share.sent * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
                      share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
-  busy *= shape.warps() == 3 ? threeWarpgroups : 1;
   return busy * (shape.clusterM * shape.clusterN > 1 && !sliced ? companyCost : 1);
 }
 
