@@ -63,9 +63,9 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 constexpr double lineRate = 84;                     ///< Both operands with k contiguous.
 constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
 constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
-/// Cooperative warpgroups, two or three of them: of 46 and 198 races (H200, 2026-11-24) with one constant for three of
-/// their own the choice was 2.5% and 1.5% slower than the best, with this one for both 2.4% and 1.4%.
-constexpr double notInTurns = 1.03;
+/// Cooperative warpgroups, and three of them on one tile; where k is contiguous in both operands three are as fast as
+/// two. 46, 198 and 23 races (H200, 2026-11-24, docs/hopper.md, *The model*): 2.3, 1.5 and 0.5% behind the best.
+constexpr double notInTurns = 1.03, threeWarpgroups = 1.02;
 // Where rows start inside sectors, here and in splitClocks: a fit to 164 races of 4 to 20 kernels, of products of 400
 // to 5800 rows and columns in all layouts (H200, 2026-11-24): its choice is 1.5% slower than the best on average, 1.7%
 // of products left out of the fit.
@@ -148,6 +148,7 @@ double withLines(const Draft &draft, const Shape &shape, double busy) {
   busy = atOnce<10>({busy, share.sent * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
                      share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
+  busy *= shape.warps() == 3 ? threeWarpgroups : 1;
   return busy * (shape.clusterM * shape.clusterN > 1 && !sliced ? companyCost : 1);
 }
 
