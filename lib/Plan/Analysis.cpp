@@ -74,6 +74,7 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
     out.tileAround = estimate.clocks / double(out.waves) - out.tileMain;
   out.clocks = known ? estimate.clocks : double(out.waves) * (out.tileMain + out.tileAround);
   if (auto stream = streamTime(draft); stream && out.waves > 0) { // launch and all
+    out.streams = true;
     out.bound = stream->bound;
     out.clocks = std::max(0.0, stream->nanoseconds * 1e-9 - out.launch) * out.machine.clock;
     const double tile = out.clocks / double(out.waves);
@@ -114,7 +115,7 @@ void conclude(Analysis &out) {
     out.bound = "memory";
   else if (out.seconds == byPower)
     out.bound = "power";
-  else if (*out.bound) // a stream's estimate has said it
+  else if (out.streams) // whose estimate has said it
     return;
   else if (out.aroundPart > out.mainPart)
     out.bound = "starts and ends";

@@ -42,6 +42,7 @@ struct Analysis {
 
   // Clocks of an SM, by the planner's model.
   double clocks = 0, tileMain = 0, tileAround = 0; ///< `tileAround`: start and epilogue.
+  bool streams = false;    ///< By the estimate of streams, which knows what shifting lines takes.
   bool hidden = false;     ///< Ping-pong: starts and ends lie under the other warpgroup's main loop.
   double mainPart = 0;     ///< Of `clocks`: main loops of full slots.
   double idlePart = 0;     ///< Of `clocks`: slots of the last wave that have no tile.
