@@ -341,7 +341,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.clocks = waves * (std::max(result.main, result.epilogue / 2) + turnClocks) + result.epilogue;
   } else {
     // CTAs of one SM share its tensor cores but hide each other's starts and ends.
-    double neighbours = std::min<double>(double(result.ctasPerSM), std::ceil(tiles / draft.limits.sms));
+    double neighbours =
+        std::clamp<double>(std::ceil(tiles / draft.limits.sms), 1, double(result.ctasPerSM)); // no tiles: as of one
     double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
     double exposed = neighbours > 1 ? 0.5 : storeOverlap(draft, shape) ? overlapLeaves : 1;
     // Columns are shared out in eights: where they do not go up, fewer CTAs add and store.

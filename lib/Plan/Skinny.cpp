@@ -34,8 +34,9 @@ constexpr double scatteredTwo = 1.43, scatteredMore = 2.15;
 /// How much faster lines come to an SM while all others are idle; in proportion while some are.
 constexpr double roomOfFew = 0.27;
 constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave by themselves.
-/// Tiles of half a line of a contiguous short side, for each one beyond two: those of five took 2 to 10% more than
-/// estimated (24 races, H200, 2026-11-24; docs/hopper.md, *A short side that is contiguous*).
+/// Tiles of half a line of a contiguous short side, for each one beyond two: of six products three in five such tiles
+/// were 5 to 10% slower than a cut that the estimate had 1 to 3% behind (H200, 2026-11-24; docs/hopper.md, *A short
+/// side that is contiguous*).
 constexpr double furtherHalf = 0.012;
 /// How long a step takes CTAs that share rows of a contiguous short side at least, with what each k adds.
 constexpr double sharedStep = 67, sharedStepK = 0.71;

@@ -3,6 +3,7 @@
 #include "Specs.h"
 #include "gemmc/Plan/Key.h"
 #include <chrono>
+#include <cmath>
 #include <set>
 
 using namespace gemmc;
@@ -59,6 +60,20 @@ TEST(Analysis, EdgesAndSizesOfALaunch) {
   Analysis dynamicSizes = analyse(planOf(dynamicProblem()));
   EXPECT_TRUE(dynamicSizes.assumed);
   EXPECT_EQ(dynamicSizes.m, 4096);
+}
+
+TEST(Analysis, NothingToDo) {
+  for (Target target : {Target::sm_80, Target::sm_90a})
+    for (const auto &[m, n] : {std::pair<int64_t, int64_t>{0, 64}, {64, 0}, {0, 8192}, {16, 0}}) {
+      Spec spec = problem(fixed(m), fixed(n), fixed(512));
+      spec.target = given(target);
+      Analysis a = analyse(planOf(spec));
+      EXPECT_EQ(a.tiles, 0);
+      for (double number : {a.clocks, a.seconds, a.mainPart, a.idlePart, a.aroundPart})
+        EXPECT_TRUE(std::isfinite(number)) << m << "x" << n;
+      for (const Alternative &other : a.next)
+        EXPECT_TRUE(std::isfinite(other.cost)) << m << "x" << n;
+    }
 }
 
 TEST(Analysis, SkinnyProductsAreBoundByMemory) {
