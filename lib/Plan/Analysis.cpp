@@ -73,7 +73,8 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
   if (known && out.slices > 1 && out.waves > 0)
     out.tileAround = estimate.clocks / double(out.waves) - out.tileMain;
   out.clocks = known ? estimate.clocks : double(out.waves) * (out.tileMain + out.tileAround);
-  if (auto stream = streamTime(draft); stream && out.waves > 0) { // launch and all
+  // In the place of the ranking's: the estimate that chose the cut of a stream, launch and all.
+  if (auto stream = streamTime(draft); stream && out.waves > 0) {
     out.streams = true;
     out.bound = stream->bound;
     out.clocks = std::max(0.0, stream->nanoseconds * 1e-9 - out.launch) * out.machine.clock;

@@ -188,9 +188,11 @@ bool isShort(int64_t length, int64_t other);
 bool hasShortSide(const Draft &draft); ///< Of known sizes; slices and stages of such products are those of streams.
 /// What it takes the slices of a tile of so many sums to meet in a cluster.
 double meetingNanoseconds(int64_t slices, int64_t elements);
+/// From the launch of a stream to its end, and what sets its pace: `memory`, `the L2`, `tensor cores`, `shared memory`,
+/// `the steps of k`.
 struct StreamTime {
   double nanoseconds;
-  const char *bound; ///< By what: `memory`, `the L2`, `tensor cores`, `shared memory`, `the steps of k`.
+  const char *bound;
 };
 /// What the estimate of streams says of a complete plan; nothing where it does not know such a kernel.
 std::optional<StreamTime> streamTime(const Draft &draft);
