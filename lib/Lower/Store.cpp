@@ -10,7 +10,6 @@ struct Epilogue {
   const TensorView *d, *c; ///< c: nullptr when it is not read.
   std::optional<float> fixedAlpha, fixedBeta;
   std::vector<FragmentMap::Offset> pairs; ///< Of neighbouring columns that a thread holds in one block, in order.
-  std::vector<int64_t> rows;              ///< The rows of these, each once.
 };
 
 float scaleOf(llvm::StringRef word) {
@@ -37,33 +36,67 @@ void Lowering::store(const Op &op) {
 
     bool rowOrder(const TensorView &t) const { return t.order == Order::row; }
 
-    /// Address of (row0 + row, col0 + col) split into a register and an immediate.
+    /// An address, split into a register and an immediate.
     struct Place {
       Val base;
       int64_t offset = 0;
     };
+    /// Where the thread's first element lies.
     Val start(const TensorView &t, llvm::StringRef name) {
       int64_t bytes = t.elemBytes();
       Val slow = rowOrder(t) ? row0 : col0, fast = rowOrder(t) ? col0 : row0;
       Val offset = l.wide(slow, pitches.of(t), "slow_offset");
       return l.add64(l.add64(offset, t.base, name), l.wide(fast, bytes, "fast_offset"), name);
     }
-    Place place(const TensorView &t, const Val &start, int64_t row, int64_t col) {
-      int64_t slow = rowOrder(t) ? row : col, fast = rowOrder(t) ? col : row;
-      Val step = pitches.of(t);
-      if (step.isImm()) {
-        // An address holds 32 bits of offset; ours may grow by a row of the tile.
-        int64_t offset = slow * step.op.imm;
-        if (offset < int64_t(1) << 30)
-          return {start, offset + fast * t.elemBytes()};
-        return {l.add64(start, offset, t.buffer + "_row"), fast * t.elemBytes()};
+    /// `lines` lines further on.
+    Val moved(const TensorView &t, const Val &from, int64_t lines) {
+      Val pitch = pitches.of(t);
+      if (pitch.isImm())
+        return l.add64(from, lines * pitch.op.imm, t.buffer + "_line");
+      Val distance = pitch, to = b.reg(Type::b64, t.buffer + "_line");
+      if (lines != 1) {
+        distance = b.reg(Type::b64, t.buffer + "_offset");
+        b("mul.lo.u64", distance, pitch, lines);
       }
-      if (slow == 0)
-        return {start, fast * t.elemBytes()};
-      Val moved = b.reg(Type::b64, t.buffer + "_row"), offset = b.reg(Type::b64, t.buffer + "_offset");
-      b("mul.lo.u64", offset, step, slow);
-      b("add.s64", moved, start, offset);
-      return {moved, fast * t.elemBytes()};
+      b("add.s64", to, from, distance);
+      return to;
+    }
+
+    /// A walk through the lines of a tensor, its rows or its columns. Where a pitch is no constant, the address goes on
+    /// from the line before: one is alive, not one for each line, which ptxas would keep for the next block of rows and
+    /// spill.
+    struct Walk {
+      Writer &w;
+      const TensorView &t;
+      Val first, here = first;
+      int64_t line = 0;
+
+      /// Of (row0 + row, col0 + col).
+      Place at(int64_t row, int64_t col) {
+        int64_t slow = w.rowOrder(t) ? row : col, fast = (w.rowOrder(t) ? col : row) * t.elemBytes();
+        Val pitch = w.pitches.of(t);
+        // An address holds 32 bits of offset; ours may grow by a line of the tile.
+        if (pitch.isImm() && slow * pitch.op.imm < int64_t(1) << 30)
+          return {first, slow * pitch.op.imm + fast};
+        if (slow == 0)
+          return {first, fast};
+        if (slow != line) {
+          here = slow > line ? w.moved(t, here, slow - line) : w.moved(t, first, slow);
+          line = slow;
+        }
+        return {here, fast};
+      }
+    };
+    /// Two neighbours of a row lie in one row, or in two columns.
+    struct Walks {
+      Walk walks[2];
+      Place at(int64_t row, int64_t col, int64_t half) {
+        return walks[walks[0].w.rowOrder(walks[0].t) ? 0 : half].at(row, col + half);
+      }
+    };
+    Walks through(const TensorView &t, llvm::StringRef name) {
+      Val first = start(t, name);
+      return {{{*this, t, first}, {*this, t, first}}};
     }
 
     // Sums are scaled in their own type; those in f16 as f32.
@@ -197,66 +230,76 @@ void Lowering::store(const Op &op) {
       b("st.global.b32", at(place.base, place.offset), packed);
     }
 
-    /// One pair of neighbouring columns: of block (i, j), from `row` of the thread's first row on.
-    struct Pair {
-      int64_t i, j, pair, row, col;
-    };
     /// Whether the sums go to D as they are, two f16 in a register.
     bool isRaw(bool pairs, bool readC) const {
       return e.acc->half() && e.d->type == Elem::f16 && e.fixedAlpha && *e.fixedAlpha == 1 && !readC && pairs;
     }
 
-    /// All elements of the thread. `checked`: against the edges of D; `pairs`: two neighbours in one access.
-    void all(bool checked, bool pairs, bool readC) {
+    /// How a path goes through the elements of a thread.
+    struct Path {
+      bool checked, ///< Against the edges of D.
+          pairs,    ///< Two neighbours in one access.
+          readC;
+    };
+    /// A pair of neighbouring columns of block (i, j), at (row, col) from the thread's first element.
+    struct Pair {
+      int64_t i, j, pair, row, col;
+    };
+
+    /// All elements of the thread, row by row, or column by column where a tensor is in columns: a thread has many of
+    /// them and few rows.
+    void all(Path path) {
+      std::vector<Pair> order;
       const AccumulatorView &acc = *e.acc;
-      Val dStart = start(*e.d, "d_start"), cStart = readC ? start(*e.c, "c_start") : Val();
       for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
-        for (int64_t blockRow : e.rows) {
-          int64_t row = i * acc.blockRows + blockRow;
-          Val rowIn;
-          if (checked) {
-            rowIn = b.reg(Type::pred, "row_in");
-            b("setp.gt.s32", rowIn, rowsLeft, row);
+        for (int64_t j = 0; j < acc.warpN / acc.blockColumns; ++j)
+          for (int64_t pair = 0; pair < int64_t(e.pairs.size()); ++pair)
+            order.push_back(
+                {i, j, pair, i * acc.blockRows + e.pairs[pair].line, j * acc.blockColumns + e.pairs[pair].depth});
+      bool byRows = rowOrder(*e.d) && (!path.readC || rowOrder(*e.c));
+      llvm::stable_sort(order, [&](const Pair &x, const Pair &y) { return byRows ? x.row < y.row : x.col < y.col; });
+
+      Walks d = through(*e.d, "d_start");
+      std::optional<Walks> c;
+      if (path.readC)
+        c.emplace(through(*e.c, "c_start"));
+      int64_t line = -1;
+      Val lineIn[2]; // a row, or two columns
+      for (const Pair &one : order) {
+        int64_t slow = byRows ? one.row : one.col;
+        Val guard[2];
+        for (int64_t half = 0; path.checked && half < (path.pairs ? 1 : 2); ++half) {
+          const Val &linesLeft = byRows ? rowsLeft : colsLeft, &left = byRows ? colsLeft : rowsLeft;
+          Val &in = lineIn[byRows ? 0 : half];
+          if (slow != line && !(byRows && half)) {
+            in = b.reg(Type::pred, byRows ? "row_in" : "col_in");
+            b("setp.gt.s32", in, linesLeft, byRows ? slow : slow + half);
           }
-          Place dRow = place(*e.d, dStart, row, 0), cRow = readC ? place(*e.c, cStart, row, 0) : Place();
-          for (int64_t j = 0; j < acc.warpN / acc.blockColumns; ++j)
-            for (int64_t pair = 0; pair < int64_t(e.pairs.size()); ++pair)
-              if (e.pairs[pair].line == blockRow)
-                one({i, j, pair, row, j * acc.blockColumns + e.pairs[pair].depth}, {dStart, cStart, rowIn, dRow, cRow},
-                    pairs, readC);
+          guard[half] = b.reg(Type::pred, "in");
+          b("setp.gt.and.s32", guard[half], left, byRows ? one.col + half : one.row, in);
         }
+        line = slow;
+        put(one, path, d, c ? &*c : nullptr, guard);
+      }
     }
 
-    /// Where a row begins in D and C, and whether it is in D at all.
-    struct Row {
-      const Val &dStart, &cStart, &inside;
-      const Place &d, &c;
-    };
-    void one(const Pair &at, const Row &rowPlace, bool pairs, bool readC) {
-      Val guard[2];
-      for (int64_t half = 0; rowPlace.inside.isReg() && half < (pairs ? 1 : 2); ++half) {
-        guard[half] = b.reg(Type::pred, "in");
-        b("setp.gt.and.s32", guard[half], colsLeft, at.col + half, rowPlace.inside);
-      }
-      auto along = [&](const TensorView &t, const Place &row, const Val &from, int64_t col) {
-        return rowOrder(t) ? Place{row.base, row.offset + col * t.elemBytes()} : place(t, from, at.row, col);
-      };
-      Place first = along(*e.d, rowPlace.d, rowPlace.dStart, at.col);
-      if (isRaw(pairs, readC)) {
+    void put(const Pair &one, const Path &path, Walks &d, Walks *c, const Val (&guard)[2]) {
+      if (isRaw(path.pairs, path.readC)) {
+        Place place = d.at(one.row, one.col, 0);
         if (guard[0].isReg())
           b.when(guard[0]);
-        b("st.global.b32", gemmc::ptx::at(first.base, first.offset), packed(at.i, at.j, at.pair));
+        b("st.global.b32", at(place.base, place.offset), packed(one.i, one.j, one.pair));
         return;
       }
-      auto [x, y] = scaled(at.i, at.j, at.pair);
-      if (readC) {
-        x = plusC(x, along(*e.c, rowPlace.c, rowPlace.cStart, at.col), guard[0]);
-        y = plusC(y, along(*e.c, rowPlace.c, rowPlace.cStart, at.col + 1), pairs ? guard[0] : guard[1]);
+      auto [x, y] = scaled(one.i, one.j, one.pair);
+      if (c) {
+        x = plusC(x, c->at(one.row, one.col, 0), guard[0]);
+        y = plusC(y, c->at(one.row, one.col, 1), path.pairs ? guard[0] : guard[1]);
       }
-      if (pairs)
-        return putPair(first, x, y, guard[0]);
-      putOne(first, x, guard[0]);
-      putOne(along(*e.d, rowPlace.d, rowPlace.dStart, at.col + 1), y, guard[1]);
+      if (path.pairs)
+        return putPair(d.at(one.row, one.col, 0), x, y, guard[0]);
+      putOne(d.at(one.row, one.col, 0), x, guard[0]);
+      putOne(d.at(one.row, one.col, 1), y, guard[1]);
     }
   };
 
@@ -265,12 +308,9 @@ void Lowering::store(const Op &op) {
   const Op &decl = *kernel.declaration(op.ref("from").name);
   const TensorView *c = op.has("c") ? &tensors.find(op.ref("c").name)->second : nullptr;
   auto fixed = [](llvm::StringRef word) { return word == "dynamic" ? std::nullopt : std::optional(scaleOf(word)); };
-  Epilogue e{&acc, &d, c, fixed(op.word("alpha")), fixed(op.word("beta")), {}, {}};
-  for (size_t r = 0; r < acc.map.registers.size(); r += acc.half() ? 1 : 2) {
+  Epilogue e{&acc, &d, c, fixed(op.word("alpha")), fixed(op.word("beta")), {}};
+  for (size_t r = 0; r < acc.map.registers.size(); r += acc.half() ? 1 : 2)
     e.pairs.push_back(acc.map.registers[r]);
-    if (!llvm::is_contained(e.rows, e.pairs.back().line))
-      e.rows.push_back(e.pairs.back().line);
-  }
 
   b.blank();
   b.comment("D = alpha * A B + beta * C");
@@ -307,7 +347,7 @@ void Lowering::store(const Op &op) {
   }
   auto paths = [&](bool readC) {
     if (inside)
-      return writer.all(false, pairs, readC);
+      return writer.all({false, pairs, readC});
     Val part = b.label(readC ? "edge_with_c" : "edge");
     Val out = b.reg(Type::pred, "outside");
     b("setp.gt.u32", out, inRegister(add(tileRow, tileM, "tile_end_m"), "tile_end_m"), value(d.rows));
@@ -315,12 +355,12 @@ void Lowering::store(const Op &op) {
     Val outN = b.reg(Type::pred, "outside");
     b("setp.gt.u32", outN, inRegister(add(tileCol, tileN, "tile_end_n"), "tile_end_n"), value(d.cols));
     b.when(outN)("bra", part);
-    writer.all(false, pairs, readC);
+    writer.all({false, pairs, readC});
     b("bra", end);
     b.place(part);
     writer.rowsLeft = binary("sub.s32", inRegister(value(d.rows), "rows"), row0, "rows_left");
     writer.colsLeft = binary("sub.s32", inRegister(value(d.cols), "cols"), col0, "cols_left");
-    writer.all(true, pairs && evenCols, readC);
+    writer.all({true, pairs && evenCols, readC});
   };
   if (!c) {
     paths(false);

@@ -63,13 +63,6 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     unsigned taken = fragmentRegisters(draft, shape) + 32, all = std::min(255u, even);
     return std::min(limit, all > taken ? all - taken : 0);
   }
-  // Elements of D and C that a lane stores and reads one by one, of a number of rows and steps that is not known: each
-  // of its columns has an address, and ptxas 13 spills up to a kilobyte (64x160 and 128x112; 64x144 and 128x96: none).
-  const Spec &s = draft.spec();
-  bool columns = (*s.d.layout == Order::col) != draft.plan.swapped;
-  if (*s.store == StoreKind::direct && columns && s.beta.value != Scale{0.0} && !draft.extentM() && !draft.extentK() &&
-      consumerWarpgroups(shape) <= 2)
-    return unsigned(144 - std::min<int64_t>(144, shape.warpN / 2));
   if (shape.schedule == Schedule::pipelined)
     return std::min(255u, even) - 32;
   // C takes some on its way, of f32 more: what ptxas 13 compiles without a spill, whatever the tile's width.
