@@ -276,13 +276,15 @@ class Draw:
         if "--misalign" in self.arguments:
             return None
         names = ("b", "a") if self.swapped else ("a", "b")
-        lines = {name: self.size["m" if name == "a" else "n"] for name in names}
-        fitting = [(name, extent) for name, extent, k_major in zip(names, (m, n), (self.k_major_a, self.k_major_b))
-                   if k_major and extent % 64 == 0 and lines[name] >= 8]
+        fitting = []
+        for name, extent, k_major in zip(names, (m, n), (self.k_major_a, self.k_major_b)):
+            lines, length, all_lines = (extent, k, "m" if name == "a" else "n") if k_major else (k, extent, "k")
+            if lines % 64 == 0 and length % 64 == 0 and length <= 192 and self.size[all_lines] >= 8:
+                fitting.append((name, lines, extent))
         if not fitting:
             return None
-        name, extent = self.pick(*fitting)
-        needed = lambda stages: 16 * extent * stages + 3 * (2 * k * extent + 16)
+        name, lines, extent = self.pick(*fitting)
+        needed = lambda stages: 16 * lines * stages + 3 * (2 * k * extent + 16)
         while self.stages > 2 and self.room < needed(self.stages):
             self.stages, self.room = self.stages - 1, self.room + self.stage
         if self.room < needed(self.stages):

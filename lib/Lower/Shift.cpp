@@ -8,8 +8,9 @@
 //     box         |...abcde|fghijklm|nop.....|        `skew` bytes too many in front, the same for all lines of a map
 //     tile        |abcdefgh|ijklmnop|                 what two words hold, shifted
 //
-// Beyond the matrix TMA fills zeros, along both directions. All of this is for 16-bit elements with k contiguous and a
-// matrix that starts at a multiple of 16 bytes.
+// Beyond the matrix TMA fills zeros, along both directions. All of this is for 16-bit elements and a matrix that starts
+// at a multiple of 16 bytes; lines are those of the tile in shared memory: rows of m or n where k is contiguous, else
+// of k.
 #include "Lowering.h"
 
 namespace gemmc {
@@ -22,7 +23,7 @@ std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
   if (!tensor.has("shift"))
     return result;
   const Op &raw = *kernel.declaration("r" + tensor.subject.name);
-  const bool rows = tensor.word("order") == "row";
+  const bool rows = tensor.word("order") == "row", kMajor = raw.word("major") == "k";
   const int64_t each = bytesOf(*parseElem(tensor.word("type"))), pitch = tensor.number("ld") * each;
   const Expr &length = tensor.expr(rows ? "cols" : "rows"), &lines = tensor.expr(rows ? "rows" : "cols");
   for (int64_t first = 0; first < maps; ++first) {
@@ -33,7 +34,7 @@ std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
     map.type = *parseElem(tensor.word("type"));
     map.dims = {length + Expr(skew / each), ceilDiv(lines - Expr(first), maps)};
     map.strides = {Expr(maps * pitch)};
-    map.box = {uint32_t(raw.item("extent", 1)), uint32_t(raw.item("extent", 0) / maps)};
+    map.box = {uint32_t(raw.item("extent", kMajor ? 1 : 0)), uint32_t(raw.item("extent", kMajor ? 0 : 1) / maps)};
     map.offset = first * pitch - skew;
     result.push_back(std::move(map));
   }

@@ -11,13 +11,15 @@ struct Shifted {
   int64_t pitch;  ///< Bytes from line to line in memory.
 };
 
-/// The lines as they lie in memory, `around` bytes longer than the tile's.
+/// The lines as they lie in memory, rows of m or n, or of k, `around` bytes longer than the tile's.
 Op rawLines(const Op &tile, const Shifted &shifted, int64_t stages) {
   int64_t more = around / int64_t(bytesOf(*parseElem(tile.word("type"))));
+  const bool kMajor = tile.word("major") == "k";
   return Op(OpKind::Shared, shifted.raw)
       .set("type", tile.word("type"))
-      .set("extent", std::vector<Expr>{tile.item("extent", 0), tile.item("extent", 1) + more})
-      .set("major", "k")
+      .set("extent", std::vector<Expr>{tile.item("extent", 0) + (kMajor ? 0 : more),
+                                       tile.item("extent", 1) + (kMajor ? more : 0)})
+      .set("major", tile.word("major"))
       .set("swizzle", "rows")
       .set("stages", stages);
 }

@@ -285,7 +285,6 @@ private:
 
   /// Eight boxes bring an operand's lines, each those that lie alike; what they bring fills whole 128 bytes.
   void shifted() {
-    constexpr int64_t mostDepth = 192;
     if (!draft.shifts())
       return;
     if (draft.shiftsA() && draft.shiftsB()) {
@@ -294,15 +293,17 @@ private:
       return;
     }
     const char *name = draft.shiftsA() == draft.plan.swapped ? "b" : "a";
-    int64_t extent = draft.shiftsA() ? shape.m : shape.n;
+    const bool kMajor = draft.shiftsA() ? draft.kMajorA() : draft.kMajorB();
+    const char *across = userDimension(draft, draft.shiftsA() ? 'm' : 'n');
+    const int64_t extent = draft.shiftsA() ? shape.m : shape.n;
+    const int64_t lines = kMajor ? extent : shape.k, length = kMajor ? shape.k : extent;
     std::string why;
     if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
       why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));
-    else if (extent % shiftedLines != 0)
-      why = formatv("takes {0} lines at a time: `tile.block` {1} is {2}", shiftedLines,
-                    userDimension(draft, draft.shiftsA() ? 'm' : 'n'), extent);
-    else if (shape.k % draft.elementsIn(128) != 0 || shape.k > mostDepth)
-      why = formatv("takes lines of 128 bytes, at most three: `tile.block` k is {0}", shape.k);
+    else if (lines % shiftedLines != 0)
+      why = formatv("takes {0} lines at a time: `tile.block` {1} is {2}", shiftedLines, kMajor ? across : "k", lines);
+    else if (length % draft.elementsIn(128) != 0 || length > longestShifted)
+      why = formatv("takes lines of 128 bytes, at most three: `tile.block` {0} is {1}", kMajor ? "k" : across, length);
     else if (shape.warps() != 1)
       why = formatv("leaves registers for one warpgroup that multiplies: `tile.warp` makes {0}", shape.warps());
     else if (shape.clusterM * shape.clusterN != 1 && !spec.cluster.given)

@@ -57,9 +57,6 @@ namespace {
 std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   const Spec &s = draft.spec();
   const OperandSpec &operand = s.*info.operand;
-  bool isA = &operand == &draft.kernelA(), kMajor = isA ? draft.kMajorA() : draft.kMajorB();
-  if (!kMajor)
-    return formatv("lines are shifted where k is contiguous: `{0}.layout` is {1}", info.name, nameOf(*operand.layout));
   if (operand.ld.value.dynamic())
     return formatv("how far lines are off must be known: `{0}.ld` is dynamic", info.name);
   if (int64_t most = ((int64_t(1) << 40) - 1) / 8 / int64_t(bytesOf(*operand.type)); *operand.ld.value.fixed > most)
@@ -69,10 +66,10 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   for (auto [size, name] : {std::pair{&s.m, "m"}, {&s.n, "n"}, {&s.k, "k"}})
     if (size->value.dynamic())
       return formatv("eight tensor maps share the lines of a known matrix: `{0}` is dynamic", name);
-  constexpr int64_t mostDepth = 2147483647 - 7; // a map begins up to 7 elements in front of a line
-  if (*s.k.value.fixed > mostDepth)
-    return formatv("tensor maps count in 31 bits: `k` is {0}", *s.k.value.fixed);
-  if (int64_t lines = (isA ? draft.extentM() : draft.extentN()).value_or(0); lines < 8)
+  constexpr int64_t longest = 2147483647 - 7; // a map begins up to 7 elements in front of a line
+  if (int64_t length = *contiguousExtent(s, info).fixed; length > longest)
+    return formatv("tensor maps count in 31 bits: a line of `{0}` has {1} elements", info.name, length);
+  if (int64_t lines = *(s.*(*operand.layout == Order::row ? info.rows : info.cols)).value.fixed; lines < 8)
     return formatv("eight tensor maps share the lines: `{0}` has {1}", info.name, lines);
   if (*operand.align % 16 != 0)
     return formatv("the first line starts at a multiple of 16 bytes: `{0}.align` promises {1}", info.name,

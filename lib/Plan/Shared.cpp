@@ -51,7 +51,8 @@ int64_t swizzleSpan(const Draft &draft) {
 // Lines that are shifted come with the 16 bytes around them, as they lie in memory.
 int64_t stageBytes(const Draft &draft, const Shape &shape) {
   auto bytesOf = [&](int64_t mn, bool kMajor, bool shifted) {
-    return shifted ? mn * (shape.k * draft.inputBits() / 8 + 16) : tileBytes(draft, mn, shape.k, kMajor);
+    const int64_t lines = kMajor ? mn : shape.k, length = kMajor ? shape.k : mn;
+    return shifted ? lines * (length * draft.inputBits() / 8 + 16) : tileBytes(draft, mn, shape.k, kMajor);
   };
   return bytesOf(shape.m, draft.kMajorA(), draft.shiftsA()) + bytesOf(shape.n, draft.kMajorB(), draft.shiftsB());
 }
@@ -69,7 +70,9 @@ int64_t shiftedBytes(const Draft &draft, const Shape &shape) {
   constexpr int64_t barriers = 2 * 8;
   if (!draft.shifts())
     return 0;
-  return shiftedStages * (barriers + tileBytes(draft, draft.shiftsA() ? shape.m : shape.n, shape.k, /*kMajor=*/true));
+  const int64_t tile = draft.shiftsA() ? tileBytes(draft, shape.m, shape.k, draft.kMajorA())
+                                       : tileBytes(draft, shape.n, shape.k, draft.kMajorB());
+  return shiftedStages * (barriers + tile);
 }
 /// What every wgmma kernel has beside stages and buffers.
 int64_t basicBytes(const Draft &draft, const Shape &shape) {

@@ -316,8 +316,9 @@ std::vector<Stream> streams(const Draft &draft) {
     if (sides.depth < slices * way.k)
       return;
     // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
-    if (draft.shifts() && (tile % shiftedLines != 0 || (sides.longIsM && tile != shiftedLines) || sharing.ctas() != 1 ||
-                           tile * shortTile > 128 * sumsBesideShifter))
+    if (draft.shifts() &&
+        (tile % shiftedLines != 0 || (sides.longIsM && tile != shiftedLines) || (longLies && tile > longestShifted) ||
+         sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter))
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;

@@ -366,25 +366,42 @@ TEST(PlanDefaults, LongOperandsAreShifted) {
   struct Row {
     int64_t m, n, k;
     Repack a, b;
+    Order layoutA, layoutB;
   };
+  constexpr Order row = Order::row, col = Order::col;
   const Row rows[] = {
-      {16, 4095, 4095, Repack::on, Repack::inside},   {65, 4095, 4095, Repack::on, Repack::inside},
-      {128, 24575, 1535, Repack::on, Repack::inside}, {64, 2111, 7167, Repack::on, Repack::inside},
-      {224, 2055, 5127, Repack::on, Repack::inside},  {4095, 16, 4095, Repack::inside, Repack::on},
-      {16, 4095, 4096, Repack::off, Repack::off},     {7, 1025, 513, Repack::on, Repack::on},
-      {33, 1031, 517, Repack::on, Repack::on},        {100, 2047, 1023, Repack::on, Repack::on},
-      {2047, 2047, 2047, Repack::on, Repack::on},
+      {16, 4095, 4095, Repack::on, Repack::inside, row, col},
+      {65, 4095, 4095, Repack::on, Repack::inside, row, col},
+      {128, 24575, 1535, Repack::on, Repack::inside, row, col},
+      {64, 2111, 7167, Repack::on, Repack::inside, row, col},
+      {224, 2055, 5127, Repack::on, Repack::inside, row, col},
+      {4095, 16, 4095, Repack::inside, Repack::on, row, col},
+      {16, 4095, 4096, Repack::off, Repack::off, row, col},
+      {7, 1025, 513, Repack::on, Repack::on, row, col},
+      {33, 1031, 517, Repack::on, Repack::on, row, col},
+      {100, 2047, 1023, Repack::on, Repack::on, row, col},
+      {2047, 2047, 2047, Repack::on, Repack::on, row, col},
+      // Lines of k: rows of n, or columns of m.
+      {8, 10239, 8191, Repack::on, Repack::inside, row, row},
+      {128, 24575, 1535, Repack::on, Repack::inside, row, row},
+      {255, 4095, 4095, Repack::on, Repack::inside, row, row},
+      {32, 1535, 6143, Repack::on, Repack::inside, row, row},
+      {100, 2047, 1023, Repack::on, Repack::on, row, row},
+      {33, 1031, 517, Repack::on, Repack::on, row, row},
+      {16, 4098, 4096, Repack::off, Repack::inside, row, row},
+      {10239, 8, 8191, Repack::inside, Repack::off, col, row},
+      {7167, 100, 4095, Repack::inside, Repack::on, col, row},
+      {2047, 2047, 2047, Repack::on, Repack::on, col, row},
   };
-  for (const Row &row : rows) {
-    Spec spec = problem(fixed(row.m), fixed(row.n), fixed(row.k));
-    spec.b.layout = given(Order::col);
+  for (const Row &one : rows) {
+    Spec spec = problem(fixed(one.m), fixed(one.n), fixed(one.k));
+    spec.a.layout = given(one.layoutA), spec.b.layout = given(one.layoutB);
     Plan plan = planOf(spec);
-    EXPECT_EQ(*plan.spec.a.repack, row.a) << row.m << "x" << row.n << "x" << row.k;
-    EXPECT_EQ(*plan.spec.b.repack, row.b) << row.m << "x" << row.n << "x" << row.k;
+    EXPECT_EQ(*plan.spec.a.repack, one.a) << one.m << "x" << one.n << "x" << one.k;
+    EXPECT_EQ(*plan.spec.b.repack, one.b) << one.m << "x" << one.n << "x" << one.k;
   }
-  // A first line that may start anywhere is not shifted; nor are lines along n.
+  // A first line that may start anywhere is not shifted.
   Spec spec = problem(fixed(16), fixed(4095), fixed(4095));
-  EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::on);
   spec.b.layout = given(Order::col), spec.b.align = given(2u);
   EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::on);
   spec.b.align = given(16u);

@@ -200,7 +200,7 @@ const Case problemCases[] = {
     // Lines that are shifted on their way.
     {"problem: {m: 5, n: 2047, k: 2047}\na: {repack: inside}\nb: {layout: col}", "plan_repack 2:13"},
     {"problem: {m: 65, n: 2047, k: dynamic}\na: {repack: inside, ld: 2047}\nb: {layout: col}", "plan_repack 2:13"},
-    {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: row, repack: inside}", "plan_repack 2:26"},
+    {"problem: {m: 65, n: 2047, k: 7}\nb: {layout: row, repack: inside}", "plan_repack 2:26"},
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside, align: 8}", "plan_repack 2:26"},
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside, ld: dynamic}", "plan_repack 2:26"},
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\npipeline: {schedule: pingpong}",
@@ -209,6 +209,10 @@ const Case problemCases[] = {
      "plan_shift 3:15"},
     {"problem: {m: 8, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\ntile: {block: [8, 64, 256]}\nswap_operands: "
      "on",
+     "plan_shift 3:15"},
+    {"problem: {m: 64, n: 2047, k: 2047}\nb: {layout: row, repack: inside}\ntile: {block: [64, 256, 64]}",
+     "plan_shift 3:15"},
+    {"problem: {m: 64, n: 2047, k: 2047}\nb: {layout: row, repack: inside}\ntile: {block: [64, 64, 32]}",
      "plan_shift 3:15"},
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\npipeline: {in_flight: 3}",
      "plan_repack 2:26"},
