@@ -212,8 +212,6 @@ const Case problemCases[] = {
      "plan_shift 3:15"},
     {"problem: {m: 64, n: 2047, k: 2047}\nb: {layout: row, repack: inside}\ntile: {block: [64, 256, 64]}",
      "plan_shift 3:15"},
-    {"problem: {m: 64, n: 2047, k: 2047}\nb: {layout: row, repack: inside}\ntile: {block: [64, 64, 32]}",
-     "plan_shift 3:15"},
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\npipeline: {in_flight: 3}",
      "plan_repack 2:26"},
 };
