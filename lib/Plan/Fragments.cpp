@@ -120,11 +120,28 @@ FragmentLoad decideLoad(Draft &draft, Field<FragmentLoad> &load, llvm::StringRef
   return *load;
 }
 
+/// Whether a second buffer of fragments would make ptxas spill: their elements come one by one, each from an address of
+/// its own, beside a large tile's sums and, if they are narrow, many copies. 4096^3 on an H200 (2026-11-24, 15:05), one
+/// buffer against two that spill: u8, A in columns, B in rows 743 -> 628 us, either alone 389 -> 383 and 386 -> 385;
+/// tf32 899 -> 951, either alone (no spill) 655 -> 942 and 683 -> 919.
+bool fillsRegisters(const Draft &draft) {
+  constexpr int64_t manySums = 128 * 32; // of a warp
+  const Plan &plan = draft.plan;
+  const bool a = plan.loadA == FragmentLoad::lds && !draft.kMajorA();
+  const bool b = plan.loadB == FragmentLoad::lds && !draft.kMajorB();
+  if (plan.warpM * plan.warpN < manySums || draft.inputBits() > 32)
+    return false;
+  const bool narrow = std::min(plan.copyBytesA, plan.copyBytesB) < 16;
+  return (a && b) || ((a || b) && (draft.inputBits() == 8 || narrow));
+}
+
 void decideBuffers(Draft &draft) {
   Spec &s = draft.spec();
   int64_t steps = draft.plan.warpK / draft.matrix->k;
   bool possible = *s.stages >= 3 && steps % 2 == 0;
-  if (possible)
+  if (possible && fillsRegisters(draft))
+    s.fragmentBuffers.decide(1, "two would not fit the registers: their elements are read one by one");
+  else if (possible)
     s.fragmentBuffers.decide(2, "the next step's fragments are read while this one is multiplied");
   else
     s.fragmentBuffers.decide(1, *s.stages < 3 ? "the next stage may still be on its way"
