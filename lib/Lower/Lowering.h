@@ -147,6 +147,7 @@ private:
   void placeTile(const Val &id, const Val &clusterTilesM, const Val &clusterTilesN);
   struct Band; ///< Tiles along the slow direction, up to `group` of them side by side.
   std::pair<Val, Val> placeInSquares(const Band &band);
+  std::pair<Val, Val> placeInBands(const Band &band, int64_t rest);
   std::pair<Val, Val> hilbert(const Val &step, unsigned levels);
 
   // Scheduler.cpp: tiles by a counter of the grid.

@@ -74,6 +74,19 @@ std::pair<Val, Val> Lowering::placeInSquares(const Band &band) {
   return {line, slow};
 }
 
+/// The same of a plain band, where all bands but the last one, of `rest` lines, are whole: each number is divided by both
+/// constants, because a division by what is known at run time takes a hundred clocks in front of the first copy.
+std::pair<Val, Val> Lowering::placeInBands(const Band &band, int64_t rest) {
+  Val whole = b.reg(Type::pred, "whole"), line = b.reg(Type::b32, "in_row"), slow = b.reg(Type::b32, "tile_slow");
+  b("setp.eq.u32", whole, band.size, band.group);
+  auto choose = [&](const Val &to, const Val &ofWhole, const Val &ofRest) {
+    b("selp.b32", to, inRegister(ofWhole, "of_whole"), ofRest, whole);
+  };
+  choose(line, remainder(band.number, band.group, "in_row"), remainder(band.number, rest, "in_row"));
+  choose(slow, divide(band.number, band.group, "tile_slow"), divide(band.number, rest, "tile_slow"));
+  return {line, slow};
+}
+
 void Lowering::placeTile(const Val &id, const Val &tilesM, const Val &tilesN) {
   bool alongM = kernel.word("raster") != "along_n", curved = kernel.word("raster") == "hilbert";
   int64_t group = kernel.number("group");
@@ -100,6 +113,8 @@ void Lowering::placeTile(const Val &id, const Val &tilesM, const Val &tilesN) {
     Val line;
     if (curved)
       std::tie(line, slow) = placeInSquares({inBand, first, size, slowExtent, group});
+    else if (!size.isImm() && fastExtent.isImm())
+      std::tie(line, slow) = placeInBands({inBand, first, size, slowExtent, group}, fastExtent.op.imm % group);
     else
       line = remainder(inBand, size, "in_row"), slow = divide(inBand, size, "tile_slow");
     fast = add(first, line, "tile_fast");

@@ -6,29 +6,44 @@
 using llvm::formatv;
 
 namespace gemmc::plan {
-namespace {
-constexpr int64_t maxRasterGroup = 1024;
-constexpr int64_t repackedAlign = 128; // bytes: whole L2 lines, whole swizzled rows
-
-/// CTAs that are to read few rows and columns together: all of a wave; of a grid that is one wave, and reads all of A
-/// and B whatever their order is, the 16 of a GPC, where k is so deep that they stay together (H200, 2026-11-22:
-/// 1024x1024x65536 in groups of 16 tiles 248.9 us, of 4 219.7; x8192 29.0 and 28.3; x1024 the same).
-int64_t together(const Draft &draft) {
-  constexpr int64_t ctasOfGpc = 16, deep = 8192, whole = 4;
-  std::optional<Grid> grid = gridOf(draft);
-  bool byGpc = grid && grid->oneWave() && grid->tilesM % whole == 0 && draft.extentK().value_or(0) >= deep &&
-               !draft.inCluster() && !draft.stream;
-  return byGpc ? ctasOfGpc : draft.limits.sms;
-}
-
-} // namespace
-
 int64_t squareGroup(double ctas, int64_t blockM, int64_t blockN) {
   double square = std::log2(std::sqrt(ctas * double(blockN) / double(blockM))); // the lower of two that are as near
   return int64_t(1) << std::clamp<int64_t>(int64_t(std::ceil(square - 0.5)), 0, 5);
 }
 
 namespace {
+constexpr int64_t maxRasterGroup = 1024;
+constexpr int64_t repackedAlign = 128; // bytes: whole L2 lines, whole swizzled rows
+
+/// `group` tiles walked together, so that `ctas` CTAs read few rows and columns.
+struct Bands {
+  int64_t ctas, group;
+};
+
+/// Whether all CTAs are there at once and ask the L2 for more than it gives: then the 16 of a GPC, whose requests for the
+/// same lines reach it as one, count, and not the wave, which reads all of A and B in any order. In a race of 118
+/// products (H200, 2026-11-24, docs/hopper.md, *The sixteen of a GPC*) it pays from 64x128 down where k is 1536 and
+/// more: 512x512x4096 in 64x32 7.8 -> 6.8 us.
+bool asksTooMuch(const Draft &draft) {
+  constexpr double asked = 95; ///< Bytes for each clock of products.
+  constexpr int64_t deep = 1536;
+  const Plan &plan = draft.plan;
+  std::optional<Grid> grid = gridOf(draft);
+  if (!grid || !grid->oneWave() || draft.stream || draft.inCluster() || plan.clusterM * plan.clusterN > 1 ||
+      draft.extentK().value_or(0) < deep)
+    return false;
+  const double clocks = double(plan.blockM * plan.blockN) / wgmmaProducts;
+  return double(plan.blockM + plan.blockN) * draft.inputBits() / 8 / clocks >= asked;
+}
+
+Bands bandsOf(const Draft &draft) {
+  constexpr int64_t ctasOfGpc = 16;
+  const int64_t rows = std::max<int64_t>(1, draft.plan.blockM); // 0 where no tile is legal
+  const int64_t columns = std::max<int64_t>(1, draft.plan.blockN);
+  const int64_t ctas = asksTooMuch(draft) ? ctasOfGpc : draft.limits.sms;
+  return {ctas, squareGroup(double(ctas), rows, columns)};
+}
+
 void decideRaster(Draft &draft) {
   Spec &s = draft.spec();
   // The kernel walks along its own m; the user's view of that is n when operands are swapped. Tiles of a stream walk
@@ -40,14 +55,13 @@ void decideRaster(Draft &draft) {
                            ? "neighbouring CTAs share tiles of A, a group's columns of B stay in the L2"
                            : "neighbouring CTAs share tiles of B, a group's rows of A stay in the L2");
   if (draft.wgmma()) {
-    const int64_t ctas = together(draft), rows = std::max<int64_t>(1, draft.plan.blockM);
-    const int64_t columns = std::max<int64_t>(1, draft.plan.blockN); // 0 where no tile is legal
-    const int64_t group = squareGroup(double(ctas), rows, columns);
+    const auto [ctas, group] = bandsOf(draft);
+    const int64_t rows = group * draft.plan.blockM, columns = draft.plan.blockN * ctas / group;
     s.rasterGroup.decide(
         group, formatv(draft.plan.swapped
                            ? "{0} tile columns walked together: {1} CTAs read about {2} columns of B and {3} rows of A"
                            : "{0} tile rows walked together: {1} CTAs read about {2} rows of A and {3} columns of B",
-                       group, ctas, rows * group, std::llround(double(columns) * double(ctas) / double(group))));
+                       group, ctas, rows, columns));
   } else { // measured on an H200 at 4096^3: 16 is 2 to 3% ahead of 8 for mma.sync
     s.rasterGroup.decide(16, "16 tile rows walked together: about 16 + 8 operand tiles for each 128 results in the L2");
   }
