@@ -268,6 +268,7 @@ private:
   void splitTiles(const Op &op, const TileGrid &grid, const Expr &sms);
   void streamTiles(const Op &op, const TileGrid &grid, const Expr &sms);
   Val slotOf(const Val &part, bool stream);
+  int64_t partsAtOnce(int64_t sums) const;
   void gather(const Op &op);
   Expr counterCount() const; ///< In the workspace's beginning: they are zero when the kernel starts.
   void clearCounters();

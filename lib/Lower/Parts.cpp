@@ -46,7 +46,7 @@ void Lowering::tilesInParts(const Op &op) {
     splitTiles(op, {tilesM, tilesN, cta, ctas}, sms);
 }
 
-/// Part number id % parts of tile id / parts, for every id.
+/// Part number id / tiles of tile id % tiles, for every id: neighbours read the same steps of k.
 void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
   int64_t slices = kernel.number("split_slices");
   Expr stepsOfPart = atLeastOne(ceilDiv(stepCount(), slices)), count = ceilDiv(stepCount(), stepsOfPart);
@@ -63,10 +63,11 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
   b("setp.ge.u32", done, id, all);
   b.when(done)("bra", end);
   b.place(next);
-  Val part = remainder(id, parts.count, "part"), tile = divide(id, parts.count, "tile");
-  parts.slot = id;
+  Val tiles = mul(grid.m, grid.n, "tiles");
+  Val tile = remainder(id, tiles, "tile"), part = divide(id, tiles, "part");
   parts.tile = tile;
-  parts.first = binary("sub.u32", id, part, "first_slot");
+  parts.first = inRegister(mul(tile, parts.count, "first_slot"), "first_slot");
+  parts.slot = add(parts.first, part, "slot");
   Val from = mul(part, each, "kf");
   variables["kf"] = from;
   variables["kn"] = binary("min.u32", binary("sub.u32", inRegister(steps, "steps"), from, "steps_left"), each, "kn");
@@ -128,6 +129,14 @@ Val Lowering::slotOf(const Val &part, bool stream) {
   return add(mul(add(parts.first, part, "part_cta"), 2, "slot"), odd, "slot");
 }
 
+/// Parts whose loads fit into a thread's registers beside `sums` of them and what else it holds.
+int64_t Lowering::partsAtOnce(int64_t sums) const {
+  constexpr int64_t others = 56, registersOfSM = 65536;
+  int64_t all = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs")
+                                                 : std::min<int64_t>(255, registersOfSM / kernel.number("threads"));
+  return std::max<int64_t>(1, (all - others) / sums - 1);
+}
+
 void Lowering::gather(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
   bool half = acc.type == Elem::f16, stream = !kernel.root.has("split_slices");
@@ -155,36 +164,54 @@ void Lowering::gather(const Op &op) {
   for (size_t i = 0; i < regs.size(); i += width)
     b("st.global" + word, at(own, int64_t(i / width) * stride), some(regs, i));
 
-  // All of the warpgroup has written before its first thread counts; what it then learns, all learn.
+  // All of the warpgroup has written before its first thread counts, which releases what the barrier has ordered before
+  // it; what it then learns and acquires, the second barrier hands on to all.
   Val barrier = add(wg, barriers::parts, "barrier"), first = b.reg(Type::pred, "first_thread");
-  b("fence.acq_rel.gpu");
   b("bar.sync", barrier, groupThreads);
   b("setp.eq.u32", first, thread, 0);
   Val counter = add(mul(parts.tile, kernel.number("consumers"), "counter"), wg, "counter");
   Val counterAt = add64(wide(counter, counterBytes, "counter"), variables["workspace_ptr"], "counter");
   Val before = b.reg(Type::b32, "before"), last = b.reg(Type::pred, "last"), lastOfAll = b.reg(Type::pred, "last");
   b("mov.u32", before, 0);
-  b.when(first)("atom.acq_rel.gpu.global.add.u32", before, at(counterAt), 1);
-  b("setp.eq.and.u32", last, before, add(parts.count, -1, "parts_before"), first);
+  Val partsBefore = inRegister(add(parts.count, -1, "parts_before"), "parts_before");
+  b.when(first)("atom.acq_rel.gpu.global.inc.u32", before, at(counterAt), partsBefore); // the last one zeroes it
+  b("setp.eq.and.u32", last, before, partsBefore, first);
   b("bar.red.or.pred", lastOfAll, barrier, groupThreads, last);
   b.unless(lastOfAll)("bra", end);
-  b("fence.acq_rel.gpu");
 
-  for (const Val &reg : regs)
-    half ? b("mov.b32", reg, 0) : b("mov.f32", reg, Val(ptx::Operand::makeF32(0)));
-  Val part = b.reg(Type::b32, "part"), again = b.label("next_part"), more = b.reg(Type::pred, "more");
-  b("mov.u32", part, 0);
-  b.place(again);
-  Val from = add64(wide(slotOf(part, stream), slotBytes(), "slot_offset"), base, "slot");
-  for (size_t i = 0; i < regs.size(); i += width) {
-    std::vector<Val> added = b.regs(half ? Type::b32 : Type::f32, "added", width);
-    b("ld.global" + word, Val(added), at(from, int64_t(i / width) * stride));
-    for (int64_t j = 0; j < width; ++j)
-      b(half ? "add.rn.f16x2" : "add.rn.f32", regs[i + j], regs[i + j], added[j]);
+  const std::string plus = half ? "add.rn.f16x2" : "add.rn.f32";
+  // Adds `count` parts from number `first` on. All are under way before the first one is added.
+  auto addParts = [&](const Val &first, int64_t count, bool begins) {
+    std::vector<Val> slots;
+    for (int64_t part = 0; part < count; ++part)
+      slots.push_back(add64(wide(slotOf(add(first, part, "part"), stream), slotBytes(), "slot_offset"), base, "slot"));
+    for (size_t i = 0; i < regs.size(); i += width)
+      for (int64_t part = 0; part < count; ++part) {
+        const bool moves = begins && part == 0;
+        std::vector<Val> added = moves ? std::vector<Val>(regs.begin() + i, regs.begin() + i + width)
+                                       : b.regs(half ? Type::b32 : Type::f32, "added", width);
+        b("ld.global" + word, Val(added), at(slots[part], int64_t(i / width) * stride));
+        for (int64_t j = 0; !moves && j < width; ++j)
+          b(plus, regs[i + j], regs[i + j], added[j]);
+      }
+  };
+  if (parts.count.isImm()) {
+    const int64_t all = parts.count.op.imm, most = partsAtOnce(int64_t(regs.size()));
+    for (int64_t part = 0; part < all; part += most) {
+      if (part > 0)
+        b("bar.warp.sync", -1); // else ptxas has the next ones under way, too, and spills
+      addParts(part, std::min(most, all - part), part == 0);
+    }
+  } else {
+    Val part = b.reg(Type::b32, "part"), again = b.label("next_part"), more = b.reg(Type::pred, "more");
+    addParts(0, 1, true);
+    b("mov.u32", part, 1);
+    b.place(again);
+    addParts(part, 1, false);
+    b("add.u32", part, part, 1);
+    b("setp.lt.u32", more, part, parts.count);
+    b.when(more)("bra", again);
   }
-  b("add.u32", part, part, 1);
-  b("setp.lt.u32", more, part, parts.count);
-  b.when(more)("bra", again);
   b.place(ready);
   ops(op.body);
   b.place(end);
@@ -208,7 +235,7 @@ void Lowering::clearCounters() {
   ptx::KernelInfo info;
   info.name = clear.name;
   info.block = {threads, 1, 1};
-  info.readies = countsTiles(); // a counter of tiles ends where it began
+  info.readies = 1; // counters end where they began
   info.grid[0] = ceilDiv(counters, threads);
   addParam(clear, info, {ptx::ParamInfo::Pointer, "workspace_ptr", Type::u64, "workspace", 0});
   addParam(clear, info, {ptx::ParamInfo::Int, "counters", Type::u32, "", counters});

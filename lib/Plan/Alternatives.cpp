@@ -24,6 +24,10 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
   if (draft.plan.swapped != (*s.d.layout == Order::col)) // a spec that gives its tile swaps for D's layout alone
     add(s.swapOperands.given, "swap_operands", draft.plan.swapped ? "on" : "off");
+  if (*s.split == SplitMode::split_k && !draft.inCluster()) {
+    add(s.split.given, "split.mode", nameOf(*s.split).str());
+    add(s.splitSlices.given, "split.slices", std::to_string(*s.splitSlices));
+  }
   if (draft.stream || mayShare(draft) || draft.inCluster()) // the last word: rankInto knows who has none
     add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;

@@ -166,7 +166,7 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
     return {{draft.stream->clusterM, draft.stream->clusterN}};
   const Tiles all{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   if (draft.way.slices > 1)
-    return all;
+    return draft.way.through == SplitThrough::cluster ? all : Tiles{{1, 1}};
   const Spec &s = draft.spec();
   bool open = schedule == Schedule::cooperative && !s.block.given && *s.split == SplitMode::none &&
               *s.scheduler == Scheduler::fixed;

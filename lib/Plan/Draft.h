@@ -23,6 +23,7 @@ struct Stream {
 struct Way {
   bool turned = false;
   int64_t slices = 1;
+  SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
 };
 
 struct Draft {

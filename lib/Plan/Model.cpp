@@ -116,6 +116,18 @@ struct SlicedLines {
 };
 constexpr SlicedLines slicedLines{1.22, 0.84}, slicedInsideSectors{0.87, 0.89};
 
+/// Slices that meet in the workspace.
+int64_t partsInMemory(const Draft &draft) {
+  return *draft.spec().split == SplitMode::split_k && !draft.inCluster() ? *draft.spec().splitSlices : 1;
+}
+
+/// Clocks until the last of them has added the sums of all: what they write, the counter, and what it reads of each
+/// (bytes a clock). 21 kernels of nine products (H200, 2026-11-24).
+double memoryClocks(const Shape &shape, int64_t parts) {
+  constexpr double counted = 6500, readRate = 60;
+  return parts == 1 ? 0 : counted + 4.0 * double(shape.m * shape.n * parts) / readRate;
+}
+
 bool linesAlongK(const Draft &draft) { return draft.kMajorA() && draft.kMajorB(); }
 
 struct Lines {
@@ -325,12 +337,13 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.tiles = int64_t(std::min(tiles, 9e15));
   result.ctasPerSM = residentCtas(draft, shape);
   int64_t together = shape.clusterM * shape.clusterN;
-  const int64_t slices = slicesOf(draft, shape);
+  const int64_t slices = slicesOf(draft, shape), inMemory = partsInMemory(draft);
   double slots = double(clustersAtATime(draft, together * slices) * together * result.ctasPerSM);
-  double waves = std::max(1.0, std::ceil(tiles / slots));
+  double waves = std::max(1.0, std::ceil(tiles * double(inMemory) / slots));
   result.waves = int64_t(std::min(waves, 9e15));
 
-  double depth = std::ceil(double(k) / double(shape.k)) * double(shape.k);
+  double steps = std::ceil(double(k) / double(shape.k));
+  double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
   const double odd = draft.wgmma() && shape.warpN % 16 != 0 && !mayShare(draft) ? oddEighths : 1,
                start = odd * startClocks(draft);
   result.main = odd * depth * columnClocks(draft, shape, rates, m, n, waves);
@@ -346,8 +359,9 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
     double exposed = neighbours > 1 ? 0.5 : storeOverlap(draft, shape) ? overlapLeaves : 1;
     // Columns are shared out in eights: where they do not go up, fewer CTAs add and store.
-    double parts = double(slices), owners = slices == 1 ? 1 : double(exchangeOwners(shape));
-    double meeting = slices == 1 ? 0 : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
+    double parts = double(slices * inMemory), owners = slices == 1 ? 1 : double(exchangeOwners(shape));
+    double meeting = slices == 1 ? memoryClocks(shape, inMemory)
+                                 : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
     result.clocks =
         waves * (result.main / parts * neighbours * few + meeting + exposed * (start + store / owners * neighbours));
   }

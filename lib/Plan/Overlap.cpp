@@ -28,12 +28,12 @@ void decideDependence(Draft &draft) {
     s.dependent.decide(Persistence::on, "`launch.trigger` is for kernels that overlap");
   else if (repacks)
     s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
-  else if ((*s.split == SplitMode::none || draft.inCluster()) && hidesLaunch(draft))
+  else if (*s.split != SplitMode::stream_k && hidesLaunch(draft))
     s.dependent.decide(Persistence::on,
                        "its launch is hidden behind the end of the kernel in front: 2 to 27% of so short a time");
   else
-    s.dependent.decide(Persistence::off, *s.split != SplitMode::none && !draft.inCluster()
-                                             ? "the kernels of a split were not measured to gain by it"
+    s.dependent.decide(Persistence::off, *s.split == SplitMode::stream_k
+                                             ? "the kernels of stream-K were not measured to gain by it"
                                              : "one kernel, and what runs before it is not known");
   if (*s.dependent == Persistence::on && *s.target != Target::sm_90a)
     draft.diags.report(Diag::plan_needs_sm90a, s.dependent.range, "launch.dependent: on", nameOf(*s.target))
@@ -68,7 +68,7 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   const bool few = grid->filled() <= halfGrid, full = grid->filled() >= fullGrid, sliced = draft.inCluster();
   bool alone = grid->skinny
                    ? bytesRead(draft) <= tiny || few || (full && !sharesLong(draft, *grid) && (!sliced || depth < deep))
-                   : !grid->oneWave() || depth <= brief || *s.split != SplitMode::none;
+                   : !grid->oneWave() || depth <= brief || sliced || *s.split == SplitMode::stream_k;
   if (alone)
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const bool knowsLast = *s.scheduler == Scheduler::fixed && (*s.split == SplitMode::none || sliced);

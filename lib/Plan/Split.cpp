@@ -35,24 +35,30 @@ int64_t exchangeOwners(const Shape &shape) {
 
 void decideSplit(Draft &draft) {
   Spec &s = draft.spec();
-  int64_t alongK = s.cluster.given ? (*s.cluster)[2] : draft.stream ? draft.stream->slices : draft.way.slices;
+  const bool inMemory = draft.way.slices > 1 && draft.way.through == SplitThrough::workspace;
+  int64_t alongK = s.cluster.given ? (*s.cluster)[2]
+                   : draft.stream  ? draft.stream->slices
+                   : inMemory      ? 1
+                                   : draft.way.slices;
   bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
   std::string ctas = draft.stream           ? draft.stream->reason
                      : draft.way.slices > 1 ? "few tiles, each of many steps"
                                             : formatv("`tile.cluster` has {0} CTAs along k", alongK).str();
-  if (alongK > 1 || asked)
-    s.split.decide(SplitMode::split_k, alongK > 1 ? ctas : "the CTAs of a cluster share k");
+  if (alongK > 1 || asked || inMemory)
+    s.split.decide(SplitMode::split_k, asked && alongK == 1 ? "the CTAs of a cluster share k" : ctas);
   else
     s.split.decide(SplitMode::none, "one CTA computes a tile");
   if (alongK > 1)
     s.splitThrough.decide(SplitThrough::cluster, ctas);
   else
     s.splitThrough.decide(SplitThrough::workspace,
-                          *s.split == SplitMode::none ? "k is not split" : "any number of CTAs can meet there");
+                          *s.split == SplitMode::none ? "k is not split"
+                          : inMemory                  ? "the GPU holds fewer clusters of as many CTAs"
+                                                      : "any number of CTAs can meet there");
   if (alongK > 1 && *s.split == SplitMode::split_k)
     s.splitSlices.decide(alongK, "the CTAs of a cluster along k");
   else if (*s.split == SplitMode::split_k)
-    s.splitSlices.decide(2, "two CTAs a tile");
+    s.splitSlices.decide(inMemory ? draft.way.slices : 2, inMemory ? "they keep the SMs busy" : "two CTAs a tile");
   else
     s.splitSlices.decide(1, *s.split == SplitMode::none ? "k is not split"
                                                         : "the number of CTAs says where tiles are cut");

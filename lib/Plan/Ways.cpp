@@ -40,6 +40,15 @@ bool maySlice(const Draft &draft) {
          (mayShare(draft) ? 2 * tiles <= draft.limits.sms : 5 * tiles <= 2 * draft.limits.sms) &&
          *draft.extentK() >= leastDepth;
 }
+
+/// Of more than two slices fewer fit in clusters than there are SMs, and each CTA of a cluster waits for all. What meets
+/// in memory takes some microseconds, which a deep product has: 512x512x16384 23.3 us in clusters of six, 18.6 in four
+/// slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper.md, *Slices that meet in
+/// memory*).
+bool mayMeetInMemory(const Draft &draft) {
+  constexpr int64_t deep = 8192;
+  return maySlice(draft) && *draft.extentK() >= deep && !mayShare(draft) && *draft.spec().store == StoreKind::tma;
+}
 } // namespace
 
 std::vector<Way> otherWays(const Draft &draft) {
@@ -52,18 +61,27 @@ std::vector<Way> otherWays(const Draft &draft) {
     for (bool turned : {false, true})
       if ((turned || each > 1) && (turns || !turned))
         ways.push_back({turned, each});
+  const int64_t parts = mayMeetInMemory(draft) ? slices : 1;
+  for (int64_t each = 2; each <= parts; ++each)
+    for (bool turned : {false, true})
+      if (turns || !turned)
+        ways.push_back({turned, each, SplitThrough::workspace});
   return ways;
 }
 
 double doubtOf(const Way &way) {
-  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98; // of tiles that are alike, of slices
-  return way.slices > 1 ? sliced : way.turned ? turned : 1;
+  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98, inMemory = 1 / 0.95; // of tiles that are alike, of slices
+  if (way.slices > 1)
+    return way.through == SplitThrough::cluster ? sliced : inMemory;
+  return way.turned ? turned : 1;
 }
 
 bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array<int64_t, 2> block) {
   constexpr int64_t mostCtas = 8;
   const int64_t ctas = cluster[0] * cluster[1] * draft.way.slices;
   int64_t tilesM = llvm::divideCeil(*draft.extentM(), block[0]), tilesN = llvm::divideCeil(*draft.extentN(), block[1]);
+  if (draft.way.through == SplitThrough::workspace)
+    return tilesM * tilesN * ctas <= draft.limits.sms && 2 * tilesM * tilesN * ctas >= draft.limits.sms;
   if (ctas > mostCtas || tilesM < cluster[0] || tilesN < cluster[1])
     return false;
   int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
