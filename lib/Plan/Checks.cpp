@@ -352,6 +352,13 @@ private:
   void shared() {
     if (shape.stages < 1 || shape.stages > mostStages || sharedBytes(draft, shape) <= draft.limits.sharedPerBlock)
       return;
+    int64_t sums = exchangeBytes(draft, shape) + fixedBytes(draft, shape);
+    if (exchangeOver(draft, shape) && sums > draft.limits.sharedPerBlock) {
+      report(Diag::plan_shared_sums, tilePlace(), shape.clusterK, shape.m, shape.n, sums, nameOf(*spec.target),
+             draft.limits.sharedPerBlock)
+          .note(Diag::plan_note_owners, tilePlace(), shape.warpN, shape.warpN / exchangeOwners(shape));
+      return;
+    }
     if (int64_t epilogue = epilogueBytes(draft, shape); epilogue > draft.limits.sharedPerBlock) {
       report(Diag::plan_shared_epilogue, tilePlace(), shape.m, shape.n, epilogue, nameOf(*spec.target),
              draft.limits.sharedPerBlock);
