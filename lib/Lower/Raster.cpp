@@ -74,8 +74,8 @@ std::pair<Val, Val> Lowering::placeInSquares(const Band &band) {
   return {line, slow};
 }
 
-/// The same of a plain band, where all bands but the last one, of `rest` lines, are whole: each number is divided by both
-/// constants, because a division by what is known at run time takes a hundred clocks in front of the first copy.
+/// The same of a plain band, where all bands but the last one, of `rest` lines, are whole: each number is divided by
+/// both constants, because a division by what is known at run time takes a hundred clocks in front of the first copy.
 std::pair<Val, Val> Lowering::placeInBands(const Band &band, int64_t rest) {
   Val whole = b.reg(Type::pred, "whole"), line = b.reg(Type::b32, "in_row"), slow = b.reg(Type::b32, "tile_slow");
   b("setp.eq.u32", whole, band.size, band.group);

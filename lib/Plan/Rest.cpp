@@ -20,8 +20,8 @@ struct Bands {
   int64_t ctas, group;
 };
 
-/// Whether all CTAs are there at once and ask the L2 for more than it gives: then the 16 of a GPC, whose requests for the
-/// same lines reach it as one, count, and not the wave, which reads all of A and B in any order. In a race of 118
+/// Whether all CTAs are there at once and ask the L2 for more than it gives: then the 16 of a GPC, whose requests for
+/// the same lines reach it as one, count, and not the wave, which reads all of A and B in any order. In a race of 118
 /// products (H200, 2026-11-24, docs/hopper.md, *The sixteen of a GPC*) it pays from 64x128 down where k is 1536 and
 /// more: 512x512x4096 in 64x32 7.8 -> 6.8 us.
 bool asksTooMuch(const Draft &draft) {
