@@ -2,7 +2,7 @@
 // counts itself; whoever comes last adds the parts in their order and stores the tile. Nobody waits for another CTA, so
 // any order of CTAs is good, and the order of the sum is always the same.
 //
-//     workspace   counters of all tiles, one for each consumer warpgroup, zero when the kernel starts
+//     workspace   counters of all tiles, one for each consumer warpgroup, zero when the kernel starts and when it ends
 //                 slots of one block tile each, as the consumers' registers lie: 16 bytes a thread, threads side by
 //                 side
 #include "Lowering.h"

@@ -143,6 +143,7 @@ const Case cases[] = {
     {"tile: {block: [256, 128, 256]}", "plan_shared 2:15"},
     {"target: sm_86\ninstruction: wmma\ntile: {block: [256, 128, 16], warp: [64, 64, 16]}",
      "plan_shared_epilogue 4:15"},
+    {"b: {layout: col}\ntile: {block: [128, 152, 64], cluster: [1, 1, 4]}", "plan_shared_sums 3:15"},
     // The rest.
     {"pipeline: {schedule: pingpong}\nraster: {persistent: off}", "plan_persistent 3:22"},
     {"raster: {group: 65536}", "plan_raster_group 2:17"},
