@@ -129,12 +129,12 @@ Val Lowering::slotOf(const Val &part, bool stream) {
   return add(mul(add(parts.first, part, "part_cta"), 2, "slot"), odd, "slot");
 }
 
-/// Parts whose loads fit into a thread's registers beside `sums` of them and what else it holds.
+/// Parts whose loads, and the addresses they come from, fit into a thread's registers beside its sums and what else it
+/// holds; 0: not even one, which ptxas must load piece by piece.
 int64_t Lowering::partsAtOnce(int64_t sums) const {
-  constexpr int64_t others = 56, registersOfSM = 65536;
-  int64_t all = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs")
-                                                 : std::min<int64_t>(255, registersOfSM / kernel.number("threads"));
-  return std::max<int64_t>(1, (all - others) / sums - 1);
+  constexpr int64_t alone = 255 - 47, ofSeveral = 72, address = 8, most = 3; // of one warpgroup; what several hold besides
+  int64_t room = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs") - ofSeveral : alone;
+  return std::clamp<int64_t>((room - sums) / (sums + address), 0, most);
 }
 
 void Lowering::gather(const Op &op) {
@@ -195,20 +195,22 @@ void Lowering::gather(const Op &op) {
           b(plus, regs[i + j], regs[i + j], added[j]);
       }
   };
-  if (parts.count.isImm()) {
-    const int64_t all = parts.count.op.imm, most = partsAtOnce(int64_t(regs.size()));
-    for (int64_t part = 0; part < all; part += most) {
-      if (part > 0)
-        b("bar.warp.sync", -1); // else ptxas has the next ones under way, too, and spills
-      addParts(part, std::min(most, all - part), part == 0);
-    }
-  } else {
-    Val part = b.reg(Type::b32, "part"), again = b.label("next_part"), more = b.reg(Type::pred, "more");
-    addParts(0, 1, true);
-    b("mov.u32", part, 1);
+  // In rounds of a loop: else ptxas has the loads of later ones under way, too, and spills.
+  const bool known = parts.count.isImm();
+  const int64_t most = known ? std::min(partsAtOnce(int64_t(regs.size())), parts.count.op.imm - 1) : 0;
+  const int64_t each = std::max<int64_t>(1, most), begun = most ? 1 + (parts.count.op.imm - 1) % each : 0;
+  if (begun)
+    addParts(0, begun, true);
+  else
+    for (const Val &reg : regs)
+      half ? b("mov.b32", reg, 0) : b("mov.f32", reg, Val(ptx::Operand::makeF32(0)));
+  if (!known || begun < parts.count.op.imm) {
+    Val part = b.reg(Type::b32, "part"), again = b.label("next_parts"), more = b.reg(Type::pred, "more");
+    b("mov.u32", part, begun);
     b.place(again);
-    addParts(part, 1, false);
-    b("add.u32", part, part, 1);
+    b.pragma("nounroll");
+    addParts(part, each, false);
+    b("add.u32", part, part, each);
     b("setp.lt.u32", more, part, parts.count);
     b.when(more)("bra", again);
   }

@@ -108,6 +108,7 @@ Builder &Builder::when(const Val &p, bool negated) {
 }
 
 void Builder::comment(const Twine &text) { append(Stmt::Comment).text = text.str(); }
+void Builder::pragma(StringRef text) { append(Stmt::Pragma).text = text.str(); }
 void Builder::note(const Twine &text) {
   assert(!function.body.empty() && function.body.back().kind == Stmt::Instruction &&
          "a note stands behind an instruction");

@@ -37,15 +37,33 @@ unsigned heldRegisters(const Draft &draft, const Shape &shape) {
   return unsigned(shape.warpM / 64 * (shape.k / 16) * 4);
 }
 
+bool scales(const Draft &draft) {
+  return draft.spec().beta.value != Scale{0.0} || draft.spec().alpha.value.dynamic();
+}
+
+/// wgmma: what is left where sums meet in the workspace: the addresses of parts lie beside them, and where they are
+/// scaled what that takes. Of 6144 pinned tiles those beyond it spilled 4 to 112 bytes (64x240 with C, 256x56 by one
+/// warpgroup, two of 128x176 with C, three of 64x168).
+unsigned mostGathered(const Draft &draft, const Shape &shape) {
+  if (!draft.wgmma() || *draft.spec().split == SplitMode::none || draft.inCluster())
+    return 255;
+  switch (consumerWarpgroups(shape)) {
+  case 1:
+    return shape.warpM == 256 ? 96 : scales(draft) ? 112 : 255;
+  case 2:
+    return scales(draft) ? 168 : 192;
+  default:
+    return scales(draft) ? 76 : 255;
+  }
+}
+
 /// wgmma: what is left where one CTA of a cluster stores the sums of all, as their columns cannot be shared out in
 /// eights: those of the others come at once. 192x136 in two slices spills 12 bytes, 128x200 in three 148. Where it
 /// scales them, less: 64x136 in three warpgroups spills 4, 128x152 12, 64x248 276, two of 64x200 in three slices 24.
 unsigned mostUnshared(const Draft &draft, const Shape &shape) {
-  const Spec &s = draft.spec();
   if (!draft.wgmma() || shape.clusterK == 1 || exchangeOwners(shape) > 1)
     return 255;
-  const bool scales = s.beta.value != Scale{0.0} || s.alpha.value.dynamic();
-  if (!scales)
+  if (!scales(draft))
     return shape.clusterK > 2 ? 120 : 192;
   return shape.clusterK > 2 || consumerWarpgroups(shape) > 2 ? 64 : 120;
 }
@@ -83,7 +101,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start.
     limit = brings && tall ? 48 : wide ? 76 : 96;
   }
-  return std::min(limit, mostUnshared(draft, shape));
+  return std::min({limit, mostUnshared(draft, shape), mostGathered(draft, shape)});
 }
 } // namespace
 

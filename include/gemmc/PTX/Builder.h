@@ -65,6 +65,8 @@ public:
   void comment(const llvm::Twine &text);
   void note(const llvm::Twine &text);
   void blank();
+  /// A directive to ptxas; "nounroll" stands behind the label of its loop (PTX ISA, Pragma Strings).
+  void pragma(llvm::StringRef text);
   /// Origin (a range of the spec) of all instructions emitted from now on.
   void setOrigin(llvm::SMRange range);
 
