@@ -132,7 +132,8 @@ Val Lowering::slotOf(const Val &part, bool stream) {
 /// Parts whose loads, and the addresses they come from, fit into a thread's registers beside its sums and what else it
 /// holds; 0: not even one, which ptxas must load piece by piece.
 int64_t Lowering::partsAtOnce(int64_t sums) const {
-  constexpr int64_t alone = 255 - 47, ofSeveral = 72, address = 8, most = 3; // of one warpgroup; what several hold besides
+  constexpr int64_t alone = 255 - 47, ofSeveral = 72, address = 8,
+                    most = 3; // of one warpgroup; what several hold besides
   int64_t room = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs") - ofSeveral : alone;
   return std::clamp<int64_t>((room - sums) / (sums + address), 0, most);
 }

@@ -14,8 +14,9 @@ namespace gemmc::plan {
 struct Stream {
   int64_t m, n, k, slices;
   std::string reason;
-  int64_t clusterM = 1, clusterN = 1; ///< Only where rows start inside sectors of the L2.
-  double nanoseconds = 0;             ///< Estimated.
+  int64_t clusterM = 1, clusterN = 1;           ///< Only where rows start inside sectors of the L2.
+  double nanoseconds = 0;                       ///< Estimated.
+  SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
 };
 
 /// Another way to compute a product: the other way round (D^T where D is computed otherwise, or D); slices of k that
@@ -40,6 +41,10 @@ struct Draft {
   const Spec &spec() const { return plan.spec; }
   bool wgmma() const { return *spec().instruction == Instruction::wgmma; }
   bool inCluster() const { return *spec().splitThrough == SplitThrough::cluster; } ///< Slices of k meet there.
+  /// Slices of a tile that meet in the workspace.
+  int64_t slicesInMemory() const {
+    return *spec().split == SplitMode::split_k && !inCluster() ? *spec().splitSlices : 1;
+  }
   bool wmma() const { return *spec().instruction == Instruction::wmma; }
   /// Extents as the kernel sees them; nullopt = dynamic.
   std::optional<int64_t> extentM() const { return (plan.swapped ? spec().n : spec().m).value.fixed; }

@@ -37,9 +37,7 @@ unsigned heldRegisters(const Draft &draft, const Shape &shape) {
   return unsigned(shape.warpM / 64 * (shape.k / 16) * 4);
 }
 
-bool scales(const Draft &draft) {
-  return draft.spec().beta.value != Scale{0.0} || draft.spec().alpha.value.dynamic();
-}
+bool scales(const Draft &draft) { return draft.spec().beta.value != Scale{0.0} || draft.spec().alpha.value.dynamic(); }
 
 /// wgmma: what is left where sums meet in the workspace: the addresses of parts lie beside them, and where they are
 /// scaled what that takes. Of 6144 pinned tiles those beyond it spilled 4 to 112 bytes (64x240 with C, 256x56 by one

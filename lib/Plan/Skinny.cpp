@@ -31,6 +31,15 @@ constexpr double turnTime = 160;                     ///< From a tile of a CTA t
 constexpr double meetingTime = 121, sumsRate = 21.4; ///< Of slices of k: until they have met; what a CTA sends.
 /// Slices of two and more tiles of the short side read the same lines at other times.
 constexpr double scatteredTwo = 1.43, scatteredMore = 2.15;
+/// Four of them more so, the longer they run apart, for each doubling of k: what they were estimated to take fell short
+/// by 10% where k is 8192, by 28 where it is 32768 (seven products of 200 and 256 rows; H200, 2026-11-25).
+constexpr double apartEachDoubling = 0.1, apartFrom = 4096;
+// Slices that meet in memory, whose neighbours are tiles of one slice: a fit to 404 cuts of 36 products (H200,
+// 2026-11-25, docs/hopper.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
+constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
+constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
+constexpr double doubtOfMemory = 1.02;
+constexpr int64_t mostInMemory = 8;
 /// How much faster lines come to an SM while all others are idle; in proportion while some are.
 constexpr double roomOfFew = 0.27;
 constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave by themselves.
@@ -95,12 +104,16 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const int64_t shortTiles = count(sides.shortSide, shortTile);
   const auto [alongLong, alongShort] = clustersOf(sides, way);
   const int64_t clusters = alongLong * alongShort;
-  const int64_t together = clustersAtATime(draft, way.slices * share), waves = count(clusters, together);
+  const bool inMemory = way.through == SplitThrough::workspace;
+  const int64_t together = inMemory ? draft.limits.sms / way.slices : clustersAtATime(draft, way.slices * share);
+  const int64_t waves = count(clusters, together);
 
   // What one CTA does for its part of a tile. Of the short operand the rows that there are come.
   const double steps = double(count(count(sides.depth, way.k), way.slices)), depth = steps * double(way.k);
   const double port = 2 * depth * (double(longTile) + double(sides.shortSide) / double(shortTiles)) /
-                      (way.slices > 1 ? slicedPortRate : portRate);
+                      (inMemory         ? inMemoryPortRate
+                       : way.slices > 1 ? slicedPortRate
+                                        : portRate);
   const double shifting = draft.shifts() ? 2 * depth * double(longTile) / shiftRate : 0;
   const double products = depth * double(longTile) * double(shortTile) / productsRate;
   // Shared memory's port: what the tensor cores read, 64 rows at a time, and what TMA writes.
@@ -111,7 +124,10 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
 
   // What all of them do together.
   const bool scatters = way.slices > 1 && shortTiles > 1 && !rowsSplitSectors(draft);
-  const double scattered = !scatters ? 1 : shortTiles == 2 ? scatteredTwo : scatteredMore;
+  const double scattered = !scatters         ? 1
+                           : inMemory        ? scatteredInMemory
+                           : shortTiles == 2 ? scatteredTwo
+                                             : scatteredMore;
   const double memory = 2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered;
   const double ofLong = 2 * double(sides.longSide) * double(sides.depth) * double(alongShort);
   const double ofShort = 2 * double(sides.shortSide) * double(sides.depth) * double(alongLong);
@@ -127,7 +143,9 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   };
   const int64_t rest = clusters % together;
   double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
-  all += double(waves) * meetingNanoseconds(way.slices, longTile * shortTile);
+  const double sums = 4 * double(longTile * shortTile);
+  all += double(waves) * (inMemory ? countedTime + sums * double(way.slices) / partsRate
+                                   : meetingNanoseconds(way.slices, longTile * shortTile));
   all += double(waves - 1) * turnTime;
   if (draft.shifts() && way.slices > 1)
     all += double(waves - 1) * restartTime;
@@ -135,6 +153,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
   if (!sides.longIsM && longTile % 16 != 0)
     all *= oddEighths;
+  if (!inMemory && scatters && way.slices >= 4 && double(sides.depth) > apartFrom)
+    all *= 1 + apartEachDoubling * std::log2(double(sides.depth) / apartFrom);
   if (shortTile == halfLine && shortTiles > 2 && isContiguous(draft, !sides.longIsM))
     all *= 1 + furtherHalf * double(shortTiles - 2);
 
@@ -155,10 +175,13 @@ std::optional<StreamTime> streamTime(const Draft &draft) {
   const Spec &s = draft.spec();
   if (!draft.wgmma() || !isSkinny(draft) || *s.schedule != Schedule::cooperative)
     return std::nullopt;
-  if (*s.splitSlices > 1 && !draft.inCluster())
+  if (*s.split == SplitMode::stream_k)
     return std::nullopt;
   const auto block = kernelView(draft, *s.block), cluster = kernelView(draft, *s.cluster);
-  return timeOf(draft, sidesOf(draft), {block[0], block[1], block[2], cluster[2], "", cluster[0], cluster[1]});
+  Stream way{block[0], block[1], block[2], cluster[2], "", cluster[0], cluster[1]};
+  if (draft.slicesInMemory() > 1)
+    way.slices = draft.slicesInMemory(), way.through = SplitThrough::workspace;
+  return timeOf(draft, sidesOf(draft), way);
 }
 
 const OperandSpec *longOperand(const Draft &draft) {
@@ -237,16 +260,33 @@ bool cAllowsSlices(const Draft &draft) {
   return s.beta.value == Scale{0.0} || !(storedByTma || broughtByTma);
 }
 
+/// Whether slices of k may meet in memory, which takes some microseconds: a deep product has them. Nobody shares tiles
+/// then.
+bool mayMeetInMemory(const Draft &draft, const Sides &sides) {
+  constexpr int64_t deep = 8192;
+  const Spec &s = draft.spec();
+  const bool staged = (s.store.given && *s.store != StoreKind::tma) || endsRowsInside16Bytes(draft);
+  return sides.depth >= deep && cAllowsSlices(draft) && !staged && !draft.shifts() && !mayShare(draft);
+}
+
 /// The cut of a spec that gives its block tile.
 std::optional<Stream> givenStream(const Draft &draft) {
   const Spec &s = draft.spec();
   auto cluster = s.cluster.given ? *s.cluster : std::array<int64_t, 3>{1, 1, 1};
   bool sliced = s.splitSlices.given || s.splitThrough.given || (s.split.given && *s.split != SplitMode::none);
-  if ((cluster[0] * cluster[1] != 1 && !mayShare(draft)) || (sliced && cluster[2] == 1))
+  if (cluster[0] * cluster[1] != 1 && !mayShare(draft))
     return std::nullopt;
   auto block = kernelView(draft, *s.block);
   cluster = kernelView(draft, cluster);
-  return Stream{block[0], block[1], block[2], cluster[2], "as the spec says", cluster[0], cluster[1]};
+  Stream way{block[0], block[1], block[2], cluster[2], "as the spec says", cluster[0], cluster[1]};
+  if (!sliced || cluster[2] > 1)
+    return way;
+  const bool known = s.split.given && *s.split == SplitMode::split_k && s.splitSlices.given && *s.splitSlices > 1 &&
+                     !(s.splitThrough.given && *s.splitThrough == SplitThrough::cluster);
+  if (!known || cluster[0] * cluster[1] != 1 || !mayMeetInMemory(draft, sidesOf(draft)))
+    return std::nullopt;
+  way.slices = *s.splitSlices, way.through = SplitThrough::workspace;
+  return way;
 }
 
 std::string reasonOf(const Draft &draft, const Stream &way) {
@@ -290,11 +330,11 @@ std::vector<Stream> streams(const Draft &draft) {
   const bool shortLies = isContiguous(draft, !sides.longIsM), longLies = isContiguous(draft, sides.longIsM);
   const bool halves = shortLies && sides.longIsM && !hasSplitRows(draft, !sides.longIsM);
   int64_t step = sides.longIsM || longLies ? line : 8, least = step == line ? line : 32;
-  constexpr int64_t most = 256;
+  constexpr int64_t most = 256, mostCtas = 8; // of a cluster
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
   const int64_t mostSlices = cAllowsSlices(draft) ? 4 : 1;
-  auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing) {
+  auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing, SplitThrough through) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.
     const int64_t part = llvm::divideCeil(sides.shortSide, parts);
@@ -305,11 +345,12 @@ std::vector<Stream> streams(const Draft &draft) {
     int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
     if (times < parts || shortTile * tile > mostSums)
       return;
-    if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > 8)
+    if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > mostCtas)
       return;
     // Each of four brings a quarter of the k of a stage, at least 32 of them.
     const bool quarters = shortLies && sharing.ofShort == 4 && shortTile < line;
     Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
+    way.through = through;
     int64_t deepest = draft.shifts() ? mostDeepShifted : slices == 1 && times > 1 ? mostDeepShared : mostDeep;
     if (shortTile + tile <= deepest || quarters)
       way.k = 128;
@@ -322,19 +363,31 @@ std::vector<Stream> streams(const Draft &draft) {
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;
+    const auto [along, across] = clustersOf(sides, way);
+    const int64_t clusters = along * across;
+    if (through == SplitThrough::workspace) { // in one wave
+      if (clusters * slices > draft.limits.sms || 2 * clusters * slices < draft.limits.sms)
+        return;
+      way.nanoseconds = timeOf(draft, sides, way).nanoseconds * doubtOfMemory;
+      found.push_back(std::move(way));
+      return;
+    }
     // The card holds 15 clusters of eight: of more the rest would be a wave of its own.
-    if (auto [along, across] = clustersOf(sides, way);
-        slices * sharing.ctas() == 8 && along * across > clustersAtATime(draft, 8))
+    if (slices * sharing.ctas() == mostCtas && clusters > clustersAtATime(draft, mostCtas))
       return;
     way.nanoseconds = timeOf(draft, sides, way).nanoseconds;
     found.push_back(std::move(way));
   };
+  const int64_t inMemory = mayMeetInMemory(draft, sides) ? mostInMemory : 1;
   const int64_t mostParts = llvm::divideCeil(sides.shortSide, halves ? halfLine : line);
   for (int64_t parts = 1; parts <= mostParts; ++parts)
-    for (int64_t tile = least; tile <= most; tile += step)
+    for (int64_t tile = least; tile <= most; tile += step) {
       for (int64_t slices = 1; slices <= mostSlices; ++slices)
         for (Sharing sharing : sharings(draft))
-          consider(parts, tile, slices, sharing);
+          consider(parts, tile, slices, sharing, SplitThrough::cluster);
+      for (int64_t slices = 2; slices <= inMemory; ++slices)
+        consider(parts, tile, slices, {1, 1}, SplitThrough::workspace);
+    }
   // Of two tiles that take as long the one with more columns comes first: wgmma reads less of it.
   llvm::stable_sort(found, [](const Stream &x, const Stream &y) {
     return x.nanoseconds != y.nanoseconds ? x.nanoseconds < y.nanoseconds : x.n > y.n;

@@ -22,7 +22,8 @@ std::optional<Grid> gridOf(const Draft &draft) {
   };
   int64_t share = plan.clusterM * plan.clusterN; // CTAs of a cluster with tiles of their own
   return Grid{tiles(*m, plan.blockM, plan.clusterM), tiles(*n, plan.blockN, plan.clusterN),
-              clustersAtATime(draft, share * plan.clusterK) * share, *m > *n, isShort(*m, *n) || isShort(*n, *m)};
+              clustersAtATime(draft, share * plan.clusterK) * share / draft.slicesInMemory(), *m > *n,
+              isShort(*m, *n) || isShort(*n, *m)};
 }
 
 int64_t exchangeOwners(const Shape &shape) {
@@ -35,11 +36,10 @@ int64_t exchangeOwners(const Shape &shape) {
 
 void decideSplit(Draft &draft) {
   Spec &s = draft.spec();
-  const bool inMemory = draft.way.slices > 1 && draft.way.through == SplitThrough::workspace;
-  int64_t alongK = s.cluster.given ? (*s.cluster)[2]
-                   : draft.stream  ? draft.stream->slices
-                   : inMemory      ? 1
-                                   : draft.way.slices;
+  const int64_t slices = draft.stream ? draft.stream->slices : draft.way.slices;
+  const bool inMemory =
+      slices > 1 && (draft.stream ? draft.stream->through : draft.way.through) == SplitThrough::workspace;
+  const int64_t alongK = s.cluster.given ? (*s.cluster)[2] : inMemory ? 1 : slices;
   bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
   std::string ctas = draft.stream           ? draft.stream->reason
                      : draft.way.slices > 1 ? "few tiles, each of many steps"
@@ -57,7 +57,7 @@ void decideSplit(Draft &draft) {
   if (alongK > 1 && *s.split == SplitMode::split_k)
     s.splitSlices.decide(alongK, "the CTAs of a cluster along k");
   else if (*s.split == SplitMode::split_k)
-    s.splitSlices.decide(inMemory ? draft.way.slices : 2, inMemory ? "they keep the SMs busy" : "two CTAs a tile");
+    s.splitSlices.decide(inMemory ? slices : 2, inMemory ? "they keep the SMs busy" : "two CTAs a tile");
   else
     s.splitSlices.decide(1, *s.split == SplitMode::none ? "k is not split"
                                                         : "the number of CTAs says where tiles are cut");

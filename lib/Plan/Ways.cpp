@@ -70,7 +70,7 @@ std::vector<Way> otherWays(const Draft &draft) {
 }
 
 double doubtOf(const Way &way) {
-  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98, inMemory = 1 / 0.95; // of tiles that are alike, of slices
+  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98, inMemory = 1 / 0.97; // of tiles that are alike, of slices
   if (way.slices > 1)
     return way.through == SplitThrough::cluster ? sliced : inMemory;
   return way.turned ? turned : 1;
