@@ -92,11 +92,13 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
   out.aroundPart = out.clocks - main;
 }
 
-/// What the power limit makes of the clocks: measured of wgmma without slices, of 2048^3 and more.
+/// What the power limit makes of the clocks: measured of wgmma without slices, of 2048^3 and more. Streams wait for
+/// memory too much to reach it: of 20 with a short side of 96 to 256 it promised 15% more than they took (H200,
+/// 2026-11-25).
 void addLimit(const Draft &draft, const Shape &shape, Analysis &out) {
   constexpr double leastProducts = 8e9;
   double products = double(out.tiles) * double(shape.m) * double(shape.n) * double(out.k);
-  if (!draft.wgmma() || out.slices > 1 || products < leastProducts)
+  if (!draft.wgmma() || out.slices > 1 || out.streams || products < leastProducts)
     return;
   out.atPowerLimit = out.machine.powerConstant * std::sqrt(out.clocks * energyOf(products, out.hbmBytes));
 }
