@@ -18,7 +18,7 @@ struct Rates {
 /// Of the short operand, which all CTAs ask for; and of its rows of less than a line.
 constexpr Rates together{38, 38};
 constexpr double narrowRate = 80;
-constexpr Rates apart{29, 59};      ///< Of the long one. All of it is part of the fit in Skinny.cpp.
+constexpr Rates apart{29, 59};      ///< Of the long one. All of it is part of the fit in StreamTime.cpp.
 constexpr int64_t boxElements = 64; ///< At most, of a row: 128 bytes.
 
 /// Nanoseconds for one row of a box of `bytes`; all rows start at multiples of `step` within a line.

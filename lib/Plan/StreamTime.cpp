@@ -1,0 +1,149 @@
+// How long it takes to stream a product with one short side: what goes on at once, wave by wave, at a few rates of an
+// H200 that races have given.
+#include "Streams.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace gemmc::plan {
+namespace {
+// Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 404 races of 2 to 19 cuts each, of products with a
+// side of 1 to 256, of all layouts, at pitches of 16 bytes and more (H200, 2026-11-23; docs/hopper.md, *Streams, wave
+// by wave*). Its choice is 1.4% slower than the best of each on average. It is a fit: the ports of an SM take 127 bytes
+// a nanosecond at most.
+constexpr double memoryRate = 4200, productsRate = 3179, sharedRate = 283, storeRate = 6042;
+/// Lines that come to an SM; slices of k ask for others at the same time, which the L2 does not send once for all.
+constexpr double portRate = 157, slicedPortRate = 127;
+constexpr double splitRate = 6614;                   ///< Rows that start inside sectors of the L2, k contiguous.
+constexpr double launchTime = 2164;                  ///< Until the first bytes come, and from the last ones to the end.
+constexpr double stepTime = 41;                      ///< Of a stage, at least.
+constexpr double turnTime = 160;                     ///< From a tile of a CTA to its next.
+constexpr double meetingTime = 121, sumsRate = 21.4; ///< Of slices of k: until they have met; what a CTA sends.
+/// Slices of two and more tiles of the short side read the same lines at other times.
+constexpr double scatteredTwo = 1.43, scatteredMore = 2.15;
+/// Four of them more so, the longer they run apart, for each doubling of k: what they were estimated to take fell short
+/// by 10% where k is 8192, by 28 where it is 32768 (seven products of 200 and 256 rows; H200, 2026-11-25).
+constexpr double apartEachDoubling = 0.1, apartFrom = 4096;
+// Slices that meet in memory, whose neighbours are tiles of one slice: a fit to 404 cuts of 36 products (H200,
+// 2026-11-25, docs/hopper.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
+constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
+constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
+/// How much faster lines come to an SM while all others are idle; in proportion while some are.
+constexpr double roomOfFew = 0.27;
+constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave by themselves.
+/// Tiles of half a line of a contiguous short side, for each one beyond two: of six products three in five such tiles
+/// were 5 to 10% slower than a cut that the estimate had 1 to 3% behind (H200, 2026-11-24; docs/hopper.md, *A short
+/// side that is contiguous*).
+constexpr double furtherHalf = 0.012;
+/// How long a step takes CTAs that share rows of a contiguous short side at least, with what each k adds.
+constexpr double sharedStep = 67, sharedStepK = 0.71;
+
+// Where lines are shifted on their way; no part of that fit. Three trips of a line to shared memory, 4 clocks for 128
+// bytes; and what the CTAs of a next cluster wait until lines have come and been shifted (48x5119x5119: four slices in
+// three waves of clusters 28.7 us, none 24.7; H200, 2026-11-23; docs/hopper.md has six more).
+constexpr double shiftRate = 55, restartTime = 1500;
+
+int64_t clustersAlong(int64_t extent, int64_t tile, int64_t sharers) {
+  return int64_t(llvm::divideCeil(llvm::divideCeil(extent, tile), sharers));
+}
+} // namespace
+
+std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way) {
+  return {clustersAlong(sides.longSide, sides.longTile(way), sides.sharersOfShort(way)),
+          clustersAlong(sides.shortSide, sides.shortTile(way), sides.sharersOfLong(way))};
+}
+
+Sides sidesOf(const Draft &draft) {
+  int64_t m = *draft.extentM(), n = *draft.extentN();
+  return {std::min(m, n), std::max(m, n), *draft.extentK(), m > n};
+}
+
+/// Wave by wave, because the tiles of a last one that is not full have the memory to themselves, and no more than an SM
+/// can take of it.
+StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
+  auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
+  const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way), share = way.clusterM * way.clusterN;
+  const int64_t shortTiles = count(sides.shortSide, shortTile);
+  const auto [alongLong, alongShort] = clustersOf(sides, way);
+  const int64_t clusters = alongLong * alongShort;
+  const bool inMemory = way.through == SplitThrough::workspace;
+  const int64_t together = inMemory ? draft.limits.sms / way.slices : clustersAtATime(draft, way.slices * share);
+  const int64_t waves = count(clusters, together);
+
+  // What one CTA does for its part of a tile. Of the short operand the rows that there are come.
+  const double steps = double(count(count(sides.depth, way.k), way.slices)), depth = steps * double(way.k);
+  const double port = 2 * depth * (double(longTile) + double(sides.shortSide) / double(shortTiles)) /
+                      (inMemory         ? inMemoryPortRate
+                       : way.slices > 1 ? slicedPortRate
+                                        : portRate);
+  const double shifting = draft.shifts() ? 2 * depth * double(longTile) / shiftRate : 0;
+  const double products = depth * double(longTile) * double(shortTile) / productsRate;
+  // Shared memory's port: what the tensor cores read, 64 rows at a time, and what TMA writes.
+  const double read = double(way.m) / 64 * double(64 + way.n), written = double(way.m + way.n);
+  const double shared = 2 * depth * (portRead * read + portWritten * written) / sharedRate;
+  const bool sharesRows = share > 1 && isContiguous(draft, !sides.longIsM);
+  const double step = sharesRows ? std::max(stepTime, sharedStep + sharedStepK * double(way.k)) : stepTime;
+
+  // What all of them do together.
+  const bool scatters = way.slices > 1 && shortTiles > 1 && !rowsSplitSectors(draft);
+  const double scattered = !scatters         ? 1
+                           : inMemory        ? scatteredInMemory
+                           : shortTiles == 2 ? scatteredTwo
+                                             : scatteredMore;
+  const double memory = 2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered;
+  const double ofLong = 2 * double(sides.longSide) * double(sides.depth) * double(alongShort);
+  const double ofShort = 2 * double(sides.shortSide) * double(sides.depth) * double(alongLong);
+  const double split =
+      splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong) / splitRate;
+  const double rows = double(alongLong) * rowsNanoseconds(draft, !sides.longIsM, shortTile) +
+                      double(alongShort) * rowsNanoseconds(draft, sides.longIsM, longTile);
+
+  auto wave = [&](int64_t of) {
+    const double part = double(of) / double(clusters), idle = 1 - double(of) / double(together);
+    return atOnce<4>({memory * part, split * part, rows * part, port / (1 + roomOfFew * idle) + shifting, products,
+                      shared, steps * step});
+  };
+  const int64_t rest = clusters % together;
+  double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
+  const double sums = 4 * double(longTile * shortTile);
+  all += double(waves) * (inMemory ? countedTime + sums * double(way.slices) / partsRate
+                                   : meetingNanoseconds(way.slices, longTile * shortTile));
+  all += double(waves - 1) * turnTime;
+  if (draft.shifts() && way.slices > 1)
+    all += double(waves - 1) * restartTime;
+  // Only the last tile of each CTA is stored when nothing streams.
+  all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
+  if (!sides.longIsM && longTile % 16 != 0)
+    all *= oddEighths;
+  if (!inMemory && scatters && way.slices >= 4 && double(sides.depth) > apartFrom)
+    all *= 1 + apartEachDoubling * std::log2(double(sides.depth) / apartFrom);
+  if (shortTile == halfLine && shortTiles > 2 && isContiguous(draft, !sides.longIsM))
+    all *= 1 + furtherHalf * double(shortTiles - 2);
+
+  const double part = std::min(1.0, double(together) / double(clusters)); // of a full wave
+  const std::pair<double, const char *> longest = std::max(
+      {std::pair(memory * part, "memory"), std::pair(std::max({split * part, rows * part, port + shifting}), "the L2"),
+       std::pair(products, "tensor cores"), std::pair(shared, "shared memory"),
+       std::pair(steps * step, "the steps of k")},
+      [](const auto &x, const auto &y) { return x.first < y.first; });
+  return {all * doubtOfTurned(draft), longest.second};
+}
+
+double meetingNanoseconds(int64_t slices, int64_t elements) {
+  if (slices == 1)
+    return 0;
+  return meetingTime + 4.0 * double(elements) * double(slices - 1) / double(slices) / sumsRate;
+}
+
+std::optional<StreamTime> streamTime(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (!draft.wgmma() || !isSkinny(draft) || *s.schedule != Schedule::cooperative)
+    return std::nullopt;
+  if (*s.split == SplitMode::stream_k)
+    return std::nullopt;
+  const auto block = kernelView(draft, *s.block), cluster = kernelView(draft, *s.cluster);
+  Stream way{block[0], block[1], block[2], cluster[2], "", cluster[0], cluster[1]};
+  if (draft.slicesInMemory() > 1)
+    way.slices = draft.slicesInMemory(), way.through = SplitThrough::workspace;
+  return timeOf(draft, sidesOf(draft), way);
+}
+
+} // namespace gemmc::plan

@@ -1,0 +1,29 @@
+/// A product with one short side: what its cuts (Skinny.cpp) and their time (StreamTime.cpp) both need.
+#pragma once
+#include "Draft.h"
+
+namespace gemmc::plan {
+
+constexpr int64_t cacheLine = 64, halfLine = 32; ///< Of the L2, in elements.
+
+/// Both operands whole 16-bit elements, all sizes known, one of them short.
+bool isSkinny(const Draft &draft);
+
+struct Sides {
+  int64_t shortSide, longSide, depth;
+  bool longIsM;
+  int64_t longTile(const Stream &way) const { return longIsM ? way.m : way.n; }
+  int64_t shortTile(const Stream &way) const { return longIsM ? way.n : way.m; }
+  /// CTAs of a cluster that share a tile of the short operand: they lie along the long side; and of the long one.
+  int64_t sharersOfShort(const Stream &way) const { return longIsM ? way.clusterM : way.clusterN; }
+  int64_t sharersOfLong(const Stream &way) const { return longIsM ? way.clusterN : way.clusterM; }
+};
+Sides sidesOf(const Draft &draft); ///< Of a product that isSkinny.
+
+/// Clusters along the long side, and along the short one.
+std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way);
+
+/// From the launch to the end of a cut, in nanoseconds, and what sets its pace.
+StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way);
+
+} // namespace gemmc::plan
