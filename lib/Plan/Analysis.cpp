@@ -79,6 +79,8 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
     out.bound = stream->bound;
     out.clocks = std::max(0.0, stream->nanoseconds * 1e-9 - out.launch) * out.machine.clock;
     const double tile = out.clocks / double(out.waves);
+    if (out.slices > 1)
+      out.tileAround = estimate.epilogue + stream->meeting * 1e-9 * out.machine.clock / double(out.waves);
     out.tileAround = std::min(out.tileAround, tile);
     out.tileMain = tile - out.tileAround;
   }
@@ -110,7 +112,7 @@ double launchOf(const Draft &draft) { return draft.wgmma() ? 1.4e-6 : 0; }
 /// The time, and what it is made of most.
 void conclude(Analysis &out) {
   double byClock = out.clocks / out.machine.clock + out.launch, byMemory = out.memoryFloor + out.launch;
-  double byPower = std::max(out.atPowerLimit, out.machine.powered < 1 ? out.poweredFloor : 0.0);
+  double byPower = out.streams ? 0 : std::max(out.atPowerLimit, out.machine.powered < 1 ? out.poweredFloor : 0.0);
   out.seconds = std::max({byClock, byMemory, byPower});
   if (out.launch > 0.5 * out.seconds)
     out.bound = "the launch";
@@ -136,10 +138,15 @@ bool isThis(const Plan &plan, const Alternative &other) {
     spec.swapOperands.value = *spec.d.layout == Order::col ? Persistence::on : Persistence::off;
   if (!spec.cluster.given)
     spec.cluster.value = {1, 1, 1};
+  if (!spec.split.given) // nor of slices that meet in memory
+    spec.split.value = SplitMode::none, spec.splitSlices.value = 1;
+  auto inMemory = [](const Spec &s) {
+    return *s.split == SplitMode::split_k && (*s.cluster)[2] == 1 ? *s.splitSlices : 1;
+  };
   auto paths = applyChoice(spec, other.choice, scratch);
   return paths && *spec.block == *plan.spec.block && *spec.warp == *plan.spec.warp &&
          *spec.schedule == *plan.spec.schedule && *spec.cluster == *plan.spec.cluster &&
-         *spec.swapOperands == *plan.spec.swapOperands;
+         *spec.swapOperands == *plan.spec.swapOperands && inMemory(spec) == inMemory(plan.spec);
 }
 } // namespace
 

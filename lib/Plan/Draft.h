@@ -198,6 +198,7 @@ double meetingNanoseconds(int64_t slices, int64_t elements);
 /// `the steps of k`.
 struct StreamTime {
   double nanoseconds;
+  double meeting; ///< Of them, what slices take to meet.
   const char *bound;
 };
 /// What the estimate of streams says of a complete plan; nothing where it does not know such a kernel.

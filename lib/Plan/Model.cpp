@@ -127,9 +127,13 @@ double apart(int64_t k) {
 /// Clocks until the last of them has added the sums of all: what they write, the counter, and what it reads of each
 /// (bytes a clock). A fit to 250 kernels of 38 products (H200, 2026-11-25): beside 226 with slices in clusters
 /// and whole tiles its choice is 1.4% slower than the best of them (4.9% before).
-double memoryClocks(const Shape &shape, int64_t parts) {
+double memoryClocks(const Shape &shape, int64_t parts, double waves) {
   constexpr double counted = 2000, readRate = 30;
-  return parts == 1 ? 0 : counted + 4.0 * double(shape.m * shape.n * parts) / readRate;
+  if (parts == 1)
+    return 0;
+  // For each wave: a CTA comes last of one tile in `parts`, and of its last one.
+  const double last = counted + 4.0 * double(shape.m * shape.n * parts) / readRate;
+  return last * (1 + (waves - 1) / double(parts)) / waves;
 }
 
 bool linesAlongK(const Draft &draft) { return draft.kMajorA() && draft.kMajorB(); }
@@ -364,7 +368,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     double exposed = neighbours > 1 ? 0.5 : storeOverlap(draft, shape) ? overlapLeaves : 1;
     // Columns are shared out in eights: where they do not go up, fewer CTAs add and store.
     double parts = double(slices * inMemory), owners = slices == 1 ? 1 : double(exchangeOwners(shape));
-    double meeting = slices == 1 ? memoryClocks(shape, inMemory)
+    double meeting = slices == 1 ? memoryClocks(shape, inMemory, waves)
                                  : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
     result.clocks =
         waves * (result.main / parts * neighbours * few + meeting + exposed * (start + store / owners * neighbours));

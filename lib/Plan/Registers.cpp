@@ -39,17 +39,25 @@ unsigned heldRegisters(const Draft &draft, const Shape &shape) {
 
 bool scales(const Draft &draft) { return draft.spec().beta.value != Scale{0.0} || draft.spec().alpha.value.dynamic(); }
 
+/// Whether sums become 16 bits, and lines of D leave by TMA, with nothing in between.
+bool leavesAsItLies(const Draft &draft) {
+  const Spec &s = draft.spec();
+  const bool turned = draft.plan.swapped != (*s.d.layout == Order::col);
+  return *s.store == StoreKind::tma && !turned && bitsOf(*s.d.type) == 16 && s.alpha.value == Scale{1.0};
+}
+
 /// wgmma: what is left where sums meet in the workspace: the addresses of parts lie beside them, and where they are
-/// scaled what that takes. Of 6144 pinned tiles those beyond it spilled 4 to 112 bytes (64x240 with C, 256x56 by one
-/// warpgroup, two of 128x176 with C, three of 64x168).
+/// scaled what that takes, or what lanes need that store them. Of 6144 pinned tiles stored by TMA and 872 stored in all
+/// ways those beyond it spilled 4 to 112 bytes (64x240 with C, 256x56 by one warpgroup, 128x120 stored by lanes, two of
+/// 128x176 with C, three of 64x168).
 unsigned mostGathered(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || *draft.spec().split == SplitMode::none || draft.inCluster())
     return 255;
   switch (consumerWarpgroups(shape)) {
   case 1:
-    return shape.warpM == 256 ? 96 : scales(draft) ? 112 : 255;
+    return shape.warpM == 256 ? 96 : scales(draft) || !leavesAsItLies(draft) ? 112 : 255;
   case 2:
-    return scales(draft) ? 168 : 192;
+    return scales(draft) || !leavesAsItLies(draft) ? 168 : 192;
   default:
     return scales(draft) ? 76 : 255;
   }

@@ -101,23 +101,6 @@ bool mayStream(const Draft &draft) {
          (!s.schedule.given || *s.schedule == Schedule::cooperative) && *s.scheduler == Scheduler::fixed;
 }
 
-/// Slices of k leave C to whoever adds them: TMA brings it to whole tiles alone.
-bool cAllowsSlices(const Draft &draft) {
-  const Spec &s = draft.spec();
-  bool storedByTma = s.store.given && *s.store == StoreKind::tma,
-       broughtByTma = s.loadC.given && *s.loadC == StoreKind::tma;
-  return s.beta.value == Scale{0.0} || !(storedByTma || broughtByTma);
-}
-
-/// Whether slices of k may meet in memory, which takes some microseconds: a deep product has them. Nobody shares tiles
-/// then.
-bool mayMeetInMemory(const Draft &draft, const Sides &sides) {
-  constexpr int64_t deep = 8192;
-  const Spec &s = draft.spec();
-  const bool staged = (s.store.given && *s.store != StoreKind::tma) || endsRowsInside16Bytes(draft);
-  return sides.depth >= deep && cAllowsSlices(draft) && !staged && !draft.shifts() && !mayShare(draft);
-}
-
 /// The cut of a spec that gives its block tile.
 std::optional<Stream> givenStream(const Draft &draft) {
   const Spec &s = draft.spec();
@@ -212,17 +195,16 @@ std::vector<Stream> streams(const Draft &draft) {
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;
-    const auto [along, across] = clustersOf(sides, way);
-    const int64_t clusters = along * across;
-    if (through == SplitThrough::workspace) { // in one wave
-      if (clusters * slices > draft.limits.sms || 2 * clusters * slices < draft.limits.sms)
+    if (through == SplitThrough::workspace) {
+      if (!isOneWaveInMemory(draft, sides, way))
         return;
       way.nanoseconds = timeOf(draft, sides, way).nanoseconds * doubtOfMemory;
       found.push_back(std::move(way));
       return;
     }
     // The card holds 15 clusters of eight: of more the rest would be a wave of its own.
-    if (slices * sharing.ctas() == mostCtas && clusters > clustersAtATime(draft, mostCtas))
+    if (auto [along, across] = clustersOf(sides, way);
+        slices * sharing.ctas() == mostCtas && along * across > clustersAtATime(draft, mostCtas))
       return;
     way.nanoseconds = timeOf(draft, sides, way).nanoseconds;
     found.push_back(std::move(way));

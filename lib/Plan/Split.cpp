@@ -52,8 +52,9 @@ void decideSplit(Draft &draft) {
     s.splitThrough.decide(SplitThrough::cluster, ctas);
   else
     s.splitThrough.decide(SplitThrough::workspace, *s.split == SplitMode::none ? "k is not split"
-                                                   : inMemory ? "the GPU holds fewer clusters of as many CTAs"
-                                                              : "any number of CTAs can meet there");
+                                                   : inMemory
+                                                       ? "in clusters they leave SMs idle, or run apart where k is deep"
+                                                       : "any number of CTAs can meet there");
   if (alongK > 1 && *s.split == SplitMode::split_k)
     s.splitSlices.decide(alongK, "the CTAs of a cluster along k");
   else if (*s.split == SplitMode::split_k)

@@ -104,8 +104,9 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const int64_t rest = clusters % together;
   double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
   const double sums = 4 * double(longTile * shortTile);
-  all += double(waves) * (inMemory ? countedTime + sums * double(way.slices) / partsRate
-                                   : meetingNanoseconds(way.slices, longTile * shortTile));
+  const double meeting = double(waves) * (inMemory ? countedTime + sums * double(way.slices) / partsRate
+                                                   : meetingNanoseconds(way.slices, longTile * shortTile));
+  all += meeting;
   all += double(waves - 1) * turnTime;
   if (draft.shifts() && way.slices > 1)
     all += double(waves - 1) * restartTime;
@@ -124,13 +125,34 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
        std::pair(products, "tensor cores"), std::pair(shared, "shared memory"),
        std::pair(steps * step, "the steps of k")},
       [](const auto &x, const auto &y) { return x.first < y.first; });
-  return {all * doubtOfTurned(draft), longest.second};
+  return {all * doubtOfTurned(draft), meeting, longest.second};
 }
 
 double meetingNanoseconds(int64_t slices, int64_t elements) {
   if (slices == 1)
     return 0;
   return meetingTime + 4.0 * double(elements) * double(slices - 1) / double(slices) / sumsRate;
+}
+
+bool cAllowsSlices(const Draft &draft) {
+  const Spec &s = draft.spec();
+  bool storedByTma = s.store.given && *s.store == StoreKind::tma,
+       broughtByTma = s.loadC.given && *s.loadC == StoreKind::tma;
+  return s.beta.value == Scale{0.0} || !(storedByTma || broughtByTma);
+}
+
+bool mayMeetInMemory(const Draft &draft, const Sides &sides) {
+  constexpr int64_t deep = 8192;
+  const Spec &s = draft.spec();
+  const bool staged = (s.store.given && *s.store != StoreKind::tma) || endsRowsInside16Bytes(draft);
+  return sides.depth >= deep && cAllowsSlices(draft) && !staged && !draft.shifts() && !mayShare(draft);
+}
+
+bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way) {
+  constexpr int64_t mostSlices = 8;
+  const auto [alongLong, alongShort] = clustersOf(sides, way);
+  const int64_t ctas = alongLong * alongShort * way.slices;
+  return way.slices <= mostSlices && ctas <= draft.limits.sms && 2 * ctas >= draft.limits.sms;
 }
 
 std::optional<StreamTime> streamTime(const Draft &draft) {
@@ -141,9 +163,13 @@ std::optional<StreamTime> streamTime(const Draft &draft) {
     return std::nullopt;
   const auto block = kernelView(draft, *s.block), cluster = kernelView(draft, *s.cluster);
   Stream way{block[0], block[1], block[2], cluster[2], "", cluster[0], cluster[1]};
-  if (draft.slicesInMemory() > 1)
+  const Sides sides = sidesOf(draft);
+  if (draft.slicesInMemory() > 1) {
     way.slices = draft.slicesInMemory(), way.through = SplitThrough::workspace;
-  return timeOf(draft, sidesOf(draft), way);
+    if (!mayMeetInMemory(draft, sides) || !isOneWaveInMemory(draft, sides, way))
+      return std::nullopt;
+  }
+  return timeOf(draft, sides, way);
 }
 
 } // namespace gemmc::plan

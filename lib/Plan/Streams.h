@@ -23,7 +23,16 @@ Sides sidesOf(const Draft &draft); ///< Of a product that isSkinny.
 /// Clusters along the long side, and along the short one.
 std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way);
 
-/// From the launch to the end of a cut, in nanoseconds, and what sets its pace.
+/// Slices of k leave C to whoever adds them: TMA brings it to whole tiles alone.
+bool cAllowsSlices(const Draft &draft);
+/// Whether slices of k may meet in memory, which takes some microseconds: a deep product has them. Nobody shares tiles
+/// then.
+bool mayMeetInMemory(const Draft &draft, const Sides &sides);
+/// Whether a cut in such slices is what was measured: at most eight of them, in one wave that keeps half of the SMs
+/// busy.
+bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way);
+
+/// From the launch to the end of a cut, and what sets its pace.
 StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way);
 
 } // namespace gemmc::plan

@@ -110,7 +110,7 @@ struct Spec {
   Field<Swizzle> swizzle;
   Field<int64_t> padding; ///< Bytes behind each row of a padded tile; 0 for the other layouts.
   Field<RasterOrder> rasterOrder;
-  Field<int64_t> rasterGroup; ///< Tile rows (along_m: columns) that are walked together; 1 = plain order.
+  Field<int64_t> rasterGroup; ///< Tile rows (along_n: columns) that are walked together; 1 = plain order.
   Field<Persistence> persistent;
   Field<Scheduler> scheduler;
   Field<StoreKind> store;      ///< How the epilogue writes D.
