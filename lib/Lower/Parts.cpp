@@ -132,9 +132,9 @@ Val Lowering::slotOf(const Val &part, bool stream) {
 /// Parts whose loads, and the addresses they come from, fit into a thread's registers beside its sums and what else it
 /// holds; 0: not even one, which ptxas must load piece by piece.
 int64_t Lowering::partsAtOnce(int64_t sums) const {
-  constexpr int64_t alone = 255 - 47, ofSeveral = 72, address = 8,
-                    most = 3; // of one warpgroup; what several hold besides
-  int64_t room = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs") - ofSeveral : alone;
+  // One warpgroup has what 256 threads leave, several have what they were given; each holds other things besides.
+  constexpr int64_t alone = 255 - 47, besideSums = 72, address = 8, most = 3;
+  int64_t room = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs") - besideSums : alone;
   return std::clamp<int64_t>((room - sums) / (sums + address), 0, most);
 }
 
@@ -181,7 +181,7 @@ void Lowering::gather(const Op &op) {
   b.unless(lastOfAll)("bra", end);
 
   const std::string plus = half ? "add.rn.f16x2" : "add.rn.f32";
-  // Adds `count` parts from number `first` on. All are under way before the first one is added.
+  // Adds `count` parts from number `first` on. ptxas has all of their loads under way before it adds the first one.
   auto addParts = [&](const Val &first, int64_t count, bool begins) {
     std::vector<Val> slots;
     for (int64_t part = 0; part < count; ++part)
