@@ -192,6 +192,16 @@ bool decideFamily(Draft &draft);
 /// Whether `length` is the short side of a product that streams the operand of the `other` one (Skinny.cpp).
 bool isShort(int64_t length, int64_t other);
 bool hasShortSide(const Draft &draft); ///< Of known sizes; slices and stages of such products are those of streams.
+/// Slices of k of a tile that the planner tries, and the k from which they may meet in memory, which takes
+/// microseconds.
+constexpr int64_t mostSlices = 8, deepInMemory = 8192;
+/// Whether so many CTAs are one wave that keeps half of the SMs busy.
+inline bool fillsOneWave(const Draft &draft, int64_t ctas) {
+  return ctas <= draft.limits.sms && 2 * ctas >= draft.limits.sms;
+}
+/// Slices in clusters run apart where k is deep: how many times as long they take, a tenth more for each doubling of k
+/// beyond `from` (H200, 2026-11-25; docs/hopper.md, *Slices that meet in memory*).
+inline double runApart(int64_t k, double from) { return 1 + 0.1 * std::max(0.0, std::log2(double(k) / from)); }
 /// What it takes the slices of a tile of so many sums to meet in a cluster.
 double meetingNanoseconds(int64_t slices, int64_t elements);
 /// From the launch of a stream to its end, and what sets its pace: `memory`, `the L2`, `tensor cores`, `shared memory`,

@@ -116,13 +116,9 @@ struct SlicedLines {
 };
 constexpr SlicedLines slicedLines{1.22, 0.84}, slicedInsideSectors{0.87, 0.89};
 
-/// What slices in clusters take more than that of a deep product, for each doubling of k beyond 8192: their CTAs run
-/// apart. Eleven products took 10 to 16% longer than estimated where k is 16384 and more, nothing where it is 8192
-/// (H200, 2026-11-25).
-double apart(int64_t k) {
-  constexpr double eachDoubling = 0.1, from = 8192;
-  return 1 + eachDoubling * std::max(0.0, std::log2(double(k) / from));
-}
+/// The k from which slices in clusters take longer: eleven products took 10 to 16% more than estimated where it is
+/// 16384 and more, nothing where it is 8192 (H200, 2026-11-25).
+constexpr double apartFrom = 8192;
 
 /// Clocks until the last of them has added the sums of all: what they write, the counter, and what it reads of each
 /// (bytes a clock). A fit to 250 kernels of 38 products (H200, 2026-11-25): beside 226 with slices in clusters
@@ -372,7 +368,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
                                  : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
     result.clocks =
         waves * (result.main / parts * neighbours * few + meeting + exposed * (start + store / owners * neighbours));
-    result.clocks *= slices > 1 ? apart(k) : 1;
+    result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
   }
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost =

@@ -15,8 +15,7 @@ constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
 /// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128).
 constexpr int64_t mostDeepShifted = 168;
-/// Slices that meet in memory, and what they must promise beside others.
-constexpr int64_t mostInMemory = 8;
+/// What slices that meet in memory must promise beside others.
 constexpr double doubtOfMemory = 1.02;
 
 /// Whether a short side would leave more than an eighth of wgmma's 64 rows empty: then it is the side of the columns.
@@ -115,7 +114,7 @@ std::optional<Stream> givenStream(const Draft &draft) {
     return way;
   const bool known = s.split.given && *s.split == SplitMode::split_k && s.splitSlices.given && *s.splitSlices > 1 &&
                      !(s.splitThrough.given && *s.splitThrough == SplitThrough::cluster);
-  if (!known || cluster[0] * cluster[1] != 1 || !mayMeetInMemory(draft, sidesOf(draft)))
+  if (!known || cluster[0] * cluster[1] != 1 || !streamMayMeetInMemory(draft, sidesOf(draft)))
     return std::nullopt;
   way.slices = *s.splitSlices, way.through = SplitThrough::workspace;
   return way;
@@ -158,14 +157,14 @@ std::vector<Stream> streams(const Draft &draft) {
     return {};
   const Sides sides = sidesOf(draft);
   // Tiles of an operand whose m or n is contiguous are whole lines, of the short one also all of it, or half a
-  // cacheLine where none reaches into another sector: 160 columns are five of those, and not the 192 of three lines.
+  // line where none reaches into another sector: 160 columns are five of those, and not the 192 of three lines.
   const bool shortLies = isContiguous(draft, !sides.longIsM), longLies = isContiguous(draft, sides.longIsM);
   const bool halves = shortLies && sides.longIsM && !hasSplitRows(draft, !sides.longIsM);
   int64_t step = sides.longIsM || longLies ? cacheLine : 8, least = step == cacheLine ? cacheLine : 32;
   constexpr int64_t most = 256, mostCtas = 8; // of a cluster
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
-  const int64_t mostSlices = cAllowsSlices(draft) ? 4 : 1;
+  const int64_t inCluster = cAllowsSlices(draft) ? 4 : 1;
   auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing, SplitThrough through) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.
@@ -209,11 +208,11 @@ std::vector<Stream> streams(const Draft &draft) {
     way.nanoseconds = timeOf(draft, sides, way).nanoseconds;
     found.push_back(std::move(way));
   };
-  const int64_t inMemory = mayMeetInMemory(draft, sides) ? mostInMemory : 1;
+  const int64_t inMemory = streamMayMeetInMemory(draft, sides) ? mostSlices : 1;
   const int64_t mostParts = llvm::divideCeil(sides.shortSide, halves ? halfLine : cacheLine);
   for (int64_t parts = 1; parts <= mostParts; ++parts)
     for (int64_t tile = least; tile <= most; tile += step) {
-      for (int64_t slices = 1; slices <= mostSlices; ++slices)
+      for (int64_t slices = 1; slices <= inCluster; ++slices)
         for (Sharing sharing : sharings(draft))
           consider(parts, tile, slices, sharing, SplitThrough::cluster);
       for (int64_t slices = 2; slices <= inMemory; ++slices)

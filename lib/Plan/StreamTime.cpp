@@ -19,9 +19,9 @@ constexpr double turnTime = 160;                     ///< From a tile of a CTA t
 constexpr double meetingTime = 121, sumsRate = 21.4; ///< Of slices of k: until they have met; what a CTA sends.
 /// Slices of two and more tiles of the short side read the same lines at other times.
 constexpr double scatteredTwo = 1.43, scatteredMore = 2.15;
-/// Four of them more so, the longer they run apart, for each doubling of k: what they were estimated to take fell short
-/// by 10% where k is 8192, by 28 where it is 32768 (seven products of 200 and 256 rows; H200, 2026-11-25).
-constexpr double apartEachDoubling = 0.1, apartFrom = 4096;
+/// Four of them more so, the longer they run apart: what they were estimated to take fell short by 10% where k is 8192,
+/// by 28 where it is 32768 (seven products of 200 and 256 rows; H200, 2026-11-25).
+constexpr double apartFrom = 4096;
 // Slices that meet in memory, whose neighbours are tiles of one slice: a fit to 404 cuts of 36 products (H200,
 // 2026-11-25, docs/hopper.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
 constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
@@ -114,8 +114,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
   if (!sides.longIsM && longTile % 16 != 0)
     all *= oddEighths;
-  if (!inMemory && scatters && way.slices >= 4 && double(sides.depth) > apartFrom)
-    all *= 1 + apartEachDoubling * std::log2(double(sides.depth) / apartFrom);
+  if (!inMemory && scatters && way.slices >= 4)
+    all *= runApart(sides.depth, apartFrom);
   if (shortTile == halfLine && shortTiles > 2 && isContiguous(draft, !sides.longIsM))
     all *= 1 + furtherHalf * double(shortTiles - 2);
 
@@ -141,18 +141,15 @@ bool cAllowsSlices(const Draft &draft) {
   return s.beta.value == Scale{0.0} || !(storedByTma || broughtByTma);
 }
 
-bool mayMeetInMemory(const Draft &draft, const Sides &sides) {
-  constexpr int64_t deep = 8192;
+bool streamMayMeetInMemory(const Draft &draft, const Sides &sides) {
   const Spec &s = draft.spec();
   const bool staged = (s.store.given && *s.store != StoreKind::tma) || endsRowsInside16Bytes(draft);
-  return sides.depth >= deep && cAllowsSlices(draft) && !staged && !draft.shifts() && !mayShare(draft);
+  return sides.depth >= deepInMemory && cAllowsSlices(draft) && !staged && !draft.shifts() && !mayShare(draft);
 }
 
 bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way) {
-  constexpr int64_t mostSlices = 8;
   const auto [alongLong, alongShort] = clustersOf(sides, way);
-  const int64_t ctas = alongLong * alongShort * way.slices;
-  return way.slices <= mostSlices && ctas <= draft.limits.sms && 2 * ctas >= draft.limits.sms;
+  return way.slices <= mostSlices && fillsOneWave(draft, alongLong * alongShort * way.slices);
 }
 
 std::optional<StreamTime> streamTime(const Draft &draft) {
@@ -166,7 +163,7 @@ std::optional<StreamTime> streamTime(const Draft &draft) {
   const Sides sides = sidesOf(draft);
   if (draft.slicesInMemory() > 1) {
     way.slices = draft.slicesInMemory(), way.through = SplitThrough::workspace;
-    if (!mayMeetInMemory(draft, sides) || !isOneWaveInMemory(draft, sides, way))
+    if (!streamMayMeetInMemory(draft, sides) || !isOneWaveInMemory(draft, sides, way))
       return std::nullopt;
   }
   return timeOf(draft, sides, way);

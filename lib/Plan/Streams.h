@@ -25,9 +25,8 @@ std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way);
 
 /// Slices of k leave C to whoever adds them: TMA brings it to whole tiles alone.
 bool cAllowsSlices(const Draft &draft);
-/// Whether slices of k may meet in memory, which takes some microseconds: a deep product has them. Nobody shares tiles
-/// then.
-bool mayMeetInMemory(const Draft &draft, const Sides &sides);
+/// Whether slices of k may meet in memory: those of deep products. Nobody shares tiles then.
+bool streamMayMeetInMemory(const Draft &draft, const Sides &sides);
 /// Whether a cut in such slices is what was measured: at most eight of them, in one wave that keeps half of the SMs
 /// busy.
 bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way);

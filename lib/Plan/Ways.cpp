@@ -5,8 +5,6 @@
 
 namespace gemmc::plan {
 namespace {
-constexpr int64_t mostSlices = 8;
-
 /// Nothing that has been given says how D is cut, and wgmma reads what TMA brings.
 bool isOpen(const Draft &draft) {
   const Spec &s = draft.spec();
@@ -46,8 +44,8 @@ bool maySlice(const Draft &draft) {
 /// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper.md, *Slices that meet
 /// in memory*).
 bool mayMeetInMemory(const Draft &draft) {
-  constexpr int64_t deep = 8192;
-  return maySlice(draft) && *draft.extentK() >= deep && !mayShare(draft) && *draft.spec().store == StoreKind::tma;
+  return maySlice(draft) && *draft.extentK() >= deepInMemory && !mayShare(draft) &&
+         *draft.spec().store == StoreKind::tma;
 }
 } // namespace
 
@@ -81,7 +79,7 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
   const int64_t ctas = cluster[0] * cluster[1] * draft.way.slices;
   int64_t tilesM = llvm::divideCeil(*draft.extentM(), block[0]), tilesN = llvm::divideCeil(*draft.extentN(), block[1]);
   if (draft.way.through == SplitThrough::workspace)
-    return tilesM * tilesN * ctas <= draft.limits.sms && 2 * tilesM * tilesN * ctas >= draft.limits.sms;
+    return fillsOneWave(draft, tilesM * tilesN * ctas);
   if (ctas > mostCtas || tilesM < cluster[0] || tilesN < cluster[1])
     return false;
   int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
