@@ -323,8 +323,10 @@ private:
     if (!each)
       each = std::min(255u, draft.limits.registersPerSM / threads);
     int64_t elements = int64_t(limit) * (draft.wgmma() ? 128 : 32) * 32 / bitsOf(*spec.accumulator);
-    report(Diag::plan_registers, splitPlace(), shape.warpM, shape.warpN, need, threads, limit, each)
-        .note(Diag::plan_note_registers, splitPlace(), elements, draft.wgmma() ? "warpgroup" : "warp");
+    Problem &problem = report(Diag::plan_registers, splitPlace(), shape.warpM, shape.warpN, need, threads, limit, each);
+    problem.note(Diag::plan_note_registers, splitPlace(), elements, draft.wgmma() ? "warpgroup" : "warp");
+    if (mostGathered(draft, shape) == limit)
+      problem.note(Diag::plan_note_gathered, splitPlace());
   }
 
   /// The rule of `stages` alone; what fits is shared()'s.

@@ -102,6 +102,8 @@ unsigned consumerWarpgroups(const Shape &shape); ///< wgmma.
 unsigned threadsOf(const Draft &draft, const Shape &shape);
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape);
 unsigned accumulatorLimit(const Draft &draft, const Shape &shape);
+/// wgmma: of these, what is left where slices meet in the workspace; else 255.
+unsigned mostGathered(const Draft &draft, const Shape &shape);
 /// mma: CTAs that the registers of one SM suffice for, by estimate.
 int64_t ctasByRegisters(const Draft &draft, const Shape &shape);
 /// {producer, consumer} values of setmaxnreg, {0, 0} where registers are not moved.

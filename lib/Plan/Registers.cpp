@@ -46,23 +46,6 @@ bool leavesAsItLies(const Draft &draft) {
   return *s.store == StoreKind::tma && !turned && bitsOf(*s.d.type) == 16 && s.alpha.value == Scale{1.0};
 }
 
-/// wgmma: what is left where sums meet in the workspace: the addresses of parts lie beside them, and where they are
-/// scaled what that takes, or what lanes need that store them. Of 6144 pinned tiles stored by TMA and 872 stored in all
-/// ways those beyond it spilled 4 to 112 bytes (64x240 with C, 256x56 by one warpgroup, 128x120 stored by lanes, two of
-/// 128x176 with C, three of 64x168).
-unsigned mostGathered(const Draft &draft, const Shape &shape) {
-  if (!draft.wgmma() || *draft.spec().split == SplitMode::none || draft.inCluster())
-    return 255;
-  switch (consumerWarpgroups(shape)) {
-  case 1:
-    return shape.warpM == 256 ? 96 : scales(draft) || !leavesAsItLies(draft) ? 112 : 255;
-  case 2:
-    return scales(draft) || !leavesAsItLies(draft) ? 168 : 192;
-  default:
-    return scales(draft) ? 76 : 255;
-  }
-}
-
 /// wgmma: what is left where one CTA of a cluster stores the sums of all, as their columns cannot be shared out in
 /// eights: those of the others come at once. 192x136 in two slices spills 12 bytes, 128x200 in three 148. Where it
 /// scales them, less: 64x136 in three warpgroups spills 4, 128x152 12, 64x248 276, two of 64x200 in three slices 24.
@@ -110,6 +93,23 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   return std::min({limit, mostUnshared(draft, shape), mostGathered(draft, shape)});
 }
 } // namespace
+
+/// wgmma: what is left where sums meet in the workspace: the addresses of parts lie beside them, and where they are
+/// scaled what that takes, or what lanes need that store them. Of 6144 pinned tiles stored by TMA and 872 stored in all
+/// ways those beyond it spilled 4 to 112 bytes (64x240 with C, 256x56 by one warpgroup, 128x120 stored by lanes, two of
+/// 128x176 with C, three of 64x168).
+unsigned mostGathered(const Draft &draft, const Shape &shape) {
+  if (!draft.wgmma() || *draft.spec().split == SplitMode::none || draft.inCluster())
+    return 255;
+  switch (consumerWarpgroups(shape)) {
+  case 1:
+    return shape.warpM == 256 ? 96 : scales(draft) || !leavesAsItLies(draft) ? 112 : 255;
+  case 2:
+    return scales(draft) || !leavesAsItLies(draft) ? 168 : 192;
+  default:
+    return scales(draft) ? 76 : 255;
+  }
+}
 
 unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
   unsigned room = registersForSums(draft, shape), fragments = heldRegisters(draft, shape);

@@ -136,6 +136,8 @@ const Case cases[] = {
      "plan_registers 3:37"},
     {"b: {layout: col}\nbeta: 1\ntile: {block: [128, 200, 64], warp: [64, 200, 64], cluster: [1, 1, 3]}",
      "plan_registers 4:37"},
+    {"tile: {block: [128, 184, 64], warp: [128, 184, 64]}\nsplit: {mode: split_k}\nepilogue: {store: staged}",
+     "plan_registers 2:37"},
     {"pipeline: {stages: 16}", "plan_stages 2:20"},
     {"copy: ld\npipeline: {stages: 2}", "plan_stages_ld 3:20"},
     {"a: {align: 2, repack: off}\npipeline: {stages: 3}", "plan_stages_ld 3:20"},
