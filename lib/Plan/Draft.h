@@ -157,6 +157,8 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand);
 bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand);
 /// Whether such an operand has k contiguous, so that a row's next box asks for the same sector again.
 bool rowsSplitSectors(const Draft &draft);
+/// Whether k is contiguous in both and rows of boxes reach into a second line of the L2, but start at its sectors.
+bool rowsStraddleLines(const Draft &draft);
 /// What `bytesOfA` and `bytesOfB` that all CTAs together ask the L2 for (those of a cluster for their shared rows once)
 /// are worth in bytes of such rows. 0 where no row splits sectors.
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);

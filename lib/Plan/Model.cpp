@@ -306,6 +306,11 @@ bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand) {
   return rowStep(draft, operand) < sectorBytes;
 }
 
+bool rowsStraddleLines(const Draft &draft) {
+  return draft.kMajorA() && draft.kMajorB() && !mayShare(draft) &&
+         (rowStep(draft, draft.kernelA()) < lineBytes || rowStep(draft, draft.kernelB()) < lineBytes);
+}
+
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB) {
   constexpr double others = 0.45; // what is read beside such rows takes less of the L2
   bool a = splitsSectors(draft, draft.kernelA(), draft.kMajorA());

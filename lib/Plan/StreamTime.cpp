@@ -12,7 +12,11 @@ namespace {
 constexpr double memoryRate = 4200, productsRate = 3179, sharedRate = 283, storeRate = 6042;
 /// Lines that come to an SM; slices of k ask for others at the same time, which the L2 does not send once for all.
 constexpr double portRate = 157, slicedPortRate = 127;
-constexpr double splitRate = 6614;                   ///< Rows that start inside sectors of the L2, k contiguous.
+constexpr double splitRate = 6614; ///< Rows that start inside sectors of the L2, k contiguous.
+/// Rows that reach into a second line, k contiguous: by one or three sectors, and by two; and what slices in clusters
+/// take more then, the shorter k is. Of 308 cuts of 126 products, no part of that fit, what is fastest by it takes 1.5%
+/// more than the least, and 3.8% without (H200, 2026-11-25; docs/hopper.md, *Rows across two lines*).
+constexpr double unevenRate = 12500, evenRate = 16000, slicedAcrossLines = 410;
 constexpr double launchTime = 2164;                  ///< Until the first bytes come, and from the last ones to the end.
 constexpr double stepTime = 41;                      ///< Of a stage, at least.
 constexpr double turnTime = 160;                     ///< From a tile of a CTA to its next.
@@ -40,6 +44,14 @@ constexpr double sharedStep = 67, sharedStepK = 0.71;
 // bytes; and what the CTAs of a next cluster wait until lines have come and been shifted (48x5119x5119: four slices in
 // three waves of clusters 28.7 us, none 24.7; H200, 2026-11-23; docs/hopper.md has six more).
 constexpr double shiftRate = 55, restartTime = 1500;
+
+/// What all CTAs together ask the L2 for of one operand, in rows that reach into a second line.
+double straddledNanoseconds(const Draft &draft, bool ofM, double bytes) {
+  const int64_t step = rowStep(draft, ofM ? draft.kernelA() : draft.kernelB());
+  if (!rowsStraddleLines(draft) || step == lineBytes)
+    return 0;
+  return bytes / (step == lineBytes / 2 ? evenRate : unevenRate);
+}
 
 int64_t clustersAlong(int64_t extent, int64_t tile, int64_t sharers) {
   return int64_t(llvm::divideCeil(llvm::divideCeil(extent, tile), sharers));
@@ -92,6 +104,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double ofLong = 2 * double(sides.longSide) * double(sides.depth) * double(alongShort);
   const double ofShort = 2 * double(sides.shortSide) * double(sides.depth) * double(alongLong);
   const double split =
+      straddledNanoseconds(draft, sides.longIsM, ofLong) + straddledNanoseconds(draft, !sides.longIsM, ofShort) +
       splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong) / splitRate;
   const double rows = double(alongLong) * rowsNanoseconds(draft, !sides.longIsM, shortTile) +
                       double(alongShort) * rowsNanoseconds(draft, sides.longIsM, longTile);
@@ -116,6 +129,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     all *= oddEighths;
   if (!inMemory && scatters && way.slices >= 4)
     all *= runApart(sides.depth, apartFrom);
+  if (!inMemory && way.slices > 1 && rowsStraddleLines(draft))
+    all *= 1 + slicedAcrossLines / double(sides.depth);
   if (shortTile == halfLine && shortTiles > 2 && isContiguous(draft, !sides.longIsM))
     all *= 1 + furtherHalf * double(shortTiles - 2);
 
