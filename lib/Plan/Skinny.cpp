@@ -144,7 +144,7 @@ std::vector<Sharing> sharings(const Draft &draft) {
   if (hasSplitRows(draft, sidesOf(draft).longIsM))
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
   if (mayShare(draft))
-    return {{1, 1}, {2, 1}, {4, 1}};
+    return {{1, 1}, {2, 1}, {4, 1}, {2, 2}};
   if (rowsStraddleLines(draft))
     return {{1, 1}, {4, 1}};
   return {{1, 1}};

@@ -4,7 +4,8 @@
 // cost next to nothing, 24 and 40 start inside sectors and take twice the time of the weights. The long one comes in
 // rows of 128 bytes, again for each tile of the short side; at pitches of 16 bytes they start inside sectors (H200,
 // 2026-11-23, docs/hopper.md, *A short side that is contiguous*).
-#include "Draft.h"
+#include "Streams.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -35,17 +36,16 @@ bool hasSplitRows(const Draft &draft, bool ofM) {
   return isContiguous(draft, ofM) && rowsStartInsideSectors(draft, ofM ? draft.kernelA() : draft.kernelB());
 }
 
-double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile) {
-  if (!isContiguous(draft, ofM))
-    return 0;
+namespace {
+/// What the rows of all boxes of one k come to, tile by tile; `row` takes a row's bytes, and what it starts at a
+/// multiple of within a line.
+double sumOfRows(const Draft &draft, bool ofM, int64_t tile, llvm::function_ref<double(int64_t, int64_t)> row) {
   const OperandSpec &operand = ofM ? draft.kernelA() : draft.kernelB();
   const int64_t extent = ofM ? *draft.extentM() : *draft.extentN(), bytes = draft.inputBits() / 8;
-  const Rates &rates = isShort(extent, ofM ? *draft.extentN() : *draft.extentM()) ? together : apart;
   auto ofTile = [&](int64_t first) {
     double sum = 0;
     for (int64_t at = first, end = std::min(extent, first + tile); at < end; at += boxElements)
-      sum +=
-          rowNanoseconds(std::min(boxElements, end - at) * bytes, std::gcd(rowStep(draft, operand), at * bytes), rates);
+      sum += row(std::min(boxElements, end - at) * bytes, std::gcd(rowStep(draft, operand), at * bytes));
     return sum;
   };
   // After so many tiles the next one begins where the first one did in its line.
@@ -55,7 +55,28 @@ double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile) {
     sum += double(rounds) * ofTile(i * tile);
   for (int64_t first = rounds * period * tile; first < extent; first += tile)
     sum += ofTile(first);
-  return sum * double(*draft.extentK());
+  return sum;
+}
+} // namespace
+
+double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile) {
+  if (!isContiguous(draft, ofM))
+    return 0;
+  const int64_t extent = ofM ? *draft.extentM() : *draft.extentN();
+  const Rates &rates = isShort(extent, ofM ? *draft.extentN() : *draft.extentM()) ? together : apart;
+  auto row = [&](int64_t bytes, int64_t step) { return rowNanoseconds(bytes, step, rates); };
+  return sumOfRows(draft, ofM, tile, row) * double(*draft.extentK());
+}
+
+double linesOfTile(const Draft &draft, bool ofM, int64_t tile) {
+  const int64_t extent = ofM ? *draft.extentM() : *draft.extentN();
+  const double tiles = double(llvm::divideCeil(extent, tile));
+  if (isContiguous(draft, ofM)) {
+    auto lines = [](int64_t bytes, int64_t step) { return bytes > step ? 2.0 : 1.0; };
+    return double(boxElements) * sumOfRows(draft, ofM, tile, lines) / tiles;
+  }
+  const bool whole = rowStep(draft, ofM ? draft.kernelA() : draft.kernelB()) == lineBytes;
+  return double(extent) / tiles * (whole ? 1 : 2);
 }
 
 } // namespace gemmc::plan

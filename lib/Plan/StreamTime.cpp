@@ -17,6 +17,13 @@ constexpr double splitRate = 6614; ///< Rows that start inside sectors of the L2
 /// take more then, the shorter k is. Of 308 cuts of 126 products, no part of that fit, what is fastest by it takes 1.5%
 /// more than the least, and 3.8% without (H200, 2026-11-25; docs/hopper.md, *Rows across two lines*).
 constexpr double unevenRate = 12500, evenRate = 16000, slicedAcrossLines = 410;
+// `takesLines`: what is fastest of 450 cuts of 119 products, no part of that fit, takes 1.5% more than the least, and
+// 7.7% without (H200, 2026-11-25; docs/hopper.md, *Line by line*).
+constexpr int64_t mostByBytes = 96;  ///< Of the short side: shorter ones became 1 to 3% slower.
+constexpr double againRate = 8000;   ///< The long operand, which clusters of sharers ask for again at other times.
+constexpr double receivedLine = 0.5; ///< Of a line that another CTA asks for.
+constexpr double sharersMeet = 400;  ///< Of each slice beyond one, where CTAs share tiles, too.
+constexpr double nobodyShares = 1.08;
 constexpr double launchTime = 2164;                  ///< Until the first bytes come, and from the last ones to the end.
 constexpr double stepTime = 41;                      ///< Of a stage, at least.
 constexpr double turnTime = 160;                     ///< From a tile of a CTA to its next.
@@ -53,6 +60,13 @@ double straddledNanoseconds(const Draft &draft, bool ofM, double bytes) {
   return bytes / (step == lineBytes / 2 ? evenRate : unevenRate);
 }
 
+/// Whether an SM's port takes lines and not bytes: where the short side is contiguous and its rows start inside
+/// sectors. Where those of the long one do, too, the rates of such rows say enough.
+bool takesLines(const Draft &draft, const Sides &sides) {
+  return sides.shortSide > mostByBytes && hasSplitRows(draft, !sides.longIsM) &&
+         !rowsStartInsideSectors(draft, sides.longIsM ? draft.kernelA() : draft.kernelB());
+}
+
 int64_t clustersAlong(int64_t extent, int64_t tile, int64_t sharers) {
   return int64_t(llvm::divideCeil(llvm::divideCeil(extent, tile), sharers));
 }
@@ -82,7 +96,14 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
 
   // What one CTA does for its part of a tile. Of the short operand the rows that there are come.
   const double steps = double(count(count(sides.depth, way.k), way.slices)), depth = steps * double(way.k);
-  const double port = 2 * depth * (double(longTile) + double(sides.shortSide) / double(shortTiles)) /
+  const bool byLine = takesLines(draft, sides);
+  const double rowsOfLong = byLine ? linesOfTile(draft, sides.longIsM, longTile) : double(longTile);
+  double rowsOfShort = double(sides.shortSide) / double(shortTiles);
+  if (byLine) {
+    const double own = 1 / double(sides.sharersOfShort(way)), lines = linesOfTile(draft, !sides.longIsM, shortTile);
+    rowsOfShort += std::max(0.0, lines - rowsOfShort) * (own + receivedLine * (1 - own));
+  }
+  const double port = 2 * depth * (rowsOfLong + rowsOfShort) /
                       (inMemory         ? inMemoryPortRate
                        : way.slices > 1 ? slicedPortRate
                                         : portRate);
@@ -106,13 +127,14 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double split =
       straddledNanoseconds(draft, sides.longIsM, ofLong) + straddledNanoseconds(draft, !sides.longIsM, ofShort) +
       splitBytes(draft, sides.longIsM ? ofLong : ofShort, sides.longIsM ? ofShort : ofLong) / splitRate;
+  const double again = byLine && share > 1 && shortTiles > 1 ? ofLong / againRate : 0;
   const double rows = double(alongLong) * rowsNanoseconds(draft, !sides.longIsM, shortTile) +
                       double(alongShort) * rowsNanoseconds(draft, sides.longIsM, longTile);
 
   auto wave = [&](int64_t of) {
     const double part = double(of) / double(clusters), idle = 1 - double(of) / double(together);
-    return atOnce<4>({memory * part, split * part, rows * part, port / (1 + roomOfFew * idle) + shifting, products,
-                      shared, steps * step});
+    return atOnce<4>({memory * part, again * part, split * part, rows * part, port / (1 + roomOfFew * idle) + shifting,
+                      products, shared, steps * step});
   };
   const int64_t rest = clusters % together;
   double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
@@ -131,15 +153,20 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     all *= runApart(sides.depth, apartFrom);
   if (!inMemory && way.slices > 1 && rowsStraddleLines(draft))
     all *= 1 + slicedAcrossLines / double(sides.depth);
+  if (byLine && share > 1)
+    all += sharersMeet * double(way.slices - 1);
+  if (byLine && share == 1)
+    all *= nobodyShares;
   if (shortTile == halfLine && shortTiles > 2 && isContiguous(draft, !sides.longIsM))
     all *= 1 + furtherHalf * double(shortTiles - 2);
 
   const double part = std::min(1.0, double(together) / double(clusters)); // of a full wave
-  const std::pair<double, const char *> longest = std::max(
-      {std::pair(memory * part, "memory"), std::pair(std::max({split * part, rows * part, port + shifting}), "the L2"),
-       std::pair(products, "tensor cores"), std::pair(shared, "shared memory"),
-       std::pair(steps * step, "the steps of k")},
-      [](const auto &x, const auto &y) { return x.first < y.first; });
+  const std::pair<double, const char *> longest =
+      std::max({std::pair(memory * part, "memory"),
+                std::pair(std::max({split * part, again * part, rows * part, port + shifting}), "the L2"),
+                std::pair(products, "tensor cores"), std::pair(shared, "shared memory"),
+                std::pair(steps * step, "the steps of k")},
+               [](const auto &x, const auto &y) { return x.first < y.first; });
   return {all * doubtOfTurned(draft), meeting, longest.second};
 }
 

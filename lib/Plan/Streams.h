@@ -23,6 +23,10 @@ Sides sidesOf(const Draft &draft); ///< Of a product that isSkinny.
 /// Clusters along the long side, and along the short one.
 std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way);
 
+/// Lines of the L2 that 64 of k of a tile come in, on average: rows that reach into a second line are two
+/// (StreamRows.cpp).
+double linesOfTile(const Draft &draft, bool ofM, int64_t tile);
+
 /// Slices of k leave C to whoever adds them: TMA brings it to whole tiles alone.
 bool cAllowsSlices(const Draft &draft);
 /// Whether slices of k may meet in memory: those of deep products. Nobody shares tiles then.
