@@ -67,6 +67,18 @@ bool takesLines(const Draft &draft, const Sides &sides) {
          !rowsStartInsideSectors(draft, sides.longIsM ? draft.kernelA() : draft.kernelB());
 }
 
+/// Elements of both tiles, for each k, that an SM's port is busy with. Of the short operand the rows that there are
+/// come.
+double elementsOnPort(const Draft &draft, const Sides &sides, const Stream &way) {
+  const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way);
+  const double ofShort = double(sides.shortSide) / double(llvm::divideCeil(sides.shortSide, shortTile));
+  if (!takesLines(draft, sides))
+    return double(longTile) + ofShort;
+  const double own = 1 / double(sides.sharersOfShort(way)), lines = linesOfTile(draft, !sides.longIsM, shortTile);
+  return linesOfTile(draft, sides.longIsM, longTile) + ofShort +
+         std::max(0.0, lines - ofShort) * (own + receivedLine * (1 - own));
+}
+
 int64_t clustersAlong(int64_t extent, int64_t tile, int64_t sharers) {
   return int64_t(llvm::divideCeil(llvm::divideCeil(extent, tile), sharers));
 }
@@ -94,16 +106,10 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const int64_t together = inMemory ? draft.limits.sms / way.slices : clustersAtATime(draft, way.slices * share);
   const int64_t waves = count(clusters, together);
 
-  // What one CTA does for its part of a tile. Of the short operand the rows that there are come.
+  // What one CTA does for its part of a tile.
   const double steps = double(count(count(sides.depth, way.k), way.slices)), depth = steps * double(way.k);
   const bool byLine = takesLines(draft, sides);
-  const double rowsOfLong = byLine ? linesOfTile(draft, sides.longIsM, longTile) : double(longTile);
-  double rowsOfShort = double(sides.shortSide) / double(shortTiles);
-  if (byLine) {
-    const double own = 1 / double(sides.sharersOfShort(way)), lines = linesOfTile(draft, !sides.longIsM, shortTile);
-    rowsOfShort += std::max(0.0, lines - rowsOfShort) * (own + receivedLine * (1 - own));
-  }
-  const double port = 2 * depth * (rowsOfLong + rowsOfShort) /
+  const double port = 2 * depth * elementsOnPort(draft, sides, way) /
                       (inMemory         ? inMemoryPortRate
                        : way.slices > 1 ? slicedPortRate
                                         : portRate);
