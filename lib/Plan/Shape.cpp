@@ -110,9 +110,10 @@ std::string scheduleReason(const Draft &draft, const Choice &choice) {
 std::string clusterReason(const Draft &draft, const Shape &shape) {
   if (shape.clusterM * shape.clusterN > 1)
     return formatv("{0}: {1} CTAs share tiles{2}, which come from there once{3}",
-                   mayShare(draft)            ? "rows start inside sectors of the L2"
-                   : rowsStraddleLines(draft) ? "rows reach into a second line of the L2"
-                                              : "few CTAs of a slice read the same rows of the L2 at the same time",
+                   mayShare(draft) ? "rows start inside sectors of the L2"
+                   : draft.stream && rowsStraddleLines(draft)
+                       ? "rows reach into a second line of the L2"
+                       : "few CTAs of a slice read the same rows of the L2 at the same time",
                    shape.clusterM * shape.clusterN,
                    shape.clusterM > 1 && shape.clusterN > 1 ? ", each those of its row and of its column" : "",
                    shape.clusterK > 1 ? formatv(", in each of {0} slices of k", shape.clusterK).str() : "");

@@ -143,16 +143,19 @@ std::vector<Sharing> sharings(const Draft &draft) {
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}};
   if (hasSplitRows(draft, sidesOf(draft).longIsM))
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
-  if (mayShare(draft))
+  if (takesLines(draft, sidesOf(draft)))
     return {{1, 1}, {2, 1}, {4, 1}, {2, 2}};
+  if (mayShare(draft))
+    return {{1, 1}, {2, 1}, {4, 1}};
   if (rowsStraddleLines(draft))
     return {{1, 1}, {4, 1}};
   return {{1, 1}};
 }
 
 /// Where rows reach into a second line and not into other sectors, four CTAs whose tile of the long side is narrow gain
-/// by sharing the short one, of which each brings enough rows at a time: 160x7248x6800 in tiles of 64 42.5 us, in fours
-/// 34.4, of 128 35.9 and 41.0; 256x2048x9264 in 96x64 30.3 and 24.8, in 64x64 26.4 and 40.6 (H200, 2026-11-25).
+/// by sharing the short one, of which each brings enough rows at a time: 160x7248x6800 in 160x64 42.5 us, in
+/// fours 34.4, in 80x128 35.9, 96x128 in fours 41.0; 256x2048x9264 in 96x64 30.3 and 24.8, in 64x64 26.4 and 40.6
+/// (H200, 2026-11-25).
 bool gainsFromFours(const Draft &draft, int64_t longTile, int64_t shortTile, int64_t slices, Sharing sharing) {
   constexpr int64_t leastRows = 24;
   return sharing.ctas() == 1 || !rowsStraddleLines(draft) ||

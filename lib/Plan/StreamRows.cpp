@@ -28,15 +28,7 @@ double rowNanoseconds(int64_t bytes, int64_t step, const Rates &rates) {
     return 1 / (step < sectorBytes ? rates.split : rates.straddling);
   return bytes < lineBytes ? 1 / narrowRate : 0;
 }
-} // namespace
 
-bool isContiguous(const Draft &draft, bool ofM) { return ofM ? !draft.kMajorA() : !draft.kMajorB(); }
-
-bool hasSplitRows(const Draft &draft, bool ofM) {
-  return isContiguous(draft, ofM) && rowsStartInsideSectors(draft, ofM ? draft.kernelA() : draft.kernelB());
-}
-
-namespace {
 /// What the rows of all boxes of one k come to, tile by tile; `row` takes a row's bytes, and what it starts at a
 /// multiple of within a line.
 double sumOfRows(const Draft &draft, bool ofM, int64_t tile, llvm::function_ref<double(int64_t, int64_t)> row) {
@@ -58,6 +50,12 @@ double sumOfRows(const Draft &draft, bool ofM, int64_t tile, llvm::function_ref<
   return sum;
 }
 } // namespace
+
+bool isContiguous(const Draft &draft, bool ofM) { return ofM ? !draft.kMajorA() : !draft.kMajorB(); }
+
+bool hasSplitRows(const Draft &draft, bool ofM) {
+  return isContiguous(draft, ofM) && rowsStartInsideSectors(draft, ofM ? draft.kernelA() : draft.kernelB());
+}
 
 double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile) {
   if (!isContiguous(draft, ofM))

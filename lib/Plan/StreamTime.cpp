@@ -17,9 +17,9 @@ constexpr double splitRate = 6614; ///< Rows that start inside sectors of the L2
 /// take more then, the shorter k is. Of 308 cuts of 126 products, no part of that fit, what is fastest by it takes 1.5%
 /// more than the least, and 3.8% without (H200, 2026-11-25; docs/hopper.md, *Rows across two lines*).
 constexpr double unevenRate = 12500, evenRate = 16000, slicedAcrossLines = 410;
-// `takesLines`: what is fastest of 450 cuts of 119 products, no part of that fit, takes 1.5% more than the least, and
-// 7.7% without (H200, 2026-11-25; docs/hopper.md, *Line by line*).
-constexpr int64_t mostByBytes = 96;  ///< Of the short side: shorter ones became 1 to 3% slower.
+// `takesLines`: what is fastest of 549 cuts of 143 products, no part of that fit, takes 1.5% more than the least, and
+// 7.6% without (H200, 2026-11-25; docs/hopper.md, *Line by line*).
+constexpr int64_t mostByBytes = 96;  ///< Of the short side: 15 products with up to 64 became 1.5% slower.
 constexpr double againRate = 8000;   ///< The long operand, which clusters of sharers ask for again at other times.
 constexpr double receivedLine = 0.5; ///< Of a line that another CTA asks for.
 constexpr double sharersMeet = 400;  ///< Of each slice beyond one, where CTAs share tiles, too.
@@ -60,13 +60,6 @@ double straddledNanoseconds(const Draft &draft, bool ofM, double bytes) {
   return bytes / (step == lineBytes / 2 ? evenRate : unevenRate);
 }
 
-/// Whether an SM's port takes lines and not bytes: where the short side is contiguous and its rows start inside
-/// sectors. Where those of the long one do, too, the rates of such rows say enough.
-bool takesLines(const Draft &draft, const Sides &sides) {
-  return sides.shortSide > mostByBytes && hasSplitRows(draft, !sides.longIsM) &&
-         !rowsStartInsideSectors(draft, sides.longIsM ? draft.kernelA() : draft.kernelB());
-}
-
 /// Elements of both tiles, for each k, that an SM's port is busy with. Of the short operand the rows that there are
 /// come.
 double elementsOnPort(const Draft &draft, const Sides &sides, const Stream &way) {
@@ -83,6 +76,11 @@ int64_t clustersAlong(int64_t extent, int64_t tile, int64_t sharers) {
   return int64_t(llvm::divideCeil(llvm::divideCeil(extent, tile), sharers));
 }
 } // namespace
+
+bool takesLines(const Draft &draft, const Sides &sides) {
+  return sides.shortSide > mostByBytes && hasSplitRows(draft, !sides.longIsM) &&
+         !rowsStartInsideSectors(draft, *longOperand(draft));
+}
 
 std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way) {
   return {clustersAlong(sides.longSide, sides.longTile(way), sides.sharersOfShort(way)),

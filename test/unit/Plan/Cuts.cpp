@@ -116,7 +116,7 @@ TEST(PlanCuts, RowsAcrossTwoLines) {
   const Cut cuts[] = {
       {160, 7248, 6800, {160, 64, 64}, {1, 4, 1}},   {240, 3584, 7216, {128, 64, 64}, {1, 4, 1}},
       {160, 3024, 10080, {160, 128, 64}, {1, 1, 4}}, {168, 7968, 10096, {168, 128, 64}, {1, 1, 2}},
-      {160, 7168, 6784, {160, 64, 64}, {1, 1, 1}}, // whole lines: fours take 8% longer
+      {160, 7168, 6784, {160, 64, 64}, {1, 1, 1}}, // whole lines: fours take 7% longer
   };
   for (const Cut &cut : cuts)
     expectCut(cut);
