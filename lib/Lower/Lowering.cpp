@@ -356,6 +356,8 @@ void Lowering::op(const Op &op) {
     return copy(op);
   case OpKind::Prefetch:
     return prefetch(op);
+  case OpKind::PrefetchLines:
+    return prefetchLines(op);
   case OpKind::Shift:
     return shift(op);
   case OpKind::Commit:

@@ -307,6 +307,9 @@ private:
   }
   static std::string pieceMap(llvm::StringRef buffer, int64_t bytes);
 
+  // PrefetchLines.cpp: C that threads will add.
+  void prefetchLines(const Op &op);
+
   // BringC.cpp: C by TMA, into the buffers that D leaves through.
   void bringByTma(const Op &op);
   struct BufferOfC {

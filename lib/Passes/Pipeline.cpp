@@ -48,6 +48,7 @@ llvm::ArrayRef<Pass> passes() {
        "64 rows, "
        "`through` shared memory by TMA to a D of 16 bits in rows, without `c`",
        fitsOverlap},
+      {"prefetch-c", prefetchC},
       {"trim-edges", trimEdges, trimmed, fitsTrim},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };

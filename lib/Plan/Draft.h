@@ -118,6 +118,8 @@ int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
 /// mma, wmma: what the end of a tile needs, in the place of the stages.
 int64_t epilogueBytes(const Draft &draft, const Shape &shape);
+/// Whether ping-pong stores D through one buffer for its own sake.
+bool leavesThroughOne(const Draft &draft, const Shape &shape);
 unsigned storeBuffers(const Draft &draft,
                       const Shape &shape); ///< wgmma: of each warp that stores through shared memory; else 0.
 /// `epilogue.buffers`, of `epilogue.store: tma`: the least and the most that a tile can have.

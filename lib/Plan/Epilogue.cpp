@@ -138,6 +138,8 @@ const char *storeBuffersReason(const Draft &draft) {
     return "C waits in them for its tile's end";
   switch (draft.plan.storeBuffers) {
   case 1:
+    if (leavesThroughOne(draft, shapeOf(draft.plan)))
+      return "D leaves in smaller bursts, under the other warpgroup's main loop";
     return "the place of a second one holds another stage";
   case 2:
     return "one is filled while TMA reads the other one";

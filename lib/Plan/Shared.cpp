@@ -2,6 +2,7 @@
 #include "Draft.h"
 #include "gemmc/Layout/SharedTile.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 namespace gemmc::plan {
 namespace {
@@ -127,7 +128,21 @@ bool sparesBuffer(const Draft &draft, const Shape &shape) {
                                   shape.schedule == Schedule::cooperative && mayShare(draft));
   return more && stagesBeside(draft, shape, 1) > stages;
 }
+
+int64_t stepsOf(const Draft &draft, const Shape &shape) {
+  const std::optional<int64_t> k = draft.extentK();
+  return k ? llvm::divideCeil(*k, shape.k) : std::numeric_limits<int64_t>::max();
+}
 } // namespace
+
+// Ping-pong hides that a buffer is waited for, and through one D in f32 leaves in smaller bursts: of 30 tiles of 64 and
+// 128 rows it takes 4.3% less than two, at most 1% more (of 192 rows between 5% more and 5% less, as of k up to 512,
+// whose main loops hide no epilogue; H100, 2026-11-25, docs/hopper.md, *C, and D in f32*).
+bool leavesThroughOne(const Draft &draft, const Shape &shape) {
+  constexpr int64_t fewSteps = 8;
+  return shape.schedule == Schedule::pingpong && shape.warpM <= 128 && bytesOf(*draft.spec().d.type) == 4 &&
+         stepsOf(draft, shape) > fewSteps;
+}
 
 // Two: one is filled while the other one is read. Where half a tile is stored in the time of few products a third one
 // brings 0 to 4%, if the stages leave it (H200, 2026-11-22). C waits in them for its tile's end: as many as the stages
@@ -141,6 +156,8 @@ unsigned storeBuffers(const Draft &draft, const Shape &shape) {
     return unsigned(usual);
   if (s.storeBuffers.given)
     return unsigned(*s.storeBuffers);
+  if (!bringsC(draft) && leavesThroughOne(draft, shape))
+    return 1;
   if (shape.stages == 0 && !bringsC(draft))
     return unsigned(sparesBuffer(draft, shape) ? 1 : usual);
   auto [least, most] = bringsC(draft)                    ? storeBufferLimits(draft, shape)
@@ -201,16 +218,34 @@ int64_t sharedBytes(const Draft &draft, const Shape &shape) {
   return std::max(operands, later) + fixedBytes(draft, shape) - shifted;
 }
 
-// More than are enough give way to buffers in which all of a tile's C waits. Ping-pong hides what has to wait.
+namespace {
+/// Stages that buffers of C leave: two buffers, or as many as all of a tile's C waits in, `most`, beside `enough`
+/// stages.
+int64_t stagesBesideC(const Draft &draft, const Shape &shape, int64_t enough, int64_t most) {
+  int64_t fit = stagesBeside(draft, shape, storeBufferLimits(draft, shape).first);
+  return fit <= enough ? fit : std::max(enough, stagesBeside(draft, shape, most));
+}
+} // namespace
+
+// More than are enough give way to buffers in which all of a tile's C waits. Ping-pong hides what has to wait, but
+// under main loops of few steps: there, in the place of two buffers, four are worth more than a sixth stage, or a fifth
+// (16 tiles of products of k from 512 to 2048 in 3 to 28% less time; of k 4096 between 3% less and 3% more). Of
+// cooperative warpgroups whose C is f32 all are worth more than the fourth stage (four of k 1024 and 2048: 5 to 9%; of
+// 4096 2% less and 2% more; H100, 2026-11-25, docs/hopper.md, *C, and D in f32*).
 int64_t stagesThatFit(const Draft &draft, const Shape &shape) {
   Shape open = shape;
   open.stages = 0; // buffers beyond the least take what stages leave
   if (!bringsC(draft) || draft.spec().storeBuffers.given)
     return stagesBeside(draft, shape, storeBuffers(draft, open));
-  const int64_t enough = shape.schedule == Schedule::pingpong ? 6 : 4;
-  auto [least, most] = storeBufferLimits(draft, shape);
-  int64_t fit = stagesBeside(draft, shape, least);
-  return fit <= enough ? fit : std::max(enough, stagesBeside(draft, shape, most));
+  const int64_t most = storeBufferLimits(draft, shape).second, steps = stepsOf(draft, shape);
+  if (shape.schedule != Schedule::pingpong) {
+    const bool spared = steps <= 32 && bytesOf(*draft.spec().d.type) == 4;
+    return stagesBesideC(draft, shape, spared ? 3 : 4, most);
+  }
+  open.stages = stagesBesideC(draft, shape, 6, most);
+  if (steps > 48 || storeBuffers(draft, open) > 2)
+    return open.stages;
+  return stagesBesideC(draft, shape, steps > 16 ? 5 : 4, std::min<int64_t>(most, 4));
 }
 
 } // namespace gemmc::plan

@@ -82,6 +82,11 @@ void peelFirst(Kernel &kernel);
 /// loop.
 void overlapStore(Kernel &kernel);
 
+/// Has the consumers ask for their tile's lines of C before its end (roles; main loops of known length), where they add
+/// C of whole tiles themselves: then they wait for the L2, not for memory, once for each chunk of lines. After bringC,
+/// which leaves it nothing to do, and after all who look for the main loop: it parts a long one.
+void prefetchC(Kernel &kernel);
+
 /// Says of an operand whose m or n ends inside its last tile how much of it that tile has (`rest` of the tensor; sizes
 /// known, TMA and wgmma): its lowered copies bring only that, and its barrier expects as much less. All rows beyond a
 /// matrix are requests for one and the same place of the L2, which slows the whole card down (docs/hopper.md, *Rows
