@@ -1,7 +1,6 @@
 // Lines of a tile into the L2, one `prefetch` for each 128 bytes of them.
 #include "Lowering.h"
 #include "llvm/Support/MathExtras.h"
-#include <algorithm>
 
 namespace gemmc {
 namespace {

@@ -23,16 +23,16 @@ void prefetchC(Kernel &kernel) {
     auto loop = mainLoopOf(tiles->body);
     if (loop == tiles->body.end() || !loop->expr("to").isConst() || !loop->expr("from").isConst())
       continue;
-    const int64_t steps = loop->expr("to").constant(), last = steps - ahead;
+    const int64_t steps = loop->expr("to").constant();
     Op prefetch = Op(OpKind::PrefetchLines, store->ref("c"));
     prefetch.set("rows", acc->item("tile", 0)).set("cols", acc->item("tile", 1)).set("beta", store->word("beta"));
-    if (steps <= fewSteps || loop->expr("from").constant() >= last) {
+    if (steps <= fewSteps || loop->expr("from").constant() >= steps - ahead) {
       tiles->body.insert(tiles->body.begin(), std::move(prefetch));
       continue;
     }
     Op end = *loop;
-    loop->set("to", last);
-    end.set("from", last);
+    loop->set("to", steps - ahead);
+    end.set("from", steps - ahead);
     tiles->body.insert(loop + 1, {std::move(prefetch), std::move(end)});
   }
 }

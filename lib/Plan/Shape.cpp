@@ -198,7 +198,7 @@ void decideShape(Draft &draft) {
   if (!choice && open && *s.loadC == StoreKind::tma)
     instead(StoreKind::staged, "the tile leaves no registers or no shared memory for a C that TMA brings");
   if (!choice && open && *s.store != StoreKind::direct)
-    instead(StoreKind::direct, "buffers for whole lines do not fit beside the stages");
+    instead(StoreKind::direct, "the tile leaves no registers or no shared memory for whole lines");
   if (choice)
     return record(draft, *choice);
   if (draft.stream) { // its cut does not fit: another one may, or the usual tiles
