@@ -195,11 +195,14 @@ void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dim
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.
 bool decideFamily(Draft &draft);
-/// Whether `length` is the short side of a product that streams the operand of the `other` one (Skinny.cpp).
+/// Whether `length` is the short side of a product that streams the operand of the `other` one (Skinny.cpp). Both may
+/// be.
 bool isShort(int64_t length, int64_t other);
-bool hasShortSide(const Draft &draft); ///< Of known sizes; slices and stages of such products are those of streams.
+/// A product with a short side, 16-bit operands, k of 512 and more, all sizes known: it is planned as a stream.
+bool isSkinny(const Draft &draft);
 /// Slices of k of a tile that the planner tries, and the k from which they may meet in memory, which takes
-/// microseconds.
+/// microseconds. Nine to sixteen of them in memory are slower than eight in a cluster (27 skinny products by 5%; H100,
+/// 2026-11-25).
 constexpr int64_t mostSlices = 8, deepInMemory = 8192;
 /// Whether so many CTAs are one wave that keeps half of the SMs busy.
 inline bool fillsOneWave(const Draft &draft, int64_t ctas) {

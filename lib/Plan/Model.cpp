@@ -103,7 +103,7 @@ double leastStep(const Draft &draft, const Shape &shape) {
 }
 
 /// Slices as this clock knows them; streams have a model of their own.
-int64_t slicesOf(const Draft &draft, const Shape &shape) { return hasShortSide(draft) ? 1 : shape.clusterK; }
+int64_t slicesOf(const Draft &draft, const Shape &shape) { return isSkinny(draft) ? 1 : shape.clusterK; }
 // Slices of k: fewer CTAs ask for the same lines at the same time, unless they share tiles. A fit to 69 races of 14 to
 // 27 tiles, clusters and slices each, of products of 256 to 2048 rows and columns, k of 512 to 15616 (H200,
 // 2026-11-23); with 12 of them at pitches of 16 bytes. Its choice is 2.1% slower than the best on average.

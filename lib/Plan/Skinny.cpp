@@ -10,7 +10,17 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
+/// Where the other side is shorter than `leastLong`. 126 such products, no part of the fit of StreamTime.cpp, in 0.83
+/// of the time that the clock of all products led to; of 192 to 256 of both in 1.01 (H100, 2026-11-25, docs/hopper.md,
+/// *Few of both*).
+constexpr int64_t mostShortOfFew = 192;
+constexpr int64_t leastUpright = 64;    ///< What fills wgmma's 64 rows.
 constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
+/// Slices in a cluster that are worth a look for any tile; more of them wait longer for each other than the estimate
+/// says, but for those of a tile of few sums with more than two steps each: 2048x112x10240 21.0 us in four, 24.0 in six
+/// of 128x112; 80x1280x3072 6.2 in four and 5.4 in five of 80x64; 8x1024x768 2.2 and, in six of one step, 2.3 (H100,
+/// 2026-11-25).
+constexpr int64_t usualSlices = 4, mostSumsOfMany = 80 * 64, leastStepsOfMany = 2;
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
 /// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128).
@@ -44,11 +54,8 @@ const OperandSpec *longOperand(const Draft &draft) {
   return sidesOf(draft).longIsM ? &draft.kernelA() : &draft.kernelB();
 }
 
-bool isShort(int64_t length, int64_t other) { return length >= 1 && length <= mostShort && other >= leastLong; }
-
-bool hasShortSide(const Draft &draft) {
-  auto m = draft.extentM(), n = draft.extentN();
-  return m && n && (isShort(*m, *n) || isShort(*n, *m));
+bool isShort(int64_t length, int64_t other) {
+  return length >= 1 && length <= (other >= leastLong ? mostShort : mostShortOfFew);
 }
 
 bool shortSideDecides(const Draft &draft) {
@@ -58,7 +65,7 @@ bool shortSideDecides(const Draft &draft) {
   if (other || asksForHalves(draft) || s.swapOperands.given || s.block.given || s.warp.given || !isSkinny(draft))
     return false;
   const int64_t m = *s.m.value.fixed, n = *s.n.value.fixed;
-  return (wastesRows(m) && n >= leastLong) || (wastesRows(n) && m >= leastLong);
+  return (wastesRows(m) && n >= leastUpright) || (wastesRows(n) && m >= leastUpright);
 }
 
 bool decideSkinnySwap(Draft &draft) {
@@ -66,7 +73,7 @@ bool decideSkinnySwap(Draft &draft) {
   if (!shortSideDecides(draft))
     return false;
   // The kernel's m is wgmma's side of 64 rows.
-  const bool swaps = wastesRows(*s.m.value.fixed) && *s.n.value.fixed >= leastLong;
+  const bool swaps = wastesRows(*s.m.value.fixed) && *s.n.value.fixed >= leastUpright;
   if (draft.way.turned)
     s.swapOperands.decide(swaps ? Persistence::off : Persistence::on, "its tiles fit better");
   else if (swaps)
@@ -126,9 +133,10 @@ std::string reasonOf(const Draft &draft, const Stream &way) {
   auto times = llvm::divideCeil(sides.shortSide, sides.shortTile(way));
   auto ctas =
       llvm::alignTo(tiles, sides.sharersOfShort(way)) * llvm::alignTo(times, sides.sharersOfLong(way)) * way.slices;
-  return formatv("{0} x {1} are streamed{2}: {3} tiles of {4}{5} are {6} CTAs for {7} SMs", sides.longSide, sides.depth,
-                 times > 1 ? formatv(" {0} times", times).str() : "", tiles, sides.longTile(way),
-                 way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas, draft.limits.sms);
+  return formatv("{0} x {1} are streamed{2}: {3} tile{4} of {5}{6} are {7} CTAs for {8} SMs", sides.longSide,
+                 sides.depth, times > 1 ? formatv(" {0} times", times).str() : "", tiles, tiles > 1 ? "s" : "",
+                 sides.longTile(way), way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas,
+                 draft.limits.sms);
 }
 
 /// CTAs of a cluster that share a tile of the short operand, and of the long one.
@@ -178,7 +186,7 @@ std::vector<Stream> streams(const Draft &draft) {
   constexpr int64_t most = 256, mostCtas = 8; // of a cluster
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
-  const int64_t inCluster = cAllowsSlices(draft) ? 4 : 1;
+  const int64_t inCluster = cAllowsSlices(draft) ? mostSlices : 1;
   auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing, SplitThrough through) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.
@@ -188,11 +196,13 @@ std::vector<Stream> streams(const Draft &draft) {
       unit = parts == 1 ? shortUnit : halves && part <= halfLine ? halfLine : cacheLine;
     int64_t shortTile = llvm::alignTo(part, unit);
     int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
-    if (times < parts || shortTile * tile > mostSums)
+    const bool many = through == SplitThrough::cluster && slices > usualSlices;
+    if (times < parts || shortTile * tile > (many ? mostSumsOfMany : mostSums))
       return;
     if (!gainsFromFours(draft, tile, shortTile, slices, sharing))
       return;
-    if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > mostCtas)
+    if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 ||
+        (through == SplitThrough::cluster && slices * sharing.ctas() > mostCtas))
       return;
     // Each of four brings a quarter of the k of a stage, at least 32 of them.
     const bool quarters = shortLies && sharing.ofShort == 4 && shortTile < cacheLine;
@@ -201,7 +211,7 @@ std::vector<Stream> streams(const Draft &draft) {
     int64_t deepest = draft.shifts() ? mostDeepShifted : slices == 1 && times > 1 ? mostDeepShared : mostDeep;
     if (shortTile + tile <= deepest || quarters)
       way.k = 128;
-    if (sides.depth < slices * way.k)
+    if (sides.depth < slices * way.k || (many && sides.depth <= leastStepsOfMany * slices * way.k))
       return;
     // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
     if (draft.shifts() &&

@@ -153,8 +153,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
   if (!sides.longIsM && longTile % 16 != 0)
     all *= oddEighths;
-  if (!inMemory && scatters && way.slices >= 4)
-    all *= runApart(sides.depth, apartFrom);
+  if (!inMemory && way.slices >= (scatters ? 4 : 5))
+    all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
   if (!inMemory && way.slices > 1 && rowsStraddleLines(draft))
     all *= 1 + slicedAcrossLines / double(sides.depth);
   if (byLine && share > 1)
@@ -190,7 +190,7 @@ bool cAllowsSlices(const Draft &draft) {
 bool streamMayMeetInMemory(const Draft &draft, const Sides &sides) {
   const Spec &s = draft.spec();
   const bool staged = (s.store.given && *s.store != StoreKind::tma) || endsRowsInside16Bytes(draft);
-  return sides.depth >= deepInMemory && cAllowsSlices(draft) && !staged && !draft.shifts() && !mayShare(draft);
+  return sides.depth >= deepInMemory && cAllowsSlices(draft) && !staged && !draft.shifts();
 }
 
 bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way) {

@@ -6,9 +6,6 @@ namespace gemmc::plan {
 
 constexpr int64_t cacheLine = 64, halfLine = 32; ///< Of the L2, in elements.
 
-/// Both operands whole 16-bit elements, all sizes known, one of them short.
-bool isSkinny(const Draft &draft);
-
 struct Sides {
   int64_t shortSide, longSide, depth;
   bool longIsM;
