@@ -79,8 +79,17 @@ constexpr double companyCost = 1.05; ///< CTAs that share tiles wait for each ot
 // planner takes is 1.9% slower than the best of all 342 on average.
 constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
 /// An odd number of eight columns of a warpgroup: the last 16 bytes of its lines of D leave by themselves. As a part of
-/// all it is a fit, and nothing where rows start inside sectors.
-constexpr double oddEighths = 1.03;
+/// all it is a fit, and nothing where rows start inside sectors. Where a main loop is no longer than its tile's store
+/// those halves of sectors set the pace: 744x10704x64 in 128x168 takes 11.6 us, in 64x256 8.1, 744x11008x128 12.8 and
+/// 11.4, 1024x10704x8 18.7 and, in 192x256, 12.3 (H100, 2026-11-25).
+constexpr double oddEighths = 1.03, oddStores = 0.37;
+double oddColumns(const Draft &draft, const Shape &shape, double main, double store) {
+  if (!draft.wgmma() || shape.warpN % 16 == 0)
+    return 1;
+  const bool alongN = (*draft.spec().d.layout == Order::row) != draft.plan.swapped;
+  const double stores = store / std::max(main, store);
+  return (mayShare(draft) ? 1 : oddEighths) + (alongN ? oddStores * stores * stores : 0);
+}
 
 constexpr int64_t manyStages = 12; ///< Bring lines of small tiles sooner.
 
@@ -353,10 +362,11 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
 
   double steps = std::ceil(double(k) / double(shape.k));
   double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
-  const double odd = draft.wgmma() && shape.warpN % 16 != 0 && !mayShare(draft) ? oddEighths : 1,
-               start = odd * startClocks(draft);
-  result.main = odd * depth * columnClocks(draft, shape, rates, m, n, waves);
-  double store = odd * double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
+  result.main = depth * columnClocks(draft, shape, rates, m, n, waves);
+  double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
+  const double odd = oddColumns(draft, shape, result.main, store), start = odd * startClocks(draft);
+  result.main *= odd;
+  store *= odd;
   result.epilogue = start + store;
   if (shape.schedule == Schedule::pingpong) {
     // Warpgroups take turns: only the first start and the last end are nobody's main loop.

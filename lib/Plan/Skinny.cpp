@@ -9,11 +9,14 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
-constexpr int64_t mostShort = 256, leastLong = 1024, leastDepth = 512;
-/// Where the other side is shorter than `leastLong`. 126 such products, no part of the fit of StreamTime.cpp, in 0.83
-/// of the time that the clock of all products led to; of 192 to 256 of both in 1.01 (H100, 2026-11-25, docs/hopper.md,
-/// *Few of both*).
+constexpr int64_t mostShort = 256, leastLong = 1024;
+/// Where the other side is shorter than `leastLong`. 160 such products, no part of the fit of StreamTime.cpp, in 0.83
+/// of the time that the clock of all products led to; six of more than 192 rows and columns in 1.03 (H100, 2026-11-25,
+/// docs/hopper.md, *Few of both*).
 constexpr int64_t mostShortOfFew = 192;
+/// The least k, and that of a product whose long side is longer than 192: of 57 of k from 320 to 504 they took 0.94 of
+/// the time, eleven smaller ones 1.08 (H100 and H200, 2026-11-25).
+constexpr int64_t leastDepth = 512, leastDepthOfLong = 320, longFrom = 256;
 constexpr int64_t leastUpright = 64;    ///< What fills wgmma's 64 rows.
 constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
 /// Slices in a cluster that are worth a look for any tile; more of them wait longer for each other than the estimate
@@ -40,9 +43,12 @@ bool isSkinny(const Draft &draft) {
   const Spec &s = draft.spec();
   if (*s.target != Target::sm_90a || bitsOf(*s.a.type) != 16)
     return false;
-  if (s.m.value.dynamic() || s.n.value.dynamic() || s.k.value.fixed.value_or(0) < leastDepth)
+  if (s.m.value.dynamic() || s.n.value.dynamic())
     return false;
-  return isShort(*s.m.value.fixed, *s.n.value.fixed) || isShort(*s.n.value.fixed, *s.m.value.fixed);
+  const int64_t m = *s.m.value.fixed, n = *s.n.value.fixed;
+  if (s.k.value.fixed.value_or(0) < (std::max(m, n) >= longFrom ? leastDepthOfLong : leastDepth))
+    return false;
+  return isShort(m, n) || isShort(n, m);
 }
 
 /// The other way round (`Way::turned`) must promise more than estimates are wrong by where both are alike.
