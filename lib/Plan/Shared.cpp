@@ -137,8 +137,8 @@ int64_t stepsOf(const Draft &draft, const Shape &shape) {
 
 // Ping-pong hides that a buffer is waited for, and through one D leaves in smaller bursts. In f32: of 30 tiles of 64
 // and 128 rows it takes 4.3% less than two, at most 1% more (of 192 rows between 5% more and 5% less, as of k up to
-// 512, whose main loops hide no epilogue). In 16 bits: of 46 tiles of products of k from 512 to 1536 2.7% less, at most
-// 4% more; of k 2048 to 5120 between 3% less and 2% more, of 256 and 384 none less (H100, 2026-11-25, docs/hopper.md,
+// 512, whose main loops hide no epilogue). In 16 bits: of 47 products of k from 512 to 1536 2.6% less, at most 5%
+// more; of k 2048 to 5120 between 3% less and 2% more, of 256 and 384 none less (H100, 2026-11-25, docs/hopper.md,
 // *C, and D in f32*).
 bool leavesThroughOne(const Draft &draft, const Shape &shape) {
   const int64_t steps = stepsOf(draft, shape);
