@@ -53,10 +53,10 @@ void decideStore(Draft &draft) {
   Spec &s = draft.spec();
   bool otherC = s.loadC.given && *s.loadC != StoreKind::tma;
   bool addsNone = readsC(draft) && (otherC || !whyNotBroughtC(draft).empty());
-  bool buffers = !(s.storeBuffers.given && *s.storeBuffers == 0);
+  bool buffers = !(s.storeBuffers.given && *s.storeBuffers == 0), asked = s.storeBuffers.given && buffers;
   if (draft.wmma())
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
-  else if (draft.stream && !storesRows(draft))
+  else if (draft.stream && !storesRows(draft) && !asked)
     s.store.decide(StoreKind::staged, "lines of d cross warps: a warpgroup turns its tile and writes them whole");
   else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone && buffers)
     s.store.decide(StoreKind::tma,

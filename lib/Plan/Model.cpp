@@ -79,16 +79,18 @@ constexpr double companyCost = 1.05; ///< CTAs that share tiles wait for each ot
 // planner takes is 1.9% slower than the best of all 342 on average.
 constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
 /// An odd number of eight columns of a warpgroup: the last 16 bytes of its lines of D leave by themselves. As a part of
-/// all it is a fit, and nothing where rows start inside sectors. Where a main loop is no longer than its tile's store
-/// those halves of sectors set the pace: 744x10704x64 in 128x168 takes 11.6 us, in 64x256 8.1, 744x11008x128 12.8 and
-/// 11.4, 1024x10704x8 18.7 and, in 192x256, 12.3 (H100, 2026-11-25).
+/// all it is a fit, and nothing where rows start inside sectors. Where a main loop is no longer than its tile's store,
+/// lines that end inside a sector set the pace: 744x10704x64 in 128x168 takes 11.6 us, in 64x256 8.1,
+/// 744x11008x128 12.8 and 11.4, 1024x10704x8 18.7 and, in 192x256, 12.3 (H100, 2026-11-25).
 constexpr double oddEighths = 1.03, oddStores = 0.37;
 double oddColumns(const Draft &draft, const Shape &shape, double main, double store) {
   if (!draft.wgmma() || shape.warpN % 16 == 0)
     return 1;
-  const bool alongN = (*draft.spec().d.layout == Order::row) != draft.plan.swapped;
+  const Spec &s = draft.spec();
+  const bool alongN = (*s.d.layout == Order::row) != draft.plan.swapped;
+  const bool halves = alongN && shape.warpN * bytesOf(*s.d.type) % sectorBytes != 0;
   const double stores = store / std::max(main, store);
-  return (mayShare(draft) ? 1 : oddEighths) + (alongN ? oddStores * stores * stores : 0);
+  return (mayShare(draft) ? 1 : oddEighths) + (halves ? oddStores * stores * stores : 0);
 }
 
 constexpr int64_t manyStages = 12; ///< Bring lines of small tiles sooner.

@@ -14,15 +14,15 @@ constexpr int64_t mostShort = 256, leastLong = 1024;
 /// of the time that the clock of all products led to; six of more than 192 rows and columns in 1.03 (H100, 2026-11-25,
 /// docs/hopper.md, *Few of both*).
 constexpr int64_t mostShortOfFew = 192;
-/// The least k, and that of a product whose long side is longer than 192: of 57 of k from 320 to 504 they took 0.94 of
+/// The least k, and that of a product whose long side is 256 and more: of 57 of k from 320 to 504 they took 0.94 of
 /// the time, eleven smaller ones 1.08 (H100 and H200, 2026-11-25).
 constexpr int64_t leastDepth = 512, leastDepthOfLong = 320, longFrom = 256;
 constexpr int64_t leastUpright = 64;    ///< What fills wgmma's 64 rows.
 constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
 /// Slices in a cluster that are worth a look for any tile; more of them wait longer for each other than the estimate
-/// says, but for those of a tile of few sums with more than two steps each: 2048x112x10240 21.0 us in four, 24.0 in six
-/// of 128x112; 80x1280x3072 6.2 in four and 5.4 in five of 80x64; 8x1024x768 2.2 and, in six of one step, 2.3 (H100,
-/// 2026-11-25).
+/// says, but for those of a tile of few sums with more than two steps each: 2048x112x10240 21.0 us in four that meet in
+/// memory, 24.0 in a cluster's six of 128x112; 80x1280x3072 6.2 in four and 5.4 in five of 80x64; 8x1024x768 2.2 and,
+/// in six of one step, 2.3 (H100, 2026-11-25).
 constexpr int64_t usualSlices = 4, mostSumsOfMany = 80 * 64, leastStepsOfMany = 2;
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
@@ -61,7 +61,7 @@ const OperandSpec *longOperand(const Draft &draft) {
 }
 
 bool isShort(int64_t length, int64_t other) {
-  return length >= 1 && length <= (other >= leastLong ? mostShort : mostShortOfFew);
+  return std::min(length, other) >= 1 && length <= (other >= leastLong ? mostShort : mostShortOfFew);
 }
 
 bool shortSideDecides(const Draft &draft) {
@@ -71,6 +71,9 @@ bool shortSideDecides(const Draft &draft) {
   if (other || asksForHalves(draft) || s.swapOperands.given || s.block.given || s.warp.given || !isSkinny(draft))
     return false;
   const int64_t m = *s.m.value.fixed, n = *s.n.value.fixed;
+  // Of two short sides neither has to be: what is given may go with one way round alone.
+  if (std::max(m, n) < leastLong && (s.cluster.given || s.store.given || s.stages.given))
+    return false;
   return (wastesRows(m) && n >= leastUpright) || (wastesRows(n) && m >= leastUpright);
 }
 
@@ -207,8 +210,7 @@ std::vector<Stream> streams(const Draft &draft) {
       return;
     if (!gainsFromFours(draft, tile, shortTile, slices, sharing))
       return;
-    if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 ||
-        (through == SplitThrough::cluster && slices * sharing.ctas() > mostCtas))
+    if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > mostCtas)
       return;
     // Each of four brings a quarter of the k of a stage, at least 32 of them.
     const bool quarters = shortLies && sharing.ofShort == 4 && shortTile < cacheLine;

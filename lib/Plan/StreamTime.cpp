@@ -153,6 +153,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
   if (!sides.longIsM && longTile % 16 != 0)
     all *= oddEighths;
+  // Five and more run apart where nothing scatters, too, from twice that k on: of 28 cuts in eight what they take fell
+  // short by 10 to 20% where k is 16384 and 32768 (H100, 2026-11-25, docs/hopper.md, *Few of both*).
   if (!inMemory && way.slices >= (scatters ? 4 : 5))
     all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
   if (!inMemory && way.slices > 1 && rowsStraddleLines(draft))
