@@ -13,7 +13,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t groupThreads = 128, wordBytes = 4;
+constexpr int64_t wordBytes = 4;
 } // namespace
 
 /// This CTA's k steps. One that has none takes the step behind the last one, which TMA fills with zeros.

@@ -40,6 +40,7 @@ private:
   llvm::StringMap<Val> registers; ///< By buffer.
 };
 constexpr int64_t barrierBytes = 8;
+constexpr int64_t groupThreads = 128; ///< Of a warpgroup.
 
 struct SharedView {
   SharedTile tile;

@@ -9,7 +9,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t groupThreads = 128, counterBytes = 4, slotAlign = 256;
+constexpr int64_t counterBytes = 4, slotAlign = 256;
 Expr atLeastOne(const Expr &e) { return maxOf(1, e); }
 } // namespace
 

@@ -4,7 +4,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t lineBytes = 128, groupThreads = 128;
+constexpr int64_t lineBytes = 128;
 } // namespace
 
 /// A thread takes every `threads`-th prefetch: pieces of one row of the tile (a column, where the tensor is in column

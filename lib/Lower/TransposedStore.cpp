@@ -7,7 +7,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t blockRows = 64, groupThreads = 128, spanBytes = 128;
+constexpr int64_t blockRows = 64, spanBytes = 128;
 constexpr int64_t bufferBytes = 4 * 16 * 128; ///< What the four warps have for one buffer.
 
 /// Lines that `buffers` hold.

@@ -141,12 +141,10 @@ int64_t stepsOf(const Draft &draft, const Shape &shape) {
 // more; of k 2048 to 5120 between 3% less and 2% more, of 256 and 384 none less (H100, 2026-11-25, docs/hopper.md,
 // *C, and D in f32*).
 bool leavesThroughOne(const Draft &draft, const Shape &shape) {
-  const int64_t steps = stepsOf(draft, shape);
+  const int64_t steps = stepsOf(draft, shape), bytes = bytesOf(*draft.spec().d.type);
   if (shape.schedule != Schedule::pingpong)
     return false;
-  if (bytesOf(*draft.spec().d.type) == 4)
-    return shape.warpM <= 128 && steps > 8;
-  return steps >= 8 && steps <= 24;
+  return bytes == 4 ? shape.warpM <= 128 && steps > 8 : bytes == 2 && steps >= 8 && steps <= 24;
 }
 
 // Two: one is filled while the other one is read. Where half a tile is stored in the time of few products a third one
