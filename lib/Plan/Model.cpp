@@ -71,26 +71,45 @@ constexpr double notInTurns = 1.03, threeWarpgroups = 1.02;
 // of products left out of the fit.
 constexpr double sentInsideSectors = 1.33, receivedInsideSectors = 0.87; ///< Lines of such rows.
 /// The same where k is contiguous in this operand and not in the other one.
-constexpr double sentInsideAlongK = 1.55, receivedInsideAlongK = 1.85;
+constexpr double insideAlongK = 1.85;
 constexpr double companyCost = 1.05; ///< CTAs that share tiles wait for each other.
+
+// What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at
+// pitches of 16 bytes in all layouts (H100, whose L2 sends 5/6 of what an H200's does, 2026-11-25, docs/hopper.md, *Mid
+// products of any size*): their choice is 4.9% slower than the best of them, 7.3% before.
+/// Clocks by which CTAs in clusters begin and end later than others.
+constexpr double togetherClocks = 950;
+/// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
+/// of that line, but CTAs out of step ask for it again.
+constexpr double secondLine = 0.7;
+/// While SMs are idle, the L2 sends the others more.
+constexpr double roomOfFew = 0.31;
 
 // Tiles of all multiples of 8 columns: a fit to 246 races of 5 to 14 kernels, of products of 256 to 7360 rows and
 // columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper.md, *Tiles in steps of 8*): what the
 // planner takes is 1.9% slower than the best of all 342 on average.
 constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
 /// An odd number of eight columns of a warpgroup: the last 16 bytes of its lines of D leave by themselves. As a part of
-/// all it is a fit, and nothing where rows start inside sectors. Where a main loop is no longer than its tile's store,
-/// lines that end inside a sector set the pace: 744x10704x64 in 128x168 takes 11.6 us, in 64x256 8.1,
-/// 744x11008x128 12.8 and 11.4, 1024x10704x8 18.7 and, in 192x256, 12.3 (H100, 2026-11-25).
-constexpr double oddEighths = 1.03, oddStores = 0.37;
-double oddColumns(const Draft &draft, const Shape &shape, double main, double store) {
-  if (!draft.wgmma() || shape.warpN % 16 == 0)
-    return 1;
+/// all it is a fit, and nothing where rows start inside sectors.
+constexpr double oddEighths = 1.03;
+double oddColumns(const Draft &draft, const Shape &shape) {
+  return draft.wgmma() && shape.warpN % 16 != 0 && !mayShare(draft) ? oddEighths : 1;
+}
+
+/// Clocks that tiles take longer to leave where their lines of D end inside sectors of the L2, which then come together
+/// from two tiles (bytes a clock): those of the last wave, which no main loop hides; less where long ones have set CTAs
+/// apart; and those before it that take longer than the next main loop. A fit (above), which has 744x10704x64 in
+/// 128x168 at 11.6 us, in 64x256 at 8.1, 1024x10704x8 at 18.7 and, in 192x256, 12.3 (H100, 2026-11-25).
+double halfSectorClocks(const Draft &draft, const Shape &shape, double waves, double main, double store) {
+  constexpr double rate = 16, setApart = 8;
   const Spec &s = draft.spec();
   const bool alongN = (*s.d.layout == Order::row) != draft.plan.swapped;
-  const bool halves = alongN && shape.warpN * bytesOf(*s.d.type) % sectorBytes != 0;
-  const double stores = store / std::max(main, store);
-  return (mayShare(draft) ? 1 : oddEighths) + (halves ? oddStores * stores * stores : 0);
+  const int64_t bytes = bytesOf(*s.d.type);
+  if (!draft.wgmma() || !alongN || shape.warpN * bytes % sectorBytes == 0)
+    return 0;
+  const double tile = double(shape.m * shape.n * bytes) / rate;
+  const double last = shape.schedule == Schedule::pingpong ? 0 : tile * std::min(1.0, setApart * store / main);
+  return last + (waves - 1) * std::max(0.0, tile + store - main);
 }
 
 constexpr int64_t manyStages = 12; ///< Bring lines of small tiles sooner.
@@ -149,15 +168,19 @@ struct Lines {
   double sent, received; ///< Bytes of whole lines, for each k.
 };
 
+/// What rows of an operand with k contiguous cost, where they do not start inside sectors.
+double costOfRows(const Draft &draft, const OperandSpec &operand) {
+  return 1 + secondLine * (1 - double(rowStep(draft, operand)) / lineBytes);
+}
+
 /// Of the tile of one operand, `extent` long across k, where m or n is contiguous in one of both. Rows of a TMA box
-/// that start inside a line cost two, whatever they take of each; where k is contiguous the next box takes the rest of
-/// the second.
+/// that start inside a line cost two, whatever they take of each.
 Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64_t extent) {
   const int64_t bytes = extent * draft.inputBits() / 8;
   if (kMajor) {
-    bool inside = rowsStartInsideSectors(draft, operand);
-    return {double(bytes) * (inside ? sentInsideAlongK : 1),
-            double(bytes) * receivedBeside * (inside ? receivedInsideAlongK : 1)};
+    const double lines =
+        double(bytes) * (rowsStartInsideSectors(draft, operand) ? insideAlongK : costOfRows(draft, operand));
+    return {lines, lines * receivedBeside};
   }
   int64_t step = std::gcd(rowStep(draft, operand), bytes);
   double lines = double(llvm::alignTo(bytes, lineBytes)) * (2 - double(step) / lineBytes);
@@ -166,14 +189,14 @@ Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64
 }
 
 /// Clocks of one k of a tile whose products, and what they read of shared memory, take `busy`: with the lines that it
-/// takes, and as warpgroups and clusters are.
-double withLines(const Draft &draft, const Shape &shape, double busy) {
+/// takes, and as warpgroups and clusters are. `filled`: the part of the SMs that a wave keeps busy.
+double withLines(const Draft &draft, const Shape &shape, double busy, double filled) {
   Lines a = linesOf(draft, draft.kernelA(), draft.kMajorA(), shape.m);
   Lines b = linesOf(draft, draft.kernelB(), draft.kMajorB(), shape.n);
   const bool sliced = slicesOf(draft, shape) > 1;
   const SlicedLines share = !sliced ? SlicedLines{1, 1} : mayShare(draft) ? slicedInsideSectors : slicedLines;
-  busy = atOnce<10>({busy, share.sent * (a.sent / shape.clusterN + b.sent / shape.clusterM) / sentRate,
-                     share.received * (a.received + b.received) / receivedRate});
+  const double sent = (a.sent / shape.clusterN + b.sent / shape.clusterM) * std::pow(filled, roomOfFew);
+  busy = atOnce<10>({busy, share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 ? threeWarpgroups : 1;
   return busy * (shape.clusterM * shape.clusterN > 1 && !sliced ? companyCost : 1);
@@ -236,7 +259,8 @@ double shallow(const Shape &shape, double each) {
 }
 
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy.
-double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, int64_t m, int64_t n, double waves) {
+double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, int64_t m, int64_t n, double waves,
+                    double filled) {
   double bytes = draft.inputBits() / 8.0;
   double products = double(shape.m) * shape.n / rates.products;
   // wgmma reads 64 rows of A and all columns of B for each 64 x warpN product; mma loads both into registers per warp.
@@ -256,7 +280,9 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   if (!draft.wgmma())
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   if (linesAlongK(draft)) {
-    double lines = (double(shape.m) / shape.clusterN + double(shape.n) / shape.clusterM) * bytes;
+    double lines = (double(shape.m) / shape.clusterN * costOfRows(draft, draft.kernelA()) +
+                    double(shape.n) / shape.clusterM * costOfRows(draft, draft.kernelB())) *
+                   bytes;
     if (slicesOf(draft, shape) > 1)
       lines = std::max(lines / slicedLineRate, double(shape.m + shape.n) * bytes / slicedReceivedRate);
     else
@@ -266,7 +292,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     busy *= shape.warpM == 64 ? 1.0135 : 1;
     busy *= shape.schedule == Schedule::pingpong ? 1 : 1.005;
   } else {
-    busy = std::max(withLines(draft, shape, busy), requests);
+    busy = std::max(withLines(draft, shape, busy, filled), requests);
   }
   busy = std::max(busy, leastStep(draft, shape) / double(shape.k)) * shallow(shape, 0.006) *
          tooFew(shape, mayShare(draft) ? 1.06 : 1.03);
@@ -364,9 +390,10 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
 
   double steps = std::ceil(double(k) / double(shape.k));
   double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
-  result.main = depth * columnClocks(draft, shape, rates, m, n, waves);
+  const double filled = std::min(1.0, tiles * double(slices * inMemory) / (waves * draft.limits.sms));
+  result.main = depth * columnClocks(draft, shape, rates, m, n, waves, filled);
   double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
-  const double odd = oddColumns(draft, shape, result.main, store), start = odd * startClocks(draft);
+  const double odd = oddColumns(draft, shape), start = odd * startClocks(draft);
   result.main *= odd;
   store *= odd;
   result.epilogue = start + store;
@@ -387,6 +414,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
         waves * (result.main / parts * neighbours * few + meeting + exposed * (start + store / owners * neighbours));
     result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
   }
+  result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
+  result.clocks += draft.wgmma() && together * slices > 1 ? togetherClocks : 0;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost =
       result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft.way);
