@@ -82,7 +82,7 @@ constexpr double togetherClocks = 950;
 /// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
 /// of that line, but CTAs out of step ask for it again.
 constexpr double secondLine = 0.7;
-/// While SMs are idle, the L2 sends the others more.
+/// While one wave leaves SMs idle, the L2 sends the others more: the power of the part that is not.
 constexpr double roomOfFew = 0.31;
 
 // Tiles of all multiples of 8 columns: a fit to 246 races of 5 to 14 kernels, of products of 256 to 7360 rows and
@@ -189,7 +189,7 @@ Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64
 }
 
 /// Clocks of one k of a tile whose products, and what they read of shared memory, take `busy`: with the lines that it
-/// takes, and as warpgroups and clusters are. `filled`: the part of the SMs that a wave keeps busy.
+/// takes, and as warpgroups and clusters are. `filled`: the part of the SMs that one wave keeps busy.
 double withLines(const Draft &draft, const Shape &shape, double busy, double filled) {
   Lines a = linesOf(draft, draft.kernelA(), draft.kMajorA(), shape.m);
   Lines b = linesOf(draft, draft.kernelB(), draft.kMajorB(), shape.n);
@@ -390,7 +390,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
 
   double steps = std::ceil(double(k) / double(shape.k));
   double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
-  const double filled = std::min(1.0, tiles * double(slices * inMemory) / (waves * draft.limits.sms));
+  const double filled = waves > 1 ? 1 : std::min(1.0, tiles * double(slices * inMemory) / draft.limits.sms);
   result.main = depth * columnClocks(draft, shape, rates, m, n, waves, filled);
   double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
   const double odd = oddColumns(draft, shape), start = odd * startClocks(draft);

@@ -29,8 +29,8 @@ bool fillsGpcs(const Draft &draft) {
   constexpr int64_t deep = 1024;
   const Plan &plan = draft.plan;
   std::optional<Grid> grid = gridOf(draft);
-  return grid && grid->oneWave() && !draft.stream && !draft.inCluster() && plan.clusterM * plan.clusterN == 1 &&
-         draft.extentK().value_or(0) >= deep;
+  return grid && grid->filled() > 0 && grid->oneWave() && !draft.stream && !draft.inCluster() &&
+         plan.clusterM * plan.clusterN == 1 && draft.extentK().value_or(0) >= deep;
 }
 
 /// One side of a grid, in the order in which its tiles are walked.
@@ -97,7 +97,8 @@ std::string bandsReason(const Draft &draft, int64_t ctas, int64_t group) {
   const int64_t together = group * (rowsTogether ? plan.clusterM : plan.clusterN);
   int64_t down = rowsTogether ? plan.blockM * together : plan.blockM * ctas / together;
   int64_t across = rowsTogether ? plan.blockN * ctas / together : plan.blockN * together;
-  if (std::optional<Grid> grid = gridOf(draft)) { // where one side has not that many tiles the other one gives more
+  std::optional<Grid> grid = gridOf(draft);
+  if (grid && grid->filled() > 0) { // where one side has not that many tiles the other one gives more
     const int64_t allRows = grid->tilesM * plan.blockM, allColumns = grid->tilesN * plan.blockN;
     const int64_t area = ctas * plan.blockM * plan.blockN;
     down = std::min(allRows, std::max(down, area / allColumns));
