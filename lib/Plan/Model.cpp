@@ -77,7 +77,7 @@ constexpr double companyCost = 1.05; ///< CTAs that share tiles wait for each ot
 // What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at
 // pitches of 16 bytes in all layouts (H100, whose L2 sends 5/6 of what an H200's does, 2026-11-25, docs/hopper.md, *Mid
 // products of any size*): their choice is 4.9% slower than the best of them, 7.3% before.
-/// Clocks by which CTAs in clusters begin and end later than others.
+/// Clocks by which CTAs that share tiles begin and end later than others; those of slices are in `meetingClocks`.
 constexpr double togetherClocks = 950;
 /// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
 /// of that line, but CTAs out of step ask for it again.
@@ -415,7 +415,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
   }
   result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
-  result.clocks += draft.wgmma() && together * slices > 1 ? togetherClocks : 0;
+  result.clocks += draft.wgmma() && together > 1 && slices == 1 ? togetherClocks : 0;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost =
       result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft.way);
