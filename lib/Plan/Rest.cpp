@@ -95,17 +95,20 @@ std::string bandsReason(const Draft &draft, int64_t ctas, int64_t group) {
   const Plan &plan = draft.plan;
   const bool rowsTogether = kernelView(draft, *draft.spec().rasterOrder) != RasterOrder::along_n;
   const int64_t together = group * (rowsTogether ? plan.clusterM : plan.clusterN);
-  int64_t down = rowsTogether ? plan.blockM * together : plan.blockM * ctas / together;
-  int64_t across = rowsTogether ? plan.blockN * ctas / together : plan.blockN * together;
+  const int64_t tiles = std::max<int64_t>(1, ctas / plan.clusterK); // slices in a cluster share one
+  int64_t down = rowsTogether ? plan.blockM * together : plan.blockM * tiles / together;
+  int64_t across = rowsTogether ? plan.blockN * tiles / together : plan.blockN * together;
+  int64_t named = together;
   std::optional<Grid> grid = gridOf(draft);
   if (grid && grid->filled() > 0) { // where one side has not that many tiles the other one gives more
     const int64_t allRows = grid->tilesM * plan.blockM, allColumns = grid->tilesN * plan.blockN;
-    const int64_t area = ctas * plan.blockM * plan.blockN;
+    const int64_t area = tiles * plan.blockM * plan.blockN;
+    named = std::min(together, rowsTogether ? grid->tilesM : grid->tilesN);
     down = std::min(allRows, std::max(down, area / allColumns));
     across = std::min(allColumns, std::max(across, area / allRows));
   }
-  return formatv("{0} tile {1}{2} walked together: {3} CTAs read about {4} rows of A and {5} columns of B", together,
-                 rowsTogether != plan.swapped ? "row" : "column", together == 1 ? "" : "s", ctas,
+  return formatv("{0} tile {1}{2} walked together: {3} CTAs read about {4} rows of A and {5} columns of B", named,
+                 rowsTogether != plan.swapped ? "row" : "column", named == 1 ? "" : "s", ctas,
                  plan.swapped ? across : down, plan.swapped ? down : across);
 }
 
