@@ -27,6 +27,12 @@ bool mayShare(const Draft &draft) {
   return rowsStartInsideSectors(draft, draft.kernelA()) || rowsStartInsideSectors(draft, draft.kernelB());
 }
 
+bool mayCluster(const Draft &draft, Schedule schedule) {
+  const Spec &s = draft.spec();
+  return draft.wgmma() && *s.copy == CopyKind::tma && schedule == Schedule::cooperative && !s.block.given &&
+         *s.split == SplitMode::none && *s.scheduler == Scheduler::fixed;
+}
+
 namespace {
 struct Tile {
   int64_t m, n;
@@ -152,11 +158,13 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   return std::max<int64_t>(stages, 2);
 }
 
-/// Clusters to try, the favourite first. CTAs that share tiles are as fast as CTAs that do not, but where rows start
-/// inside sectors of the L2: there lines bound the main loop, and a shared tile's come once. Ping-pong gains little by
-/// it: 4096x4096x4104 takes 304 us in tiles of 128x128, cooperative 215 in tiles of 128x256 (H200, 2026-11-21). Where m
-/// or n is contiguous, too: pairs that share a tile of such rows take 12% less, that share the other one 1%, where no
-/// rows are such 7% more (162 pairs with and without; H200, 2026-11-23).
+/// Clusters to try, the favourite first. Where rows start at lines of the L2 CTAs that share tiles are as fast as CTAs
+/// that do not. Where they start inside lines, lines bound the main loop, and a shared tile's come once: eights take up
+/// to 40% less of one wave of 257 to 4000 rows and columns, pairs and fours gain little beside them unless rows start
+/// inside sectors, too (H100, 2026-11-25, docs/hopper.md, *Eights*). There pairs that share a tile of such rows take
+/// 12% less, that share the other one 1%, where no rows are such 7% more (162 pairs with and without; H200,
+/// 2026-11-23). Ping-pong gains little by it: 4096x4096x4104 takes 304 us in tiles of 128x128, cooperative 215 in tiles
+/// of 128x256 (H200, 2026-11-21).
 Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   if (draft.spec().cluster.given) {
     auto cluster = kernelView(draft, *draft.spec().cluster);
@@ -164,21 +172,19 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   }
   if (draft.stream)
     return {{draft.stream->clusterM, draft.stream->clusterN}};
-  const Tiles all{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   if (draft.way.slices > 1)
-    return draft.way.through == SplitThrough::cluster ? all : Tiles{{1, 1}};
-  const Spec &s = draft.spec();
-  bool open = schedule == Schedule::cooperative && !s.block.given && *s.split == SplitMode::none &&
-              *s.scheduler == Scheduler::fixed;
-  if (!draft.wgmma() || *s.copy != CopyKind::tma || !open || !mayShare(draft))
-    return {{1, 1}};
-  if (rowsSplitSectors(draft)) // of eights there are too few: 36 products lose 0.2% without
-    return all;
-  Tiles clusters{{1, 1}, {2, 2}};
-  if (rowsStartInsideSectors(draft, draft.kernelB()))
+    return draft.way.through == SplitThrough::cluster ? Tiles{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}}
+                                                      : Tiles{{1, 1}};
+  Tiles clusters{{1, 1}};
+  if (!mayCluster(draft, schedule) || !rowsStartInsideLines(draft))
+    return clusters;
+  if (rowsStartInsideSectors(draft, draft.kernelB()) || rowsSplitSectors(draft))
     clusters.append({{2, 1}, {4, 1}});
-  if (rowsStartInsideSectors(draft, draft.kernelA()))
+  if (rowsStartInsideSectors(draft, draft.kernelA()) || rowsSplitSectors(draft))
     clusters.append({{1, 2}, {1, 4}});
+  if (mayShare(draft))
+    clusters.push_back({2, 2});
+  clusters.append({{2, 4}, {4, 2}});
   return clusters;
 }
 
@@ -214,10 +220,10 @@ std::vector<Shape> candidates(const Draft &draft) {
     return !known ||
            double(llvm::divideCeil(*m, block.m)) * double(llvm::divideCeil(*n, block.n)) > double(draft.limits.sms);
   };
-  // Who shares needs company. Fours are for products of the size that they were measured with, and where one wave is
-  // all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs busy.
+  // Who shares needs company. Fours and eights are for products of the size that they were measured with, and where one
+  // wave is all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs busy.
   auto worthSharing = [&](Tile cluster, Tile block) {
-    constexpr int64_t leastSide = 512, leastDepth = 512;
+    constexpr int64_t leastSideOfFours = 512, leastDepth = 512;
     int64_t ctas = cluster.m * cluster.n;
     if (draft.way.slices > 1)
       return worthSlicing(draft, {cluster.m, cluster.n}, {block.m, block.n});
@@ -230,8 +236,9 @@ std::vector<Shape> candidates(const Draft &draft) {
     if (tilesM < cluster.m || tilesN < cluster.n)
       return false;
     double clusters = double(llvm::divideCeil(tilesM, cluster.m)) * double(llvm::divideCeil(tilesN, cluster.n));
-    return ctas == 2 ||
-           (std::min(*m, *n) >= leastSide && *k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
+    if (ctas == 4 && std::min(*m, *n) < leastSideOfFours)
+      return false;
+    return ctas == 2 || (*k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
   };
   const bool open = draft.wgmma() && !s.block.given && !s.warp.given && !draft.stream;
   for (Schedule schedule : scheduleCandidates(draft)) {

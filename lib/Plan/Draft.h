@@ -159,14 +159,18 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand);
 bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand);
 /// Whether such an operand has k contiguous, so that a row's next box asks for the same sector again.
 bool rowsSplitSectors(const Draft &draft);
+/// Whether rows of an operand start inside lines of the L2, so that those of a TMA box reach into a second one.
+bool rowsStartInsideLines(const Draft &draft);
 /// Whether k is contiguous in both and rows of boxes reach into a second line of the L2, but start at its sectors.
 bool rowsStraddleLines(const Draft &draft);
 /// What `bytesOfA` and `bytesOfB` that all CTAs together ask the L2 for (those of a cluster for their shared rows once)
 /// are worth in bytes of such rows. 0 where no row splits sectors.
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);
 
-/// Whether CTAs of a cluster that share tiles may be worth a look (Candidates.cpp).
+/// Whether rows start inside sectors of the L2 (Candidates.cpp).
 bool mayShare(const Draft &draft);
+/// Whether what has been given leaves it open that CTAs of a cluster share tiles (Candidates.cpp).
+bool mayCluster(const Draft &draft, Schedule schedule);
 /// All shapes that are worth a look, legal or not (Candidates.cpp).
 std::vector<Shape> candidates(const Draft &draft);
 /// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.

@@ -59,26 +59,30 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 
 // Lines of one SM's tiles, on a busy card, in bytes a clock. Where m or n is contiguous all constants are a fit to 248
 // races of 3 to 16 tiles and clusters each, of products of 384 to 7264 rows and columns with pitches of 16 to 128 bytes
-// (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average.
-constexpr double lineRate = 84;                     ///< Both operands with k contiguous.
-constexpr double sentRate = 99, receivedRate = 100; ///< From the L2, once for a cluster; to each SM.
-constexpr double receivedBeside = 0.85; ///< Lines of an operand with k contiguous, where the other one's are not.
+// (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average. What the L2 sends and what arrives
+// are told apart by clusters of eight, as are the constants of rows that start inside sectors below: with them 378
+// races of 2 to 40 kernels at pitches of 16 to 128 bytes (H100, rates of the L2 at 5/6; 2026-11-25, docs/hopper.md,
+// *Eights*). Where nobody shares they come to what they were.
+constexpr double lineRate = 84;                       ///< Both operands with k contiguous.
+constexpr double sentRate = 93.5, receivedRate = 120; ///< From the L2, once for a cluster; to each SM.
+constexpr double receivedBeside = 1.1; ///< Lines of an operand with k contiguous, where the other one's are not.
 /// Cooperative warpgroups, and three of them on one tile; where k is contiguous in both operands three are as fast as
 /// two. 46, 198 and 23 races (H200, 2026-11-24, docs/hopper.md, *The model*): 2.3, 1.5 and 0.5% behind the best.
 constexpr double notInTurns = 1.03, threeWarpgroups = 1.02;
 // Where rows start inside sectors, here and in splitClocks: a fit to 164 races of 4 to 20 kernels, of products of 400
 // to 5800 rows and columns in all layouts (H200, 2026-11-24): its choice is 1.5% slower than the best on average, 1.7%
 // of products left out of the fit.
-constexpr double sentInsideSectors = 1.33, receivedInsideSectors = 0.87; ///< Lines of such rows.
+constexpr double sentInsideSectors = 1.4, receivedInsideSectors = 1.2; ///< Lines of such rows.
 /// The same where k is contiguous in this operand and not in the other one.
-constexpr double insideAlongK = 1.85;
-constexpr double companyCost = 1.05; ///< CTAs that share tiles wait for each other.
+constexpr double insideAlongK = 2.75;
+constexpr double companyCost = 1.05; ///< Two or four CTAs that share tiles wait for each other.
 
 // What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at
 // pitches of 16 bytes in all layouts (H100, whose L2 sends 5/6 of what an H200's does, 2026-11-25, docs/hopper.md, *Mid
-// products of any size*): their choice is 4.9% slower than the best of them, 7.3% before.
-/// Clocks by which CTAs that share tiles begin and end later than others; those of slices are in `meetingClocks`.
-constexpr double togetherClocks = 950;
+// products of any size*): their choice is 4.7% slower than the best of them, 7.3% before.
+/// Clocks by which CTAs that share tiles begin and end later than others, two or four and eight; those of slices are in
+/// `meetingClocks`.
+constexpr double togetherClocks = 950, eightTogetherClocks = 1500;
 /// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
 /// of that line, but CTAs out of step ask for it again.
 constexpr double secondLine = 0.7;
@@ -144,7 +148,7 @@ constexpr double slicedLineRate = 56.4, slicedReceivedRate = 102; ///< Both oper
 struct SlicedLines {
   double sent, received;
 };
-constexpr SlicedLines slicedLines{1.22, 0.84}, slicedInsideSectors{0.87, 0.89};
+constexpr SlicedLines slicedLines{1.15, 1}, slicedInsideSectors{0.785, 0.775};
 
 /// The k from which slices in clusters take longer: eleven products took 10 to 16% more than estimated where it is
 /// 16384 and more, nothing where it is 8192 (H200, 2026-11-25).
@@ -199,7 +203,8 @@ double withLines(const Draft &draft, const Shape &shape, double busy, double fil
   busy = atOnce<10>({busy, share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 ? threeWarpgroups : 1;
-  return busy * (shape.clusterM * shape.clusterN > 1 && !sliced ? companyCost : 1);
+  const int64_t company = shape.clusterM * shape.clusterN;
+  return busy * (company > 1 && company <= 4 && !sliced ? companyCost : 1);
 }
 
 bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) {
@@ -226,7 +231,7 @@ double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t 
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
   // Whose shares a fit says, with what splitClocks has.
   int64_t ctas = shape.clusterM * shape.clusterN;
-  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.89 : ctas <= 4 ? 0.87 : 1.15;
+  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.89 : ctas <= 4 ? 0.87 : 0.8;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's.
   constexpr double slower = 0.8;
   double clock = (atPowerLimit(draft) ? slower : 1) * double(slicesOf(draft, shape));
@@ -280,13 +285,13 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   if (!draft.wgmma())
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   if (linesAlongK(draft)) {
-    double lines = (double(shape.m) / shape.clusterN * costOfRows(draft, draft.kernelA()) +
-                    double(shape.n) / shape.clusterM * costOfRows(draft, draft.kernelB())) *
-                   bytes;
+    const double linesOfA = double(shape.m) * costOfRows(draft, draft.kernelA()) * bytes;
+    const double linesOfB = double(shape.n) * costOfRows(draft, draft.kernelB()) * bytes;
+    double lines = linesOfA / shape.clusterN + linesOfB / shape.clusterM;
     if (slicesOf(draft, shape) > 1)
       lines = std::max(lines / slicedLineRate, double(shape.m + shape.n) * bytes / slicedReceivedRate);
     else
-      lines *= lineShare(draft, shape) / lineRate;
+      lines = std::max(lines * lineShare(draft, shape) / lineRate, (linesOfA + linesOfB) / receivedRate);
     busy = std::max({busy, lines, requests});
     // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
     busy *= shape.warpM == 64 ? 1.0135 : 1;
@@ -343,9 +348,12 @@ bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand) {
   return rowStep(draft, operand) < sectorBytes;
 }
 
+bool rowsStartInsideLines(const Draft &draft) {
+  return rowStep(draft, draft.kernelA()) < lineBytes || rowStep(draft, draft.kernelB()) < lineBytes;
+}
+
 bool rowsStraddleLines(const Draft &draft) {
-  return draft.kMajorA() && draft.kMajorB() && !mayShare(draft) &&
-         (rowStep(draft, draft.kernelA()) < lineBytes || rowStep(draft, draft.kernelB()) < lineBytes);
+  return draft.kMajorA() && draft.kMajorB() && !mayShare(draft) && rowsStartInsideLines(draft);
 }
 
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB) {
@@ -415,7 +423,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
   }
   result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
-  result.clocks += draft.wgmma() && together > 1 && slices == 1 ? togetherClocks : 0;
+  if (draft.wgmma() && together > 1 && slices == 1)
+    result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost =
       result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft.way);

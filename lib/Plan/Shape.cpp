@@ -111,7 +111,7 @@ std::string clusterReason(const Draft &draft, const Shape &shape) {
   if (shape.clusterM * shape.clusterN > 1)
     return formatv("{0}: {1} CTAs share tiles{2}, which come from there once{3}",
                    mayShare(draft) ? "rows start inside sectors of the L2"
-                   : draft.stream && rowsStraddleLines(draft)
+                   : rowsStartInsideLines(draft) && shape.clusterK == 1
                        ? "rows reach into a second line of the L2"
                        : "few CTAs of a slice read the same rows of the L2 at the same time",
                    shape.clusterM * shape.clusterN,
@@ -119,11 +119,9 @@ std::string clusterReason(const Draft &draft, const Shape &shape) {
                    shape.clusterK > 1 ? formatv(", in each of {0} slices of k", shape.clusterK).str() : "");
   if (shape.clusterK > 1)
     return "the slices of a tile's k steps";
-  const Spec &s = draft.spec();
-  bool compared = shape.schedule == Schedule::cooperative && !s.block.given && !draft.stream &&
-                  *s.split == SplitMode::none && *s.scheduler == Scheduler::fixed;
-  if (mayShare(draft) && compared)
-    return "rows start inside sectors of the L2, but CTAs that share tiles wait for each other";
+  if (rowsStartInsideLines(draft) && mayCluster(draft, shape.schedule) && !draft.stream)
+    return formatv("rows start inside {0} of the L2, but CTAs that share tiles wait for each other",
+                   mayShare(draft) ? "sectors" : "lines");
   return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
                                                : "on an H200 CTAs that share tiles are as fast as CTAs that do not";
 }
