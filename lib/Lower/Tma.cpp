@@ -19,7 +19,7 @@ constexpr int64_t maxBoxRows = 256;
 } // namespace
 
 /// A stage is a row of boxes, one a span; a box of more than 256 rows is split. With multicast each CTA of the group
-/// takes its share of the rows.
+/// takes its share of the rows; where they are no whole groups of 8 swizzled ones for each, all of every so many tiles.
 struct Lowering::Boxes {
   const SharedTile &tile;
   int64_t rows, boxRows;
@@ -48,6 +48,13 @@ struct Lowering::Edge {
   int64_t bytes = 0; ///< That a stage has less.
 };
 
+int64_t Lowering::sharesOf(const Op &tensor) const {
+  constexpr int64_t swizzledRows = 8;
+  const bool isA = tensor.subject.name == "A";
+  const int64_t ctas = isA ? clusterN : clusterM;
+  return tile::tileOf(*kernel.declaration(isA ? "sA" : "sB")).rows % (swizzledRows * ctas) == 0 ? ctas : 1;
+}
+
 Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
   const bool isA = tensor.subject.name == "A";
   const SharedTile tile = tile::tileOf(*kernel.declaration(isA ? "sA" : "sB"));
@@ -55,7 +62,7 @@ Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
   Edge result;
   result.spans = tile.spans;
   if (tile.kMajor) {
-    result.share = tile.rows / (isA ? clusterN : clusterM);
+    result.share = tile.rows / sharesOf(tensor);
     result.whole = rest / result.share;
     result.part = rest % result.share;
     result.only = rest == tensor.number(isA ? "rows" : "cols") && result.share == tile.rows;
@@ -69,13 +76,12 @@ Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
 
 Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared) {
   const SharedTile &tile = shared.tile;
-  bool alongM = op.word("multicast") == "m";
-  int64_t rows = tile.rows / (op.has("multicast") ? (alongM ? clusterM : clusterN) : 1), boxRows = rows;
+  const Op &source = *kernel.declaration(op.ref("from").name);
+  int64_t rows = op.has("multicast") ? tile.rows / sharesOf(source) : tile.rows, boxRows = rows;
   while (boxRows > maxBoxRows)
     boxRows /= 2;
 
   bool rowOrder = tensor.order == Order::row;
-  const Op &source = *kernel.declaration(op.ref("from").name);
   if (source.has("rest") && edgeOf(source).only)
     rows = boxRows = edgeOf(source).part;
   if (llvm::none_of(result.kernel.maps, [&](const auto &map) { return map.buffer == tensor.buffer; })) {
@@ -137,7 +143,7 @@ void Lowering::copyBoxes(const Op &op, const Boxes &boxes, const TensorView &ten
     b(mnemonic, result, x, bound, last);
     return result;
   };
-  const bool shared = op.has("multicast") && boxes.tile.kMajor;
+  const bool shared = op.has("multicast") && boxes.tile.kMajor && edge.share < boxes.tile.rows;
   Val rank = !shared ? Val() : op.word("multicast") == "m" ? rankM : rankN;
   if (edge.part) {
     map = b.reg(Type::b64, tensor.buffer + "_map");
@@ -212,7 +218,19 @@ void Lowering::clear(const Op &op) {
 
 /// The rows' share of this CTA; its stage has them where they lie in the whole tile.
 Val Lowering::shareOf(const Op &op, int64_t each) {
-  return op.has("multicast") ? mul(op.word("multicast") == "m" ? rankM : rankN, each, "share") : Val(0);
+  const bool shares = op.has("multicast") && sharesOf(*kernel.declaration(op.ref("from").name)) > 1;
+  return shares ? mul(op.word("multicast") == "m" ? rankM : rankN, each, "share") : Val(0);
+}
+
+void Lowering::inTurn(const Op &op, llvm::function_ref<void()> bring) {
+  if (!op.has("multicast") || sharesOf(*kernel.declaration(op.ref("from").name)) > 1)
+    return bring();
+  const bool alongM = op.word("multicast") == "m";
+  Val others = b.reg(Type::pred, "others_turn"), end = b.label("brought");
+  b("setp.ne.u32", others, remainder(variables["kt"], alongM ? clusterM : clusterN, "turn"), alongM ? rankM : rankN);
+  b.when(others)("bra", end);
+  bring();
+  b.place(end);
 }
 
 /// What a copy tells the L2; None: nothing.
@@ -267,8 +285,10 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
     b("cvt.u16.u32", mask, wideMask);
   }
 
-  copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t offset) {
-    loadBox(map, x, y, add(dst, offset, "box"), bar, policy, mask);
+  inTurn(op, [&] {
+    copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t offset) {
+      loadBox(map, x, y, add(dst, offset, "box"), bar, policy, mask);
+    });
   });
 }
 
@@ -276,8 +296,10 @@ void Lowering::prefetch(const Op &op) {
   const TensorView &tensor = tensors.find(op.ref("from").name)->second;
   Boxes boxes = boxesOf(op, tensor, buffers.find(op.subject.name)->second);
   boxes.outer = add(boxes.outer, shareOf(op, boxes.rows), "outer");
-  copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t) {
-    b.expand("sm90/tma_prefetch", {{"map", map}, {"x", x}, {"y", y}});
+  inTurn(op, [&] {
+    copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t) {
+      b.expand("sm90/tma_prefetch", {{"map", map}, {"x", x}, {"y", y}});
+    });
   });
 }
 

@@ -241,6 +241,8 @@ std::vector<Shape> candidates(const Draft &draft) {
     return ctas == 2 || (*k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
   };
   const bool open = draft.wgmma() && !s.block.given && !s.warp.given && !draft.stream;
+  // Slices and streams that bring tiles in turns were not measured.
+  const bool measuredTurns = s.block.given || s.cluster.given || (!draft.stream && draft.way.slices == 1);
   for (Schedule schedule : scheduleCandidates(draft)) {
     shape.schedule = schedule;
     for (Tile cluster : clusterCandidates(draft, schedule)) {
@@ -258,6 +260,8 @@ std::vector<Shape> candidates(const Draft &draft) {
           shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
           bool shallow = s.inFlight.given && draft.wgmma() && shape.stages <= *s.inFlight; // none is left to be filled
           bool undivided = asksForHalves(draft) && storeOverlap(draft, shape) == 0;
+          if (!measuredTurns && bringsInTurns(draft, shape))
+            continue;
           (shallow || undivided ? unfit : shapes).push_back(shape);
         }
       }

@@ -252,11 +252,6 @@ private:
         .fix(placeIn(spec.cluster, dimension), dimension == 'k' || value < 2 ? "1" : "2");
     return false;
   }
-  void slice(char dimension, const char *operand, int64_t ctas, int64_t extent, int64_t step) {
-    if (ctas > 1 && extent % (ctas * step) != 0)
-      report(Diag::plan_cluster_slice, spec.cluster.range, ctas, operand, extent, userDimension(draft, dimension),
-             step);
-  }
   void cluster() {
     bool m = clusterDirection('m', shape.clusterM, "1, 2, 4");
     bool n = clusterDirection('n', shape.clusterN, "1, 2, 4");
@@ -272,15 +267,6 @@ private:
     if (ctas > 1 && (!draft.wgmma() || shape.schedule == Schedule::pipelined))
       report(Diag::plan_cluster_schedule, spec.cluster.range, nameOf(shape.schedule))
           .fix(spec.cluster.range, "[1, 1, 1]");
-    // Each CTA loads its share of a tile and sends it to the others: whole groups of 8 swizzled rows.
-    if (draft.kMajorA())
-      slice('m', "a", shape.clusterN, shape.m, 8);
-    else
-      slice('k', "a", shape.clusterN, shape.k, 8);
-    if (draft.kMajorB())
-      slice('n', "b", shape.clusterM, shape.n, 8);
-    else
-      slice('k', "b", shape.clusterM, shape.k, 8);
   }
 
   /// Eight boxes bring an operand's lines, each those that lie alike; what they bring fills whole 128 bytes.

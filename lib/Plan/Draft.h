@@ -159,6 +159,8 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand);
 bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand);
 /// Whether such an operand has k contiguous, so that a row's next box asks for the same sector again.
 bool rowsSplitSectors(const Draft &draft);
+/// Whether CTAs of a cluster bring whole tiles in turns, because rows with k contiguous are no groups of 8 for each.
+bool bringsInTurns(const Draft &draft, const Shape &shape);
 /// Whether rows of an operand start inside lines of the L2, so that those of a TMA box reach into a second one.
 bool rowsStartInsideLines(const Draft &draft);
 /// Whether k is contiguous in both and rows of boxes reach into a second line of the L2, but start at its sectors.

@@ -126,6 +126,10 @@ double lineShare(const Draft &draft, const Shape &shape) {
   return shape.k == 128 ? ofDeep : shape.stages >= manyStages ? ofMany : 1;
 }
 
+/// What tiles take longer that CTAs of a cluster bring in turns: eight kernels take 0 to 3% more than in parts (H100,
+/// 2026-11-25).
+constexpr double turnsCost = 1.015;
+
 /// Clocks that a step of 64 takes at least: of small tiles with eight stages fewer lines come no sooner. More products
 /// under way make it worse: nine aligned products in tiles of 64x64 and 64x80, `pipeline.in_flight` of 2 6%, of 3 15%.
 /// Not of rows that start inside sectors with k contiguous in both operands, which splitClocks knows.
@@ -148,7 +152,7 @@ constexpr double slicedLineRate = 56.4, slicedReceivedRate = 102; ///< Both oper
 struct SlicedLines {
   double sent, received;
 };
-constexpr SlicedLines slicedLines{1.15, 1}, slicedInsideSectors{0.785, 0.775};
+constexpr SlicedLines slicedLines{1.15, 1}, slicedInsideSectors{0.87, 0.85};
 
 /// The k from which slices in clusters take longer: eleven products took 10 to 16% more than estimated where it is
 /// 16384 and more, nothing where it is 8192 (H200, 2026-11-25).
@@ -231,7 +235,7 @@ double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t 
   double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
   // Whose shares a fit says, with what splitClocks has.
   int64_t ctas = shape.clusterM * shape.clusterN;
-  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.89 : ctas <= 4 ? 0.87 : 0.8;
+  double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.89 : ctas <= 4 ? 0.87 : 1;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's.
   constexpr double slower = 0.8;
   double clock = (atPowerLimit(draft) ? slower : 1) * double(slicesOf(draft, shape));
@@ -339,6 +343,12 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
   return std::gcd(lineBytes, *operand.ld.value.fixed * draft.inputBits() / 8);
 }
 
+bool bringsInTurns(const Draft &draft, const Shape &shape) {
+  constexpr int64_t swizzledRows = 8;
+  return draft.wgmma() && ((draft.kMajorA() && shape.m % (swizzledRows * shape.clusterN) != 0) ||
+                           (draft.kMajorB() && shape.n % (swizzledRows * shape.clusterM) != 0));
+}
+
 bool rowsSplitSectors(const Draft &draft) {
   return splitsSectors(draft, draft.kernelA(), draft.kMajorA()) ||
          splitsSectors(draft, draft.kernelB(), draft.kMajorB());
@@ -399,7 +409,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   double steps = std::ceil(double(k) / double(shape.k));
   double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
   const double filled = waves > 1 ? 1 : std::min(1.0, tiles * double(slices * inMemory) / draft.limits.sms);
-  result.main = depth * columnClocks(draft, shape, rates, m, n, waves, filled);
+  result.main =
+      depth * columnClocks(draft, shape, rates, m, n, waves, filled) * (bringsInTurns(draft, shape) ? turnsCost : 1);
   double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
   const double odd = oddColumns(draft, shape), start = odd * startClocks(draft);
   result.main *= odd;

@@ -117,7 +117,6 @@ const Case cases[] = {
     {"tile: {cluster: [1, 1, 9]}\ninstruction: wgmma", "plan_cluster_size 2:24"},
     {"tile: {cluster: [4, 4, 1]}", "plan_cluster_count 2:17"},
     {"tile: {cluster: [2, 1, 1]}\npipeline: {schedule: pipelined}", "plan_cluster_schedule 2:17"},
-    {"b: {layout: col}\ntile: {block: [128, 24, 64], cluster: [2, 1, 1]}", "plan_cluster_slice 3:39"},
     // Budgets.
     {"instruction: wgmma\ntile: {block: [128, 256, 64], warp: [128, 256, 64]}", "plan_registers 3:37"},
     {"instruction: mma\ntile: {block: [128, 128, 32], warp: [128, 64, 32]}", "plan_registers 3:37"},
