@@ -145,13 +145,9 @@ class Draw:
         self.room, self.stage = WGMMA_SHARED - store - (sums if sums <= 32768 else 0) - self.stages * stage, stage
         self.cluster = 1, 1
         if self.family != "pipelined" and not self.shifts and self.chance(0.4):
-            self.cluster = self.pick((2, 1), (1, 2), (2, 2), (4, 1), (4, 2))
+            self.cluster = self.pick((2, 1), (1, 2), (2, 2), (4, 1), (4, 2), (2, 4))
             if self.cluster[0] * self.cluster[1] * self.slices > 8:
                 self.cluster = (2, 1) if self.slices <= 4 else (1, 1)
-            # Each CTA brings a part of a shared tile: whole groups of 8 swizzled rows.
-            rows_a, rows_b = (m if self.k_major_a else k), (n if self.k_major_b else k)
-            if rows_a % (8 * self.cluster[1]) or rows_b % (8 * self.cluster[0]):
-                self.cluster = 1, 1
 
     def mma_tile(self):
         self.wmma = self.chance(0.35)

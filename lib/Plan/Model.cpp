@@ -83,6 +83,8 @@ constexpr double companyCost = 1.05; ///< Two or four CTAs that share tiles wait
 /// Clocks by which CTAs that share tiles begin and end later than others, two or four and eight; those of slices are in
 /// `meetingClocks`.
 constexpr double togetherClocks = 950, eightTogetherClocks = 1500;
+/// Eight whose estimate is no better than by this are left: no H200, whose L2 sends more, was measured with them.
+constexpr double doubtOfEights = 1 / 0.98;
 /// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
 /// of that line, but CTAs out of step ask for it again.
 constexpr double secondLine = 0.7;
@@ -439,6 +441,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost =
       result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft.way);
+  if (together > 4 && slices == 1)
+    result.cost *= doubtOfEights;
   return result;
 }
 
