@@ -236,7 +236,8 @@ std::vector<Shape> candidates(const Draft &draft) {
     if (tilesM < cluster.m || tilesN < cluster.n)
       return false;
     double clusters = double(llvm::divideCeil(tilesM, cluster.m)) * double(llvm::divideCeil(tilesN, cluster.n));
-    if (ctas == 4 && std::min(*m, *n) < leastSideOfFours)
+    const bool idle = ctas > 4 && 2 * clusters * double(ctas) < double(draft.limits.sms); // eights of large tiles
+    if (idle || (ctas == 4 && std::min(*m, *n) < leastSideOfFours))
       return false;
     return ctas == 2 || (*k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
   };
