@@ -171,12 +171,12 @@ private:
   void loadBox(const Val &map, const Val &x, const Val &y, const Val &to, const Val &bar, const Val &policy,
                const Val &mask = {});
   void prefetch(const Op &op);
-  Val shareOf(const Op &op, int64_t each); ///< With multicast, the CTA's rank in its group times `each`.
-  /// CTAs that each bring a part of every tile of a copy; 1 with multicast: they bring whole ones in turns.
-  int64_t sharesOf(const Op &tensor) const;
-  void inTurn(const Op &op, llvm::function_ref<void()> bring); ///< Where they do: at this CTA's turns only.
-  struct Boxes;                                                ///< What one CTA copies of a tile by TMA.
-  struct Edge;                                                 ///< What an operand's last tile has.
+  Val shareOf(const Op &op, int64_t each);  ///< With multicast, the CTA's rank in its group times `each`.
+  int64_t sharesOf(const Op &tensor) const; ///< The parts in which CTAs of a cluster bring an operand's tile.
+  /// What a copy brings: where CTAs bring whole tiles in turns, only at the turns of this one.
+  void inTurn(const Op &op, llvm::function_ref<void()> bring);
+  struct Boxes; ///< What one CTA copies of a tile by TMA.
+  struct Edge;  ///< What an operand's last tile has.
   Edge edgeOf(const Op &tensor) const;
   std::optional<ptx::TensorMapInfo> edgeMap(const Op &tensor) const;
   Val isLastTile(const Op &tensor);

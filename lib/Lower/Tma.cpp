@@ -19,7 +19,7 @@ constexpr int64_t maxBoxRows = 256;
 } // namespace
 
 /// A stage is a row of boxes, one a span; a box of more than 256 rows is split. With multicast each CTA of the group
-/// takes its share of the rows; where they are no whole groups of 8 swizzled ones for each, all of every so many tiles.
+/// takes its share of the rows, or all of them at its turns (`partsOfTile`).
 struct Lowering::Boxes {
   const SharedTile &tile;
   int64_t rows, boxRows;
@@ -49,10 +49,8 @@ struct Lowering::Edge {
 };
 
 int64_t Lowering::sharesOf(const Op &tensor) const {
-  constexpr int64_t swizzledRows = 8;
   const bool isA = tensor.subject.name == "A";
-  const int64_t ctas = isA ? clusterN : clusterM;
-  return tile::tileOf(*kernel.declaration(isA ? "sA" : "sB")).rows % (swizzledRows * ctas) == 0 ? ctas : 1;
+  return partsOfTile(tile::tileOf(*kernel.declaration(isA ? "sA" : "sB")).rows, isA ? clusterN : clusterM);
 }
 
 Lowering::Edge Lowering::edgeOf(const Op &tensor) const {

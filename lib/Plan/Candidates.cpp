@@ -23,10 +23,6 @@ bool sane(const Shape &shape) {
          small(shape.warpM) && small(shape.warpN) && shape.warpM <= shape.m && shape.warpN <= shape.n;
 }
 
-bool mayShare(const Draft &draft) {
-  return rowsStartInsideSectors(draft, draft.kernelA()) || rowsStartInsideSectors(draft, draft.kernelB());
-}
-
 bool mayCluster(const Draft &draft, Schedule schedule) {
   const Spec &s = draft.spec();
   return draft.wgmma() && *s.copy == CopyKind::tma && schedule == Schedule::cooperative && !s.block.given &&
@@ -182,7 +178,7 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
     clusters.append({{2, 1}, {4, 1}});
   if (rowsStartInsideSectors(draft, draft.kernelA()) || rowsSplitSectors(draft))
     clusters.append({{1, 2}, {1, 4}});
-  if (mayShare(draft))
+  if (rowsStartInsideSectors(draft))
     clusters.push_back({2, 2});
   clusters.append({{2, 4}, {4, 2}});
   return clusters;

@@ -159,8 +159,10 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand);
 bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand);
 /// Whether such an operand has k contiguous, so that a row's next box asks for the same sector again.
 bool rowsSplitSectors(const Draft &draft);
-/// Whether CTAs of a cluster bring whole tiles in turns, because rows with k contiguous are no groups of 8 for each.
+/// Whether CTAs of a cluster bring whole tiles in turns, because its rows cannot be shared out (`partsOfTile`).
 bool bringsInTurns(const Draft &draft, const Shape &shape);
+/// Whether rows of an operand start inside sectors of the L2.
+bool rowsStartInsideSectors(const Draft &draft);
 /// Whether rows of an operand start inside lines of the L2, so that those of a TMA box reach into a second one.
 bool rowsStartInsideLines(const Draft &draft);
 /// Whether k is contiguous in both and rows of boxes reach into a second line of the L2, but start at its sectors.
@@ -169,8 +171,6 @@ bool rowsStraddleLines(const Draft &draft);
 /// are worth in bytes of such rows. 0 where no row splits sectors.
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);
 
-/// Whether rows start inside sectors of the L2 (Candidates.cpp).
-bool mayShare(const Draft &draft);
 /// Whether what has been given leaves it open that CTAs of a cluster share tiles (Candidates.cpp).
 bool mayCluster(const Draft &draft, Schedule schedule);
 /// All shapes that are worth a look, legal or not (Candidates.cpp).

@@ -7,6 +7,7 @@
 //     warpgroups hide behind each other's main loops.
 // The constants are of the order that measurements give; they rank shapes and promise no times.
 #include "Draft.h"
+#include "gemmc/Layout/SharedTile.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <numeric>
@@ -99,7 +100,7 @@ constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, besid
 /// all it is a fit, and nothing where rows start inside sectors.
 constexpr double oddEighths = 1.03;
 double oddColumns(const Draft &draft, const Shape &shape) {
-  return draft.wgmma() && shape.warpN % 16 != 0 && !mayShare(draft) ? oddEighths : 1;
+  return draft.wgmma() && shape.warpN % 16 != 0 && !rowsStartInsideSectors(draft) ? oddEighths : 1;
 }
 
 /// Clocks that tiles take longer to leave where their lines of D end inside sectors of the L2, which then come together
@@ -139,7 +140,7 @@ double leastStep(const Draft &draft, const Shape &shape) {
   constexpr double usual = 215, insideSectors = 350;
   if (draft.stream || shape.clusterK > 1 || shape.k != 64 || shape.stages >= manyStages)
     return 0;
-  return mayShare(draft) ? insideSectors : usual;
+  return rowsStartInsideSectors(draft) ? insideSectors : usual;
 }
 
 /// Slices as this clock knows them; streams have a model of their own.
@@ -204,7 +205,9 @@ double withLines(const Draft &draft, const Shape &shape, double busy, double fil
   Lines a = linesOf(draft, draft.kernelA(), draft.kMajorA(), shape.m);
   Lines b = linesOf(draft, draft.kernelB(), draft.kMajorB(), shape.n);
   const bool sliced = slicesOf(draft, shape) > 1;
-  const SlicedLines share = !sliced ? SlicedLines{1, 1} : mayShare(draft) ? slicedInsideSectors : slicedLines;
+  const SlicedLines share = !sliced                         ? SlicedLines{1, 1}
+                            : rowsStartInsideSectors(draft) ? slicedInsideSectors
+                                                            : slicedLines;
   const double sent = (a.sent / shape.clusterN + b.sent / shape.clusterM) * std::pow(filled, roomOfFew);
   busy = atOnce<10>({busy, share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
@@ -306,7 +309,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     busy = std::max(withLines(draft, shape, busy, filled), requests);
   }
   busy = std::max(busy, leastStep(draft, shape) / double(shape.k)) * shallow(shape, 0.006) *
-         tooFew(shape, mayShare(draft) ? 1.06 : 1.03);
+         tooFew(shape, rowsStartInsideSectors(draft) ? 1.06 : 1.03);
   // What is not the slowest is not quite hidden either.
   return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
 }
@@ -346,9 +349,9 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
 }
 
 bool bringsInTurns(const Draft &draft, const Shape &shape) {
-  constexpr int64_t swizzledRows = 8;
-  return draft.wgmma() && ((draft.kMajorA() && shape.m % (swizzledRows * shape.clusterN) != 0) ||
-                           (draft.kMajorB() && shape.n % (swizzledRows * shape.clusterM) != 0));
+  auto whole = [](int64_t rows, int64_t ctas) { return ctas > 1 && partsOfTile(rows, ctas) == 1; };
+  return whole(draft.kMajorA() ? shape.m : shape.k, shape.clusterN) ||
+         whole(draft.kMajorB() ? shape.n : shape.k, shape.clusterM);
 }
 
 bool rowsSplitSectors(const Draft &draft) {
@@ -360,12 +363,16 @@ bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand) {
   return rowStep(draft, operand) < sectorBytes;
 }
 
+bool rowsStartInsideSectors(const Draft &draft) {
+  return rowsStartInsideSectors(draft, draft.kernelA()) || rowsStartInsideSectors(draft, draft.kernelB());
+}
+
 bool rowsStartInsideLines(const Draft &draft) {
   return rowStep(draft, draft.kernelA()) < lineBytes || rowStep(draft, draft.kernelB()) < lineBytes;
 }
 
 bool rowsStraddleLines(const Draft &draft) {
-  return draft.kMajorA() && draft.kMajorB() && !mayShare(draft) && rowsStartInsideLines(draft);
+  return draft.kMajorA() && draft.kMajorB() && !rowsStartInsideSectors(draft) && rowsStartInsideLines(draft);
 }
 
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB) {

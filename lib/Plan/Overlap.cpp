@@ -73,7 +73,7 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const bool knowsLast = *s.scheduler == Scheduler::fixed && (*s.split == SplitMode::none || sliced);
   // Where m or n is contiguous or CTAs share tiles it takes 2 to 14% longer.
-  const bool pays = draft.kMajorA() && draft.kMajorB() && !mayShare(draft);
+  const bool pays = draft.kMajorA() && draft.kMajorB() && !rowsStartInsideSectors(draft);
   const bool small =
       grid->oneWave() && *s.split == SplitMode::none && draft.plan.blockM * draft.plan.blockN <= smallTile;
   if (knowsLast && (small || (pays && depth < deep)))

@@ -110,7 +110,7 @@ std::string scheduleReason(const Draft &draft, const Choice &choice) {
 std::string clusterReason(const Draft &draft, const Shape &shape) {
   if (shape.clusterM * shape.clusterN > 1)
     return formatv("{0}: {1} CTAs share tiles{2}, which come from there once{3}",
-                   mayShare(draft) ? "rows start inside sectors of the L2"
+                   rowsStartInsideSectors(draft) ? "rows start inside sectors of the L2"
                    : rowsStartInsideLines(draft) && shape.clusterK == 1
                        ? "rows reach into a second line of the L2"
                        : "few CTAs of a slice read the same rows of the L2 at the same time",
@@ -121,7 +121,7 @@ std::string clusterReason(const Draft &draft, const Shape &shape) {
     return "the slices of a tile's k steps";
   if (rowsStartInsideLines(draft) && mayCluster(draft, shape.schedule) && !draft.stream)
     return formatv("rows start inside {0} of the L2, but CTAs that share tiles wait for each other",
-                   mayShare(draft) ? "sectors" : "lines");
+                   rowsStartInsideSectors(draft) ? "sectors" : "lines");
   return shape.schedule == Schedule::pipelined ? "no producer warp that could share tiles"
                                                : "on an H200 CTAs that share tiles are as fast as CTAs that do not";
 }

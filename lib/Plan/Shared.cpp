@@ -125,7 +125,7 @@ bool sparesBuffer(const Draft &draft, const Shape &shape) {
   if (storeOverlap(draft, filled) > 0)
     return false;
   bool more = stages < enough || (stages == enough && consumerWarpgroups(shape) > 1 &&
-                                  shape.schedule == Schedule::cooperative && mayShare(draft));
+                                  shape.schedule == Schedule::cooperative && rowsStartInsideSectors(draft));
   return more && stagesBeside(draft, shape, 1) > stages;
 }
 

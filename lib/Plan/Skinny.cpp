@@ -121,7 +121,7 @@ std::optional<Stream> givenStream(const Draft &draft) {
   const Spec &s = draft.spec();
   auto cluster = s.cluster.given ? *s.cluster : std::array<int64_t, 3>{1, 1, 1};
   bool sliced = s.splitSlices.given || s.splitThrough.given || (s.split.given && *s.split != SplitMode::none);
-  if (cluster[0] * cluster[1] != 1 && !mayShare(draft) && !rowsStraddleLines(draft))
+  if (cluster[0] * cluster[1] != 1 && !rowsStartInsideSectors(draft) && !rowsStraddleLines(draft))
     return std::nullopt;
   auto block = kernelView(draft, *s.block);
   cluster = kernelView(draft, cluster);
@@ -162,7 +162,7 @@ std::vector<Sharing> sharings(const Draft &draft) {
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
   if (takesLines(draft, sidesOf(draft)))
     return {{1, 1}, {2, 1}, {4, 1}, {2, 2}};
-  if (mayShare(draft))
+  if (rowsStartInsideSectors(draft))
     return {{1, 1}, {2, 1}, {4, 1}};
   if (rowsStraddleLines(draft))
     return {{1, 1}, {4, 1}};

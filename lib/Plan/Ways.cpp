@@ -35,7 +35,7 @@ bool maySlice(const Draft &draft) {
                (s.schedule.given && *s.schedule != Schedule::cooperative) ||
                (s.persistent.given && *s.persistent != Persistence::off);
   return !given && *s.scheduler == Scheduler::fixed &&
-         (mayShare(draft) ? 2 * tiles <= draft.limits.sms : 5 * tiles <= 2 * draft.limits.sms) &&
+         (rowsStartInsideSectors(draft) ? 2 * tiles <= draft.limits.sms : 5 * tiles <= 2 * draft.limits.sms) &&
          *draft.extentK() >= leastDepth;
 }
 
@@ -44,7 +44,7 @@ bool maySlice(const Draft &draft) {
 /// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper.md, *Slices that meet
 /// in memory*).
 bool mayMeetInMemory(const Draft &draft) {
-  return maySlice(draft) && *draft.extentK() >= deepInMemory && !mayShare(draft) &&
+  return maySlice(draft) && *draft.extentK() >= deepInMemory && !rowsStartInsideSectors(draft) &&
          *draft.spec().store == StoreKind::tma;
 }
 } // namespace
@@ -93,7 +93,7 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
 // 768x384x6400 in 64x48 16.8 in eight, 18.2 in fourteen, 16.3 in stages of 128 (H200, 2026-11-23).
 bool isSmall(const Draft &draft, int64_t rowsAndColumns) {
   constexpr int64_t smallTile = 112;
-  return rowsAndColumns <= smallTile && draft.kMajorA() && draft.kMajorB() && !mayShare(draft) &&
+  return rowsAndColumns <= smallTile && draft.kMajorA() && draft.kMajorB() && !rowsStartInsideSectors(draft) &&
          draft.inputBits() == 16;
 }
 

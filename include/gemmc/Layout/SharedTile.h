@@ -58,6 +58,13 @@ struct SharedTile {
   int64_t offset(int64_t row, int64_t col) const;
 };
 
+/// In how many parts `ctas` of a cluster bring a tile of `rows`: each one of whole groups of 8 swizzled rows, or, where
+/// the rows are no such groups for each, 1: they bring whole tiles in turns.
+constexpr int64_t partsOfTile(int64_t rows, int64_t ctas) {
+  constexpr int64_t swizzledRows = 8;
+  return rows % (swizzledRows * ctas) == 0 ? ctas : 1;
+}
+
 /// How an operand's tile lies of which the kernel's swizzle is `widest`: where m or n is contiguous and wgmma reads it
 /// no wider than a row needs, so that a short side takes no room beyond it. Stages stay whole patterns of 1024 bytes.
 SharedLayout fittingLayout(SharedLayout widest, int64_t mn, int64_t k, bool kMajor, int64_t elemBytes);
