@@ -63,9 +63,10 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 // (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average. What the L2 sends and what arrives
 // are told apart by clusters of eight, as are the constants of rows that start inside sectors below: with them 378
 // races of 2 to 40 kernels at pitches of 16 to 128 bytes (H100, rates of the L2 at 5/6; 2026-11-25, docs/hopper.md,
-// *Eights*). Where nobody shares they come to what they were.
-constexpr double lineRate = 84;                       ///< Both operands with k contiguous.
-constexpr double sentRate = 93.5, receivedRate = 120; ///< From the L2, once for a cluster; to each SM.
+// *Eights*). `lineRate`, `receivedRate`, `insideAlongK` and the share of slices inside sectors are of 1953 kernels for
+// 213 products at pitches of 16 bytes and more (H200, 2026-11-26, *Seen on an H200*).
+constexpr double lineRate = 90;                       ///< Both operands with k contiguous.
+constexpr double sentRate = 93.5, receivedRate = 130; ///< From the L2, once for a cluster; to each SM.
 constexpr double receivedBeside = 1.1; ///< Lines of an operand with k contiguous, where the other one's are not.
 /// Cooperative warpgroups, and three of them on one tile; where k is contiguous in both operands three are as fast as
 /// two. 46, 198 and 23 races (H200, 2026-11-24, docs/hopper.md, *The model*): 2.3, 1.5 and 0.5% behind the best.
@@ -75,7 +76,7 @@ constexpr double notInTurns = 1.03, threeWarpgroups = 1.02;
 // of products left out of the fit.
 constexpr double sentInsideSectors = 1.4, receivedInsideSectors = 1.2; ///< Lines of such rows.
 /// The same where k is contiguous in this operand and not in the other one.
-constexpr double insideAlongK = 2.75;
+constexpr double insideAlongK = 2.25;
 constexpr double companyCost = 1.05; ///< Two or four CTAs that share tiles wait for each other.
 
 // What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at
@@ -84,8 +85,9 @@ constexpr double companyCost = 1.05; ///< Two or four CTAs that share tiles wait
 /// Clocks by which CTAs that share tiles begin and end later than others, two or four and eight; those of slices are in
 /// `meetingClocks`.
 constexpr double togetherClocks = 950, eightTogetherClocks = 1500;
-/// Eight whose estimate is no better than by this are left: no H200, whose L2 sends more, was measured with them.
-constexpr double doubtOfEights = 1 / 0.98;
+/// Eights whose estimate is no better than by this are left: of 109 random products an H200 gave them less than an
+/// H100, whose L2 sends less (2026-11-26, docs/hopper.md, *Seen on an H200*).
+constexpr double doubtOfEights = 1 / 0.94;
 /// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
 /// of that line, but CTAs out of step ask for it again.
 constexpr double secondLine = 0.7;
@@ -96,11 +98,13 @@ constexpr double roomOfFew = 0.31;
 // columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper.md, *Tiles in steps of 8*): what the
 // planner takes is 1.9% slower than the best of all 342 on average.
 constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
-/// An odd number of eight columns of a warpgroup: the last 16 bytes of its lines of D leave by themselves. As a part of
-/// all it is a fit, and nothing where rows start inside sectors.
-constexpr double oddEighths = 1.03;
+/// What an odd number of eight columns of a warpgroup adds to the clocks of a tile's store, and nothing hides: the last
+/// 16 bytes of its lines of D leave by themselves. Nothing where rows start inside sectors. 3% of the tile's clocks
+/// until the 26th, too much for long main loops: over 169 races of large and mid products the choice was 1.0% behind
+/// the best, and is 0.6% (H200, 2026-11-26).
 double oddColumns(const Draft &draft, const Shape &shape) {
-  return draft.wgmma() && shape.warpN % 16 != 0 && !rowsStartInsideSectors(draft) ? oddEighths : 1;
+  constexpr double oddEighths = 0.5;
+  return draft.wgmma() && shape.warpN % 16 != 0 && !rowsStartInsideSectors(draft) ? oddEighths : 0;
 }
 
 /// Clocks that tiles take longer to leave where their lines of D end inside sectors of the L2, which then come together
@@ -155,7 +159,7 @@ constexpr double slicedLineRate = 56.4, slicedReceivedRate = 102; ///< Both oper
 struct SlicedLines {
   double sent, received;
 };
-constexpr SlicedLines slicedLines{1.15, 1}, slicedInsideSectors{0.87, 0.85};
+constexpr SlicedLines slicedLines{1.15, 1}, slicedInsideSectors{1, 0.85};
 
 /// The k from which slices in clusters take longer: eleven products took 10 to 16% more than estimated where it is
 /// 16384 and more, nothing where it is 8192 (H200, 2026-11-25).
@@ -304,7 +308,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     busy = std::max({busy, lines, requests});
     // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
     busy *= shape.warpM == 64 ? 1.0135 : 1;
-    busy *= shape.schedule == Schedule::pingpong ? 1 : 1.005;
+    busy *= shape.schedule == Schedule::pingpong ? 1 : 1.01;
   } else {
     busy = std::max(withLines(draft, shape, busy, filled), requests);
   }
@@ -421,13 +425,11 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.main =
       depth * columnClocks(draft, shape, rates, m, n, waves, filled) * (bringsInTurns(draft, shape) ? turnsCost : 1);
   double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
-  const double odd = oddColumns(draft, shape), start = odd * startClocks(draft);
-  result.main *= odd;
-  store *= odd;
+  const double odd = oddColumns(draft, shape) * store, start = startClocks(draft);
   result.epilogue = start + store;
   if (shape.schedule == Schedule::pingpong) {
     // Warpgroups take turns: only the first start and the last end are nobody's main loop.
-    result.clocks = waves * (std::max(result.main, result.epilogue / 2) + turnClocks) + result.epilogue;
+    result.clocks = waves * (std::max(result.main, result.epilogue / 2) + turnClocks + odd) + result.epilogue;
   } else {
     // CTAs of one SM share its tensor cores but hide each other's starts and ends.
     double neighbours =
@@ -438,8 +440,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     double parts = double(slices * inMemory), owners = slices == 1 ? 1 : double(exchangeOwners(shape));
     double meeting = slices == 1 ? memoryClocks(shape, inMemory, waves)
                                  : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
-    result.clocks =
-        waves * (result.main / parts * neighbours * few + meeting + exposed * (start + store / owners * neighbours));
+    result.clocks = waves * (result.main / parts * neighbours * few + meeting + odd / owners +
+                             exposed * (start + store / owners * neighbours));
     result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
   }
   result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
