@@ -10,11 +10,14 @@ namespace gemmc::tune {
 
 struct TuneRequest {
   run::ProblemOptions problem;
-  unsigned top = 32;        ///< Tiles of the ranking that take part; 0 = all that are legal.
-  bool versusCublas = true; ///< In the final.
-  unsigned rounds = 11;     ///< Of the final.
-  double turnSeconds = 0;   ///< Of each kernel's turn in a round (run::Turn).
-  double warmUpSeconds = 0.02;
+  unsigned top = 32;           ///< Tiles of the ranking that take part; 0 = all that are legal.
+  bool versusCublas = true;    ///< In the final.
+  unsigned rounds = 11;        ///< Of the final.
+  double turnSeconds = 0;      ///< Of each kernel's turn in a round (run::Turn).
+  double warmUpSeconds = 0.02; ///< Of each kernel.
+  /// Of load for which nobody is timed before a heat: some 0.3 s after a pause (here the one in which ptxas works) the
+  /// SMs' clock falls by a fifth for 0.1 s, and a round that meets that sends fast kernels home (H200, 2026-11-26).
+  double settleSeconds = 0.7;
   std::string cublasLibrary;     ///< Empty = the usual names.
   std::function<bool()> stopped; ///< Asked between turns; true ends the tuning with measuring_stopped.
   /// Told what is going on and the best median so far (seconds, 0 = none yet); empty = nobody listens.

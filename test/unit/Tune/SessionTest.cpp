@@ -5,6 +5,7 @@
 #include "Temporary.h"
 #include "gemmc/Plan/Key.h"
 #include "gemmc/Plan/Plan.h"
+#include <chrono>
 
 using namespace gemmc;
 using namespace gemmc::tune;
@@ -18,7 +19,7 @@ protected:
     fake->name = "NVIDIA H200";
     request.tune.top = 3;
     request.tune.rounds = 3;
-    request.tune.warmUpSeconds = 0;
+    request.tune.warmUpSeconds = request.tune.settleSeconds = 0;
     request.tune.cublasLibrary = fakeLibrary;
     auto opened = Database::open(folder.file("tuning.db"), Database::Mode::write);
     ASSERT_TRUE(bool(opened));
@@ -93,6 +94,28 @@ TEST_F(SessionTest, TheFastestKernelIsFoundAndStoredWhole) {
   auto plan = makePlan(with, diags);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->threads, fewest);
+}
+
+TEST_F(SessionTest, NobodyLeavesWhileTheClockSettles) {
+  // For its first tenth of a second the device is slow for the kernel with the fewest threads, which is the fastest
+  // one.
+  using Clock = std::chrono::steady_clock;
+  constexpr auto slow = std::chrono::milliseconds(100);
+  std::optional<Clock::time_point> begun;
+  unsigned fewest = ~0u;
+  fake->onLaunch = [&](const FakeLaunch &launch, void **) {
+    if (!begun)
+      begun = Clock::now();
+    const unsigned threads = launch.config.blockX;
+    fewest = std::min(fewest, threads);
+    fake->launchMicroseconds = threads == fewest && Clock::now() < *begun + slow ? 1000 : 50 + threads / 8.0;
+  };
+  request.tune.settleSeconds = 0.2;
+  Job one = job("one", "{m: 512, n: 512, k: 512}");
+  ASSERT_TRUE(bool(run(one)));
+  auto row = database->find("NVIDIA H200", problemKey(one.spec)->text());
+  ASSERT_TRUE(row && *row);
+  EXPECT_NEAR((*row)->seconds, (50 + fewest / 8.0) * 1e-6, 1e-9);
 }
 
 TEST_F(SessionTest, WhatIsKnownIsSkipped) {
