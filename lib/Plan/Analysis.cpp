@@ -213,4 +213,14 @@ Analysis analyse(const Plan &plan, unsigned next) {
   return out;
 }
 
+std::vector<Alternative> othersThan(const Plan &plan, const Spec &spec, unsigned count) {
+  Diags scratch;
+  std::vector<Alternative> out;
+  if (count)
+    out = alternatives(spec, count + 1, scratch);
+  llvm::erase_if(out, [&](const Alternative &other) { return isThis(plan, other); });
+  out.resize(std::min<size_t>(count, out.size()));
+  return out;
+}
+
 } // namespace gemmc

@@ -120,6 +120,20 @@ std::optional<double> BenchReport::ratioToFirst() const {
   return *firstHeuristic / ours.median;
 }
 
+const BenchEntry &BenchReport::fastest() const {
+  const BenchEntry *best = &ours;
+  for (const BenchEntry &entry : also)
+    if (entry.median < best->median)
+      best = &entry;
+  return *best;
+}
+
+std::optional<double> BenchReport::ofFastest() const {
+  if (also.empty() || fastest().median <= 0)
+    return std::nullopt;
+  return ours.median / fastest().median;
+}
+
 Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &request,
                               std::shared_ptr<const Device> device) {
   BenchReport report;

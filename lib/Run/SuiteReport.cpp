@@ -40,15 +40,22 @@ std::vector<GroupMean> SuiteReport::means() const {
     if (!ratio)
       continue;
     auto found = llvm::find_if(out, [&](const GroupMean &mean) { return mean.group == entry.group; });
-    GroupMean &mean = found == out.end() ? out.emplace_back(GroupMean{entry.group, 0, 0, 0, *ratio}) : *found;
+    GroupMean &mean = found == out.end() ? out.emplace_back(GroupMean{.group = entry.group, .worst = *ratio}) : *found;
     ++mean.problems;
     mean.ratio += std::log(*ratio); // sums of logarithms until all are there
     mean.ratioToFirst += std::log(entry.report.ratioToFirst().value_or(*ratio));
     mean.worst = std::min(mean.worst, *ratio);
+    if (auto behind = entry.report.ofFastest()) {
+      ++mean.compared;
+      mean.ofFastest += std::log(*behind);
+      mean.worstOfFastest = std::max(mean.worstOfFastest, *behind);
+    }
   }
   for (GroupMean &mean : out) {
     mean.ratio = std::exp(mean.ratio / mean.problems);
     mean.ratioToFirst = std::exp(mean.ratioToFirst / mean.problems);
+    if (mean.compared)
+      mean.ofFastest = std::exp(mean.ofFastest / mean.compared);
   }
   return out;
 }
@@ -71,6 +78,9 @@ void SuiteReport::printLine(llvm::raw_ostream &os, const SuiteEntry &entry) {
   else
     os << llvm::format("%13.2f", report.cublas.front().median * 1e6);
   os << column(report.ratio()) << "  " << column(report.ratioToFirst());
+  if (auto behind = report.ofFastest())
+    os << llvm::formatv("  {0:f3} of the fastest of {1}{2}{3}", *behind, report.also.size() + 1,
+                        *behind > 1 ? ": " : "", *behind > 1 ? report.fastest().name : "");
   if (!report.remark.empty())
     os << "  " << report.remark;
   os << "\n";
@@ -83,10 +93,14 @@ void SuiteReport::printJsonLine(llvm::raw_ostream &os, const SuiteEntry &entry) 
 }
 
 void SuiteReport::printMeans(llvm::raw_ostream &os) const {
-  for (const GroupMean &mean : means())
-    os << llvm::formatv("{0}: geometric mean {1:f3} of {2} problem{3}, worst {4:f3}, to the first choice {5:f3}\n",
+  for (const GroupMean &mean : means()) {
+    os << llvm::formatv("{0}: geometric mean {1:f3} of {2} problem{3}, worst {4:f3}, to the first choice {5:f3}",
                         mean.group.empty() ? "no class" : mean.group, mean.ratio, mean.problems,
                         mean.problems == 1 ? "" : "s", mean.worst, mean.ratioToFirst);
+    if (mean.compared)
+      os << llvm::formatv("; {0:f3} of the fastest kernel, at most {1:f3}", mean.ofFastest, mean.worstOfFastest);
+    os << "\n";
+  }
 }
 
 void SuiteReport::printJson(llvm::raw_ostream &os) const {
@@ -104,6 +118,10 @@ void SuiteReport::printJson(llvm::raw_ostream &os) const {
           json.attribute("ratio", mean.ratio);
           json.attribute("ratio_to_first", mean.ratioToFirst);
           json.attribute("worst", mean.worst);
+          if (mean.compared) {
+            json.attribute("of_fastest", mean.ofFastest);
+            json.attribute("worst_of_fastest", mean.worstOfFastest);
+          }
         });
     });
   });

@@ -23,6 +23,10 @@ cl::list<std::string> also("also",
                            cl::desc("Another kernel for the same problem, measured in turns with the first: "
                                     "fields (and before them another file), separated by spaces, or a .ptx file"),
                            cl::value_desc("[file] path=value..."), cl::sub(bench));
+cl::opt<unsigned> next("next",
+                       cl::desc("Measure the planner's best N alternatives, too, which `gemmc explain --next` lists "
+                                "(default: 0)"),
+                       cl::value_desc("N"), cl::init(0), cl::sub(bench));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
 Seconds<60> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
                    cl::init(0.3), cl::sub(bench));
@@ -39,16 +43,18 @@ cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(bench));
 cl::opt<bool> asLines("lines", cl::desc("Of a suite: print each problem's JSON in one line as soon as it is measured"),
                       cl::sub(bench));
 
-/// The kernel of the command line and those of `--also`; empty after a reported error.
+/// The kernel of the command line, those of `--also` and of `--next`; empty after a reported error.
 std::vector<run::Rival> rivals(Diags &diags) {
   std::vector<run::Rival> out;
   if (auto code = kernel.compile(diags))
-    out.push_back({also.empty() ? "gemmc" : sys::path::stem(kernel.path()).str(), std::move(*code)});
+    out.push_back({also.empty() && !next ? "gemmc" : sys::path::stem(kernel.path()).str(), std::move(*code)});
   for (const std::string &words : also)
     if (auto code = kernel.compileVariant(words, diags))
       out.push_back({words, std::move(*code)});
   if (diags.hasErrors())
     out.clear();
+  else
+    append_range(out, kernel.compileNext(next));
   return out;
 }
 
@@ -76,7 +82,12 @@ Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, FallbackOf fa
                                   const std::shared_ptr<const Device> &device) {
   Progress progress("measuring on " + device->name);
   auto report = run::runBench(kernels, request(), device);
-  if (report || report.failure().id != Diag::launch_requirement || kernels.size() > 1)
+  if (report || report.failure().id != Diag::launch_requirement)
+    return report;
+  const size_t asked = 1 + also.size();
+  if (kernels.size() > asked) // not for the sake of an alternative
+    return kernels.resize(asked), measure(std::move(kernels), fallbackOf, device);
+  if (asked > 1)
     return report;
   std::string why = report.failure().str();
   for (Fallback kind : fallbacks)
@@ -101,7 +112,9 @@ run::SuiteEntry entryOf(const SuiteProblem &problem, const std::shared_ptr<const
     entry.failure = diags.all().front().message;
     return entry;
   }
-  auto report = measure({run::Rival{"gemmc", std::move(*code)}}, fallback, device);
+  std::vector<run::Rival> kernels{{"gemmc", std::move(*code)}};
+  append_range(kernels, kernel.compileNext(problem.spec, next));
+  auto report = measure(std::move(kernels), fallback, device);
   if (report) {
     entry.report = std::move(*report);
     return entry;

@@ -1,4 +1,5 @@
 #include "Problem.h"
+#include "gemmc/Plan/Analysis.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <condition_variable>
@@ -82,13 +83,37 @@ std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile
   return spec ? compileChosen(*spec, diags) : std::nullopt;
 }
 
-std::optional<run::Code> KernelInput::compileChosen(const Spec &spec, Diags &diags) const {
+std::optional<Plan> KernelInput::choose(const Spec &spec, Diags &diags) const {
   tune::ChooseOptions choice = tuning.get();
   if (choice.device.empty())
     choice.device = deviceName;
-  auto plan = tune::choosePlan(spec, choice, diags);
+  return tune::choosePlan(spec, choice, diags);
+}
+
+std::optional<run::Code> KernelInput::compileChosen(const Spec &spec, Diags &diags) const {
+  auto plan = choose(spec, diags);
   auto compiled = plan ? compilePlan(*plan, diags, options()) : std::nullopt;
   return compiled ? std::optional(codeOf(std::move(*compiled))) : std::nullopt;
+}
+
+std::vector<run::Rival> KernelInput::compileNext(const Spec &spec, unsigned count) const {
+  Diags scratch;
+  std::vector<run::Rival> out;
+  auto plan = count ? choose(spec, scratch) : std::nullopt;
+  if (!plan)
+    return out;
+  for (const Alternative &other : othersThan(*plan, spec, count)) {
+    Spec variant = spec;
+    Diags each; // a choice that does not combine is no error
+    auto compiled = applyChoice(variant, other.choice, each) ? compileSpec(variant, each) : std::nullopt;
+    if (compiled)
+      out.push_back({other.choice, codeOf(std::move(*compiled))});
+  }
+  return out;
+}
+
+std::vector<run::Rival> KernelInput::compileNext(unsigned count) const {
+  return spec ? compileNext(*spec, count) : std::vector<run::Rival>();
 }
 
 CompileOptions KernelInput::options() const {

@@ -5,7 +5,7 @@
 #include "Tuning.h"
 #include "gemmc/Driver/Compiler.h"
 #include "gemmc/Emu/Timeline.h"
-#include "gemmc/Run/Executor.h"
+#include "gemmc/Run/Bench.h"
 
 namespace gemmc::tool {
 
@@ -41,8 +41,13 @@ public:
   void runsOn(std::string device) { deviceName = std::move(device); }
   /// The kernel of a spec by the plan that was measured for it, or else the model's.
   std::optional<run::Code> compileChosen(const Spec &spec, Diags &diags) const;
+  /// The planner's best `count` alternatives to that plan, by what they choose.
+  std::vector<run::Rival> compileNext(const Spec &spec, unsigned count) const;
+  /// The same of the kernel that was compiled last; none of a `.ptx` file.
+  std::vector<run::Rival> compileNext(unsigned count) const;
 
 private:
+  std::optional<Plan> choose(const Spec &spec, Diags &diags) const;
   CompileOptions options() const;
   SpecInput input;
   TuningInput tuning;

@@ -58,5 +58,7 @@ struct Analysis {
 };
 /// `next`: how many alternatives.
 Analysis analyse(const Plan &plan, unsigned next = 5);
+/// The best `count` alternatives of `spec` (all that there are, if fewer) but for what `plan`, made of it, takes.
+std::vector<Alternative> othersThan(const Plan &plan, const Spec &spec, unsigned count);
 
 } // namespace gemmc

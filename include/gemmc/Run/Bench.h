@@ -71,6 +71,10 @@ struct BenchReport {
   std::optional<double> ratio() const { return ratioOf(ours); }
   std::optional<double> ratioOf(const BenchEntry &entry) const;
   std::optional<double> ratioToFirst() const;
+  /// The fastest of `ours` and `also`.
+  const BenchEntry &fastest() const;
+  /// Our median over that of the fastest: 1 = none of ours is faster. Nullopt where there is nobody else.
+  std::optional<double> ofFastest() const;
 
   void printTable(llvm::raw_ostream &os) const;
   void printJson(llvm::raw_ostream &os, unsigned indent = 2) const;

@@ -16,6 +16,9 @@ struct GroupMean {
   std::string group;
   unsigned problems = 0; ///< With a ratio.
   double ratio = 0, ratioToFirst = 0, worst = 0;
+  /// Of those that raced with other kernels of ours: how many, and their times over those of the fastest kernel.
+  unsigned compared = 0;
+  double ofFastest = 0, worstOfFastest = 0;
 };
 
 struct SuiteReport {

@@ -2,7 +2,8 @@
 // passes only in launches.
 #include "Fake.h"
 #include "Naive.h"
-#include "gemmc/Run/Bench.h"
+#include "gemmc/Run/SuiteReport.h"
+#include <cmath>
 
 using namespace gemmc;
 using namespace gemmc::run;
@@ -251,6 +252,32 @@ TEST_F(GpuTest, OnlyWhoMultipliesTheSameMatricesMayRace) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.failure().id, Diag::bench_other_problem);
   EXPECT_TRUE(fake->launches.empty());
+}
+
+TEST_F(GpuTest, ASuiteSaysHowFarBehindTheFastestOfOursItIs) {
+  BenchReport report;
+  report.ours = {"gemmc", 12e-6, 12e-6, 12e-6, 0};
+  report.cublas.push_back({"cuBLASLt", 15e-6, 15e-6, 15e-6, 0});
+  EXPECT_FALSE(report.ofFastest());
+  report.also = {{"slow", 13e-6, 13e-6, 13e-6, 0}, {"fast", 10e-6, 10e-6, 10e-6, 0}};
+  EXPECT_EQ(report.fastest().name, "fast");
+  EXPECT_DOUBLE_EQ(*report.ofFastest(), 1.2);
+  SuiteReport suite;
+  suite.entries.push_back({"one", "mid", report, "", 0});
+  report.also.pop_back(); // ours is the fastest
+  EXPECT_DOUBLE_EQ(*report.ofFastest(), 1);
+  suite.entries.push_back({"two", "mid", report, "", 0});
+  report.also.clear(); // counts in the ratio alone
+  suite.entries.push_back({"three", "mid", report, "", 0});
+  GroupMean mean = suite.means().front();
+  EXPECT_EQ(mean.problems, 3u);
+  EXPECT_EQ(mean.compared, 2u);
+  EXPECT_NEAR(mean.ofFastest, std::sqrt(1.2), 1e-12);
+  EXPECT_DOUBLE_EQ(mean.worstOfFastest, 1.2);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  SuiteReport::printLine(os, suite.entries.front());
+  EXPECT_NE(text.find("1.200 of the fastest of 3: fast\n"), std::string::npos) << text;
 }
 
 TEST_F(GpuTest, WithoutCublasTheBenchSaysWhy) {
