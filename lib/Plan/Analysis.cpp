@@ -64,6 +64,7 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
 void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate, Analysis &out) {
   out.tileMain = estimate.main / double(out.slices);
   out.tileAround = estimate.epilogue;
+  out.tileLoose = estimate.loose;
   if (out.slices > 1) // sums that meet in memory are taken to need as long as those of many CTAs in a cluster
     out.tileAround +=
         meetingNanoseconds(draft.inCluster() ? out.slices : std::max<int64_t>(3, out.slices), shape.m * shape.n) *
@@ -81,7 +82,7 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
     const double tile = out.clocks / double(out.waves);
     if (out.slices > 1)
       out.tileAround = estimate.epilogue + stream->meeting * 1e-9 * out.machine.clock / double(out.waves);
-    out.tileAround = std::min(out.tileAround, tile);
+    out.tileAround = std::min(out.tileAround, tile), out.tileLoose = 0;
     out.tileMain = tile - out.tileAround;
   }
   out.hidden = shape.schedule == Schedule::pingpong;
@@ -146,7 +147,21 @@ bool isThis(const Plan &plan, const Alternative &other) {
   auto paths = applyChoice(spec, other.choice, scratch);
   return paths && *spec.block == *plan.spec.block && *spec.warp == *plan.spec.warp &&
          *spec.schedule == *plan.spec.schedule && *spec.cluster == *plan.spec.cluster &&
-         *spec.swapOperands == *plan.spec.swapOperands && inMemory(spec) == inMemory(plan.spec);
+         *spec.swapOperands == *plan.spec.swapOperands && *spec.a.repack == *plan.spec.a.repack &&
+         *spec.b.repack == *plan.spec.b.repack && inMemory(spec) == inMemory(plan.spec);
+}
+
+/// Alternatives of which the best `count` others remain: of a skinny product half of them stream it.
+std::vector<Alternative> enoughOf(const Spec &spec, unsigned count) {
+  Diags scratch;
+  return count ? alternatives(spec, 2 * (count + 1), scratch) : std::vector<Alternative>();
+}
+
+std::vector<Alternative> bestOthers(const Plan &plan, std::vector<Alternative> all, unsigned count) {
+  llvm::erase_if(all, [&](const Alternative &other) { return isThis(plan, other); });
+  llvm::stable_sort(all, [](const Alternative &x, const Alternative &y) { return x.cost < y.cost; });
+  all.resize(std::min<size_t>(count, all.size()));
+  return all;
 }
 } // namespace
 
@@ -197,30 +212,19 @@ Analysis analyse(const Plan &plan, unsigned next) {
   addClocks(draft, shape, estimate, out);
   addLimit(draft, shape, out);
   conclude(out);
-  if (!next)
-    return out;
-  Spec open = plan.spec;
-  out.next = alternatives(open, 2 * (next + 1), scratch); // of a skinny product half of them stream it
+  out.next = enoughOf(plan.spec, next);
   // The ranking knows no slices that meet in memory, and streams have a model of their own: what it says of this plan
   // counts as `clocks`.
   auto self = llvm::find_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
   double own = self != out.next.end() ? self->cost : estimate.atPowerLimit ? estimate.cost : out.clocks;
   for (Alternative &other : out.next)
     other.cost *= own > 0 ? out.clocks / own : 1;
-  llvm::erase_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });
-  llvm::stable_sort(out.next, [](const Alternative &x, const Alternative &y) { return x.cost < y.cost; });
-  out.next.resize(std::min<size_t>(next, out.next.size()));
+  out.next = bestOthers(plan, std::move(out.next), next);
   return out;
 }
 
 std::vector<Alternative> othersThan(const Plan &plan, const Spec &spec, unsigned count) {
-  Diags scratch;
-  std::vector<Alternative> out;
-  if (count)
-    out = alternatives(spec, count + 1, scratch);
-  llvm::erase_if(out, [&](const Alternative &other) { return isThis(plan, other); });
-  out.resize(std::min<size_t>(count, out.size()));
-  return out;
+  return bestOthers(plan, enoughOf(spec, count), count);
 }
 
 } // namespace gemmc

@@ -85,8 +85,9 @@ constexpr double companyCost = 1.05; ///< Two or four CTAs that share tiles wait
 /// Clocks by which CTAs that share tiles begin and end later than others, two or four and eight; those of slices are in
 /// `meetingClocks`.
 constexpr double togetherClocks = 950, eightTogetherClocks = 1500;
-/// Eights whose estimate is no better than by this are left: of 109 random products an H200 gave them less than an
-/// H100, whose L2 sends less (2026-11-26, docs/hopper.md, *Seen on an H200*).
+/// Eights whose estimate is no better than by this are left: an H200 gives them less than the H100s that they were
+/// fitted to, whose L2 sends less (58 products whose plan they had changed, 2026-11-26, docs/hopper.md, *Seen on an
+/// H200*).
 constexpr double doubtOfEights = 1 / 0.94;
 /// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
 /// of that line, but CTAs out of step ask for it again.
@@ -98,13 +99,16 @@ constexpr double roomOfFew = 0.31;
 // columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper.md, *Tiles in steps of 8*): what the
 // planner takes is 1.9% slower than the best of all 342 on average.
 constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
-/// What an odd number of eight columns of a warpgroup adds to the clocks of a tile's store, and nothing hides: the last
-/// 16 bytes of its lines of D leave by themselves. Nothing where rows start inside sectors. 3% of the tile's clocks
-/// until the 26th, too much for long main loops: over 169 races of large and mid products the choice was 1.0% behind
-/// the best, and is 0.6% (H200, 2026-11-26).
+/// Clocks of a tile for an odd number of eight columns of a warpgroup, which nothing hides: the last 16 bytes of its
+/// lines of D leave by themselves. Half of what the store of 16 bits takes; D in f32, whose last piece is 32 bytes, was
+/// not measured and counts alike. Nothing where rows start inside sectors. It was 3% of the tile until the 26th, too
+/// much for long main loops: over 93 races of large products the choice was 1.0% behind the best, and is 0.7%; over 76
+/// pairs of plans 1.1 and 0.5% (H200, 2026-11-26, docs/hopper.md, *Seen on an H200*).
 double oddColumns(const Draft &draft, const Shape &shape) {
-  constexpr double oddEighths = 0.5;
-  return draft.wgmma() && shape.warpN % 16 != 0 && !rowsStartInsideSectors(draft) ? oddEighths : 0;
+  constexpr double ofStore = 0.5;
+  if (!draft.wgmma() || shape.warpN % 16 == 0 || rowsStartInsideSectors(draft))
+    return 0;
+  return ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(draft);
 }
 
 /// Clocks that tiles take longer to leave where their lines of D end inside sectors of the L2, which then come together
@@ -425,11 +429,12 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.main =
       depth * columnClocks(draft, shape, rates, m, n, waves, filled) * (bringsInTurns(draft, shape) ? turnsCost : 1);
   double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
-  const double odd = oddColumns(draft, shape) * store, start = startClocks(draft);
+  const double start = startClocks(draft);
   result.epilogue = start + store;
+  result.loose = oddColumns(draft, shape);
   if (shape.schedule == Schedule::pingpong) {
     // Warpgroups take turns: only the first start and the last end are nobody's main loop.
-    result.clocks = waves * (std::max(result.main, result.epilogue / 2) + turnClocks + odd) + result.epilogue;
+    result.clocks = waves * (std::max(result.main, result.epilogue / 2) + turnClocks + result.loose) + result.epilogue;
   } else {
     // CTAs of one SM share its tensor cores but hide each other's starts and ends.
     double neighbours =
@@ -440,7 +445,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     double parts = double(slices * inMemory), owners = slices == 1 ? 1 : double(exchangeOwners(shape));
     double meeting = slices == 1 ? memoryClocks(shape, inMemory, waves)
                                  : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
-    result.clocks = waves * (result.main / parts * neighbours * few + meeting + odd / owners +
+    result.clocks = waves * (result.main / parts * neighbours * few + meeting + result.loose / owners +
                              exposed * (start + store / owners * neighbours));
     result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
   }

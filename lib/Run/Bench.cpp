@@ -40,7 +40,9 @@ bool sameProblem(const ptx::LaunchInfo &one, const ptx::LaunchInfo &other) {
   return same(one.a, other.a) && same(one.b, other.b) && same(one.c, other.c) && same(one.d, other.d);
 }
 
-MaybeFailure admitAll(Arena &arena, llvm::ArrayRef<Rival> rivals, std::shared_ptr<const Device> device) {
+/// `refused`: optional ones that do not run here.
+MaybeFailure admitAll(Arena &arena, llvm::ArrayRef<Rival> rivals, std::shared_ptr<const Device> device,
+                      unsigned &refused) {
   for (const Rival &rival : rivals)
     if (!sameProblem(rivals.front().code.info, rival.code.info))
       return Failure::make(Diag::bench_other_problem, rival.name, rivals.front().name);
@@ -51,10 +53,10 @@ MaybeFailure admitAll(Arena &arena, llvm::ArrayRef<Rival> rivals, std::shared_pt
   for (unsigned i = 0; i < rivals.size(); ++i) {
     const Code &code = rivals[i].code;
     auto module = GpuModule::load(device, images[i].text(), code.info, targetOf(code.ptx));
-    if (!module)
-      return module.failure();
-    if (auto failed = arena.admit(rivals[i].name, *module))
+    auto failed = module ? arena.admit(rivals[i].name, *module) : MaybeFailure(module.failure());
+    if (failed && (!rivals[i].optional || failed->contextDead))
       return failed;
+    refused += failed.has_value();
   }
   return std::nullopt;
 }
@@ -148,14 +150,18 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
   report.args = (*arena)->args();
   report.sets = (*arena)->sets();
   report.spent.inputs = watch.lap();
-  if (auto failed = admitAll(**arena, rivals, device))
+  unsigned refused = 0;
+  if (auto failed = admitAll(**arena, rivals, device, refused))
     return *failed;
+  if (refused)
+    report.remark = llvm::formatv("{0} of {1} alternatives do not run here", refused,
+                                  llvm::count_if(rivals, [](const Rival &rival) { return rival.optional; }));
   report.spent.load = watch.lap();
   if (request.versusCublas)
     if (auto failed = admitCublas(**arena, request, device)) {
       if (failed->contextDead)
         return *failed;
-      report.remark = failed->str();
+      report.remark += (report.remark.empty() ? "" : "; ") + failed->str();
     }
   report.algorithms = (*arena)->algorithms();
   report.spent.cublas = watch.lap();

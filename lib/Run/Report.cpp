@@ -230,8 +230,6 @@ void BenchReport::printJson(llvm::raw_ostream &os, unsigned indent) const {
       json.attribute("ratio", *value);
     if (auto value = ratioToFirst())
       json.attribute("ratio_to_first", *value);
-    if (auto value = ofFastest())
-      json.attribute("of_fastest", *value);
     json.attribute("host_us", hostSeconds * 1e6);
     json.attributeObject("spent_ms", [&] {
       json.attribute("inputs", spent.inputs * 1e3);

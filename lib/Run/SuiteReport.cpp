@@ -23,6 +23,8 @@ void writeEntry(llvm::json::OStream &json, const SuiteEntry &entry, unsigned ind
       json.attribute("failure", entry.failure);
       return;
     }
+    if (auto behind = entry.report.ofFastest())
+      json.attribute("of_fastest", *behind);
     std::string text;
     llvm::raw_string_ostream stream(text);
     entry.report.printJson(stream, indent);
@@ -36,24 +38,29 @@ void writeEntry(llvm::json::OStream &json, const SuiteEntry &entry, unsigned ind
 std::vector<GroupMean> SuiteReport::means() const {
   std::vector<GroupMean> out;
   for (const SuiteEntry &entry : entries) {
-    auto ratio = entry.failure.empty() ? entry.report.ratio() : std::nullopt;
-    if (!ratio)
+    if (!entry.failure.empty())
+      continue;
+    auto ratio = entry.report.ratio(), behind = entry.report.ofFastest();
+    if (!ratio && !behind)
       continue;
     auto found = llvm::find_if(out, [&](const GroupMean &mean) { return mean.group == entry.group; });
-    GroupMean &mean = found == out.end() ? out.emplace_back(GroupMean{.group = entry.group, .worst = *ratio}) : *found;
-    ++mean.problems;
-    mean.ratio += std::log(*ratio); // sums of logarithms until all are there
-    mean.ratioToFirst += std::log(entry.report.ratioToFirst().value_or(*ratio));
-    mean.worst = std::min(mean.worst, *ratio);
-    if (auto behind = entry.report.ofFastest()) {
+    GroupMean &mean = found == out.end() ? out.emplace_back(GroupMean{.group = entry.group}) : *found;
+    if (ratio) { // sums of logarithms until all are there
+      mean.worst = mean.problems++ ? std::min(mean.worst, *ratio) : *ratio;
+      mean.ratio += std::log(*ratio);
+      mean.ratioToFirst += std::log(entry.report.ratioToFirst().value_or(*ratio));
+    }
+    if (behind) {
       ++mean.compared;
       mean.ofFastest += std::log(*behind);
       mean.worstOfFastest = std::max(mean.worstOfFastest, *behind);
     }
   }
   for (GroupMean &mean : out) {
-    mean.ratio = std::exp(mean.ratio / mean.problems);
-    mean.ratioToFirst = std::exp(mean.ratioToFirst / mean.problems);
+    if (mean.problems) {
+      mean.ratio = std::exp(mean.ratio / mean.problems);
+      mean.ratioToFirst = std::exp(mean.ratioToFirst / mean.problems);
+    }
     if (mean.compared)
       mean.ofFastest = std::exp(mean.ofFastest / mean.compared);
   }
@@ -94,11 +101,13 @@ void SuiteReport::printJsonLine(llvm::raw_ostream &os, const SuiteEntry &entry) 
 
 void SuiteReport::printMeans(llvm::raw_ostream &os) const {
   for (const GroupMean &mean : means()) {
-    os << llvm::formatv("{0}: geometric mean {1:f3} of {2} problem{3}, worst {4:f3}, to the first choice {5:f3}",
-                        mean.group.empty() ? "no class" : mean.group, mean.ratio, mean.problems,
-                        mean.problems == 1 ? "" : "s", mean.worst, mean.ratioToFirst);
+    os << (mean.group.empty() ? "no class" : mean.group) << ": ";
+    if (mean.problems)
+      os << llvm::formatv("geometric mean {0:f3} of {1} problem{2}, worst {3:f3}, to the first choice {4:f3}",
+                          mean.ratio, mean.problems, mean.problems == 1 ? "" : "s", mean.worst, mean.ratioToFirst);
     if (mean.compared)
-      os << llvm::formatv("; {0:f3} of the fastest kernel, at most {1:f3}", mean.ofFastest, mean.worstOfFastest);
+      os << llvm::formatv("{0}{1:f3} of the fastest kernel, at most {2:f3}", mean.problems ? "; " : "", mean.ofFastest,
+                          mean.worstOfFastest);
     os << "\n";
   }
 }
@@ -115,9 +124,11 @@ void SuiteReport::printJson(llvm::raw_ostream &os) const {
         json.object([&] {
           json.attribute("class", mean.group);
           json.attribute("problems", int64_t(mean.problems));
-          json.attribute("ratio", mean.ratio);
-          json.attribute("ratio_to_first", mean.ratioToFirst);
-          json.attribute("worst", mean.worst);
+          if (mean.problems) {
+            json.attribute("ratio", mean.ratio);
+            json.attribute("ratio_to_first", mean.ratioToFirst);
+            json.attribute("worst", mean.worst);
+          }
           if (mean.compared) {
             json.attribute("of_fastest", mean.ofFastest);
             json.attribute("worst_of_fastest", mean.worstOfFastest);

@@ -114,8 +114,11 @@ private:
     double all = std::max(1.0, a.clocks);
     line("model", formatv("{0:f0} clocks: main loops {1}, starts and ends {2}, empty slots of the last wave {3}",
                           a.clocks, percent(a.mainPart / all), percent(a.aroundPart / all), percent(a.idlePart / all)));
-    line("", formatv("a tile: main loop {0:f0}, start and epilogue {1:f0} clocks{2}", a.tileMain, a.tileAround,
-                     a.hidden ? ", which lie under the other warpgroup's main loop" : ""));
+    const std::string loose =
+        a.tileLoose > 0 ? formatv("; {0:f0} more for odd eights of columns, which nothing hides", a.tileLoose).str()
+                        : "";
+    line("", formatv("a tile: main loop {0:f0}, start and epilogue {1:f0} clocks{2}{3}", a.tileMain, a.tileAround,
+                     a.hidden ? ", which lie under the other warpgroup's main loop" : "", loose));
     const std::string launch = a.launch > 0 ? " with " + time(a.launch) + " of the launch" : "";
     line("predicted", formatv("{0}{1}, bound by {2}: {3:f2} times the floor; {4} at {5:f3} GHz without a power limit",
                               time(a.seconds), launch, a.bound, a.floor() > 0 ? a.seconds / a.floor() : 0,
@@ -202,7 +205,8 @@ std::string explanationJson(const Chosen &chosen, const Analysis &a) {
                         {"starts_and_ends", a.aroundPart},
                         {"empty_slots", a.idlePart},
                         {"tile_main", a.tileMain},
-                        {"tile_start_and_epilogue", a.tileAround}}},
+                        {"tile_start_and_epilogue", a.tileAround},
+                        {"tile_odd_columns", a.tileLoose}}},
       {"predicted_us", a.seconds * 1e6},
       {"launch_us", a.launch * 1e6},
       {"bound", a.bound},

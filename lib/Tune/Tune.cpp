@@ -47,7 +47,7 @@ private:
   bool stopped() const { return request.stopped && request.stopped(); }
   void compile(llvm::ArrayRef<std::string> choices);
   MaybeFailure admit();
-  MaybeFailure settle(const run::Turn &turn);
+  MaybeFailure settle();
   MaybeFailure race(const Heat &heat);
   std::vector<std::string> variationsOf(llvm::StringRef choice) const;
   std::vector<std::string> walksOf(llvm::StringRef choice) const;
@@ -105,19 +105,20 @@ MaybeFailure Tuner::admit() {
   return arena->prepare({.seconds = request.turnSeconds});
 }
 
-/// Keeps the device busy with those that will race until its clock is theirs.
-MaybeFailure Tuner::settle(const run::Turn &turn) {
+/// Keeps the device busy with those that will race, in brief turns, until its clock is theirs.
+MaybeFailure Tuner::settle() {
+  const run::Turn brief{.timings = 1};
   say(llvm::formatv("warming up: {0} kernels", racing.size()));
   run::Stopwatch watch;
   for (double busy = 0; busy < request.settleSeconds; busy += watch.lap())
-    if (auto played = arena->playRound(racing, turn, request.stopped); !played)
+    if (auto played = arena->playRound(racing, brief, request.stopped); !played)
       return played.failure();
   return std::nullopt;
 }
 
 MaybeFailure Tuner::race(const Heat &heat) {
   const run::Turn turn{.seconds = request.turnSeconds, .timings = heat.perRound};
-  if (auto failed = settle(turn))
+  if (auto failed = settle())
     return failed;
   for (unsigned round = 0; round < heat.rounds; ++round) {
     say(llvm::formatv("round {0} of {1}: {2} kernels", round + 1, heat.rounds, racing.size()));

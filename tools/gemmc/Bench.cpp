@@ -23,10 +23,11 @@ cl::list<std::string> also("also",
                            cl::desc("Another kernel for the same problem, measured in turns with the first: "
                                     "fields (and before them another file), separated by spaces, or a .ptx file"),
                            cl::value_desc("[file] path=value..."), cl::sub(bench));
-cl::opt<unsigned> next("next",
-                       cl::desc("Measure the planner's best N alternatives, too, which `gemmc explain --next` lists "
-                                "(default: 0)"),
-                       cl::value_desc("N"), cl::init(0), cl::sub(bench));
+cl::opt<unsigned>
+    next("next",
+         cl::desc("Measure also the N best alternatives to the plan, which `gemmc explain --next N` lists "
+                  "(not of a .ptx file; default: 0)"),
+         cl::value_desc("N"), cl::init(0), cl::sub(bench));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
 Seconds<60> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
                    cl::init(0.3), cl::sub(bench));
@@ -48,6 +49,8 @@ std::vector<run::Rival> rivals(Diags &diags) {
   std::vector<run::Rival> out;
   if (auto code = kernel.compile(diags))
     out.push_back({also.empty() && !next ? "gemmc" : sys::path::stem(kernel.path()).str(), std::move(*code)});
+  if (next && kernel.path().ends_with(".ptx"))
+    diags.report(Diag::bench_no_alternatives, {}, kernel.path());
   for (const std::string &words : also)
     if (auto code = kernel.compileVariant(words, diags))
       out.push_back({words, std::move(*code)});
@@ -84,10 +87,7 @@ Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, FallbackOf fa
   auto report = run::runBench(kernels, request(), device);
   if (report || report.failure().id != Diag::launch_requirement)
     return report;
-  const size_t asked = 1 + also.size();
-  if (kernels.size() > asked) // not for the sake of an alternative
-    return kernels.resize(asked), measure(std::move(kernels), fallbackOf, device);
-  if (asked > 1)
+  if (any_of(drop_begin(kernels), [](const run::Rival &rival) { return !rival.optional; }))
     return report;
   std::string why = report.failure().str();
   for (Fallback kind : fallbacks)
@@ -189,6 +189,8 @@ int run() {
       return finish(diags);
     if (isSuite(*text)) {
       auto problems = readSuite(*text, overridesOf(kernel.specs().words(), diags), diags);
+      if (!also.empty())
+        diags.report(Diag::bench_also_suite, {});
       if (problems && !only.empty())
         problems = onlyThose(std::move(*problems), only, diags);
       return problems && !diags.hasErrors() ? runSuite(std::move(*problems), diags) : finish(diags);

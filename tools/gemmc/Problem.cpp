@@ -1,4 +1,5 @@
 #include "Problem.h"
+#include "Stop.h"
 #include "gemmc/Plan/Analysis.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
@@ -103,11 +104,13 @@ std::vector<run::Rival> KernelInput::compileNext(const Spec &spec, unsigned coun
   if (!plan)
     return out;
   for (const Alternative &other : othersThan(*plan, spec, count)) {
+    if (stopWanted())
+      break;
     Spec variant = spec;
     Diags each; // a choice that does not combine is no error
     auto compiled = applyChoice(variant, other.choice, each) ? compileSpec(variant, each) : std::nullopt;
     if (compiled)
-      out.push_back({other.choice, codeOf(std::move(*compiled))});
+      out.push_back({other.choice, codeOf(std::move(*compiled)), /*optional=*/true});
   }
   return out;
 }

@@ -38,6 +38,7 @@ struct BenchRequest {
 struct Rival {
   std::string name;
   Code code;
+  bool optional = false; ///< Where the device or its requirements refuse it the others race without it.
 };
 
 struct BenchEntry {

@@ -15,8 +15,9 @@ struct TuneRequest {
   unsigned rounds = 11;        ///< Of the final.
   double turnSeconds = 0;      ///< Of each kernel's turn in a round (run::Turn).
   double warmUpSeconds = 0.02; ///< Of each kernel.
-  /// Of load for which nobody is timed before a heat: some 0.3 s after a pause (here the one in which ptxas works) the
-  /// SMs' clock falls by a fifth for 0.1 s, and a round that meets that sends fast kernels home (H200, 2026-11-26).
+  /// At least, of load for which nobody is timed before a heat: some 0.3 s after a pause (here the one in which ptxas
+  /// works) the SMs' clock falls by a fifth for 0.1 s, and a round that meets that sends fast kernels home (H200,
+  /// 2026-11-26).
   double settleSeconds = 0.7;
   std::string cublasLibrary;     ///< Empty = the usual names.
   std::function<bool()> stopped; ///< Asked between turns; true ends the tuning with measuring_stopped.

@@ -192,6 +192,14 @@ TEST(PlanCuts, TilesInStepsOfEight) {
   EXPECT_EQ(plan.blockN / 8 % *plan.spec.splitSlices, 0);
 }
 
+/// What the races of an H200 moved (docs/hopper.md, *Seen on an H200*): each has another cut with one constant of
+/// before, what arrives at an SM, lines inside sectors with k contiguous, slices inside sectors. Not raced one by one.
+TEST(PlanCuts, ConstantsOfAnH200) {
+  expectCut({1880, 672, 3216, {64, 176, 64}, {2, 4, 1}});
+  expectCut({1048, 1192, 1608, {128, 88, 64}, {1, 2, 1}, Order::col, Order::col});
+  expectCut({1384, 440, 6632, {128, 112, 64}, {2, 2, 2}, Order::col, Order::col});
+}
+
 /// mma has no signs for its operands: where alpha, which would have them, is not known they are copied for wgmma.
 TEST(PlanCuts, SignsBesideADynamicAlpha) {
   Spec spec = problem(fixed(1500), fixed(600), fixed(60));

@@ -254,6 +254,23 @@ TEST_F(GpuTest, OnlyWhoMultipliesTheSameMatricesMayRace) {
   EXPECT_TRUE(fake->launches.empty());
 }
 
+TEST_F(GpuTest, WhatIsOptionalRacesWhereItRuns) {
+  fake->onLaunch = nullptr;
+  auto opened = device();
+  Code picky = code;
+  picky.info.requirements = {less(Expr(4096), Expr::var("n"))};
+  std::vector<Rival> rivals{{"gemmc", code}, {"picky", picky, true}, {"other", code, true}};
+  auto report = runBench(rivals, benchRequest(64), opened);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  ASSERT_EQ(report->also.size(), 1u);
+  EXPECT_EQ(report->also[0].name, "other");
+  EXPECT_EQ(report->remark, "1 of 2 alternatives do not run here");
+  rivals[1].optional = false;
+  report = runBench(rivals, benchRequest(64), opened);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.failure().id, Diag::launch_requirement);
+}
+
 TEST_F(GpuTest, ASuiteSaysHowFarBehindTheFastestOfOursItIs) {
   BenchReport report;
   report.ours = {"gemmc", 12e-6, 12e-6, 12e-6, 0};
