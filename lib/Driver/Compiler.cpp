@@ -115,6 +115,12 @@ std::optional<Compiled> compileSpec(const Spec &spec, Diags &diags, const Compil
   return plan ? compilePlan(*plan, diags, options) : std::nullopt;
 }
 
+std::optional<Compiled> compileChoice(const Spec &spec, llvm::StringRef choice) {
+  Diags scratch;
+  Spec variant = spec;
+  return applyChoice(variant, choice, scratch) ? compileSpec(variant, scratch) : std::nullopt;
+}
+
 std::optional<Compiled> compileFallback(const Spec &spec, Fallback kind, Diags &diags, const CompileOptions &options) {
   std::optional<Plan> plan = kind == Fallback::repack ? makeRepackPlan(spec) : makeFallbackPlan(spec, diags);
   return plan ? compilePlan(*plan, diags, options) : std::nullopt;

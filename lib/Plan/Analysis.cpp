@@ -64,7 +64,6 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
 void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate, Analysis &out) {
   out.tileMain = estimate.main / double(out.slices);
   out.tileAround = estimate.epilogue;
-  out.tileLoose = estimate.loose;
   if (out.slices > 1) // sums that meet in memory are taken to need as long as those of many CTAs in a cluster
     out.tileAround +=
         meetingNanoseconds(draft.inCluster() ? out.slices : std::max<int64_t>(3, out.slices), shape.m * shape.n) *
@@ -82,9 +81,10 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
     const double tile = out.clocks / double(out.waves);
     if (out.slices > 1)
       out.tileAround = estimate.epilogue + stream->meeting * 1e-9 * out.machine.clock / double(out.waves);
-    out.tileAround = std::min(out.tileAround, tile), out.tileLoose = 0;
+    out.tileAround = std::min(out.tileAround, tile);
     out.tileMain = tile - out.tileAround;
   }
+  out.tileLoose = out.streams || out.slices > 1 ? 0 : estimate.loose; // those of slices are in `tileAround`
   out.hidden = shape.schedule == Schedule::pingpong;
   double together = std::min<double>(double(estimate.ctasPerSM),
                                      std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));

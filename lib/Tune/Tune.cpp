@@ -70,11 +70,7 @@ void Tuner::compile(llvm::ArrayRef<std::string> choices) {
   for (const std::string &choice : choices) {
     if (!known.insert(choice).second)
       continue;
-    Diags scratch;
-    Spec variant = spec;
-    if (!applyChoice(variant, choice, scratch))
-      continue;
-    if (auto compiled = compileSpec(variant, scratch))
+    if (auto compiled = compileChoice(spec, choice))
       waiting.push_back({choice, {std::move(compiled->ptx), std::move(compiled->launch)}, {}});
   }
 }

@@ -36,7 +36,7 @@ config.environment["GEMMC_TUNING"] = ""
 
 config.substitutions += [
     # The stand-in for the driver and cuBLASLt, which takes PTX: each launch takes 100 us. In front of a command.
-    ("%fake-gpu", f"env LD_LIBRARY_PATH={build}/test/fakes/driver:$LD_LIBRARY_PATH GEMMC_PTXAS="),
+    ("%fake-gpu", f"env LD_LIBRARY_PATH={build}/test/fakes/driver${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} GEMMC_PTXAS="),
     ("%gemmc", gemmc),
     ("%ptxas", os.path.join(root, "utils", "ptxas-check")),
     ("%python", sys.executable),

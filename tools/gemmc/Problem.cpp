@@ -106,10 +106,7 @@ std::vector<run::Rival> KernelInput::compileNext(const Spec &spec, unsigned coun
   for (const Alternative &other : othersThan(*plan, spec, count)) {
     if (stopWanted())
       break;
-    Spec variant = spec;
-    Diags each; // a choice that does not combine is no error
-    auto compiled = applyChoice(variant, other.choice, each) ? compileSpec(variant, each) : std::nullopt;
-    if (compiled)
+    if (auto compiled = compileChoice(spec, other.choice))
       out.push_back({other.choice, codeOf(std::move(*compiled)), /*optional=*/true});
   }
   return out;

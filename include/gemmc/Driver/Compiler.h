@@ -27,6 +27,8 @@ struct Compiled {
 std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const CompileOptions &options = {});
 /// Spec -> PTX: makePlan and compilePlan.
 std::optional<Compiled> compileSpec(const Spec &spec, Diags &diags, const CompileOptions &options = {});
+/// The same of `spec` with a measured or ranked choice (applyChoice); nullopt where that does not combine with it.
+std::optional<Compiled> compileChoice(const Spec &spec, llvm::StringRef choice);
 /// The kernels for launches that the first kernel's requirements exclude, to be tried in this order: `repack` still
 /// requires what TMA needs beside alignment, and is not there for every spec; `plain` is right for all.
 enum class Fallback : uint8_t { repack, plain };
