@@ -264,6 +264,7 @@ private:
     Val m, n, cta, ctas; ///< Tiles along m and n; this CTA and how many there are.
   };
   static bool isStream(const Op &tiles);
+  std::array<Expr, 2> clusterCounts() const;
   Expr tileCount() const;
   Expr stepCount() const;
   int64_t slotBytes() const;

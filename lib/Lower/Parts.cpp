@@ -15,9 +15,15 @@ Expr atLeastOne(const Expr &e) { return maxOf(1, e); }
 
 bool Lowering::isStream(const Op &tiles) { return tiles.word("parts") == "stream_k"; }
 
-Expr Lowering::tileCount() const {
+/// Along m and n; those of one cluster lie side by side, so edges are filled up with tiles beyond the matrix.
+std::array<Expr, 2> Lowering::clusterCounts() const {
   const Op &root = kernel.root;
-  return ceilDiv(root.expr("m"), root.item("block", 0)) * ceilDiv(root.expr("n"), root.item("block", 1));
+  return {ceilDiv(ceilDiv(root.expr("m"), root.item("block", 0)), clusterM),
+          ceilDiv(ceilDiv(root.expr("n"), root.item("block", 1)), clusterN)};
+}
+Expr Lowering::tileCount() const {
+  auto [m, n] = clusterCounts();
+  return m * n * clusterSize();
 }
 Expr Lowering::stepCount() const { return ceilDiv(kernel.root.expr("k"), kernel.root.item("block", 2)); }
 
@@ -35,24 +41,28 @@ void Lowering::tilesInParts(const Op &op) {
   Expr slots = isStream(op) ? minOf(tileCount() * stepCount(), sms) * 2 : tileCount() * kernel.number("split_slices");
   result.workspace = countersEnd() + slots * slotBytes();
   b.blank();
-  Val tilesM = value(ceilDiv(kernel.root.expr("m"), kernel.root.item("block", 0)));
-  Val tilesN = value(ceilDiv(kernel.root.expr("n"), kernel.root.item("block", 1)));
-  Val cta = b.reg(Type::b32, "cta"), ctas = b.reg(Type::b32, "ctas");
-  b("mov.u32", cta, b.special("%ctaid.x"));
-  b("mov.u32", ctas, b.special("%nctaid.x"));
+  auto [countM, countN] = clusterCounts();
+  Val tilesM = value(countM), tilesN = value(countN);
+  const bool clustered = clusterSize() > 1;
+  Val cta = b.reg(Type::b32, clustered ? "cluster" : "cta"), ctas = b.reg(Type::b32, clustered ? "clusters" : "ctas");
+  b("mov.u32", cta, b.special(clustered ? "%clusterid.x" : "%ctaid.x"));
+  b("mov.u32", ctas, b.special(clustered ? "%nclusterid.x" : "%nctaid.x"));
   if (isStream(op))
     streamTiles(op, {tilesM, tilesN, cta, ctas}, sms);
   else
     splitTiles(op, {tilesM, tilesN, cta, ctas}, sms);
 }
 
-/// Part number id / tiles of tile id % tiles, for every id: neighbours read the same steps of k.
+/// Part number id / tiles of tile id % tiles, for every id: neighbours read the same steps of k. In clusters, whose CTAs
+/// share what they read, of so many tiles at once.
 void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
   int64_t slices = kernel.number("split_slices");
   Expr stepsOfPart = atLeastOne(ceilDiv(stepCount(), slices)), count = ceilDiv(stepCount(), stepsOfPart);
-  Expr total = tileCount() * count;
+  const int64_t together = clusterSize();
+  auto [clustersM, clustersN] = clusterCounts();
+  Expr total = clustersM * clustersN * count;
   bool persistent = kernel.word("persistent") == "on";
-  result.kernel.grid[0] = persistent ? minOf(total, sms) : total;
+  result.kernel.grid[0] = (persistent ? minOf(total, atLeastOne(sms / together)) : total) * together;
 
   Val steps = value(stepCount()), each = value(stepsOfPart),
       all = mul(mul(grid.m, grid.n, "tiles"), value(count), "parts");
@@ -65,8 +75,8 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
   b.place(next);
   Val tiles = mul(grid.m, grid.n, "tiles");
   Val tile = remainder(id, tiles, "tile"), part = divide(id, tiles, "part");
-  parts.tile = tile;
-  parts.first = inRegister(mul(tile, parts.count, "first_slot"), "first_slot");
+  parts.tile = together > 1 ? add(mul(tile, together, "first_tile"), rank, "own_tile") : tile;
+  parts.first = inRegister(mul(parts.tile, parts.count, "first_slot"), "first_slot");
   parts.slot = add(parts.first, part, "slot");
   Val from = mul(part, each, "kf");
   variables["kf"] = from;

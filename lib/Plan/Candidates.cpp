@@ -168,9 +168,10 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   }
   if (draft.stream)
     return {{draft.stream->clusterM, draft.stream->clusterN}};
+  if (draft.way.slices > 1 && draft.way.through == SplitThrough::cluster)
+    return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   if (draft.way.slices > 1)
-    return draft.way.through == SplitThrough::cluster ? Tiles{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}}
-                                                      : Tiles{{1, 1}};
+    return rowsStartInsideSectors(draft) ? Tiles{{2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {2, 4}, {4, 2}} : Tiles{{1, 1}};
   Tiles clusters{{1, 1}};
   if (!mayCluster(draft, schedule) || !rowsStartInsideLines(draft))
     return clusters;
@@ -219,7 +220,7 @@ std::vector<Shape> candidates(const Draft &draft) {
   // Who shares needs company. Fours and eights are for products of the size that they were measured with, and where one
   // wave is all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs busy.
   auto worthSharing = [&](Tile cluster, Tile block) {
-    constexpr int64_t leastSideOfFours = 512, leastDepth = 512;
+    constexpr int64_t leastDepth = 512;
     int64_t ctas = cluster.m * cluster.n;
     if (draft.way.slices > 1)
       return worthSlicing(draft, {cluster.m, cluster.n}, {block.m, block.n});
@@ -233,7 +234,7 @@ std::vector<Shape> candidates(const Draft &draft) {
       return false;
     double clusters = double(llvm::divideCeil(tilesM, cluster.m)) * double(llvm::divideCeil(tilesN, cluster.n));
     const bool idle = ctas > 4 && 2 * clusters * double(ctas) < double(draft.limits.sms); // eights of large tiles
-    if (idle || (ctas == 4 && std::min(*m, *n) < leastSideOfFours))
+    if (idle)
       return false;
     return ctas == 2 || (*k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
   };

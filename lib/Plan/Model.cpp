@@ -74,10 +74,22 @@ constexpr double notInTurns = 1.03, threeWarpgroups = 1.02;
 // Where rows start inside sectors, here and in splitClocks: a fit to 164 races of 4 to 20 kernels, of products of 400
 // to 5800 rows and columns in all layouts (H200, 2026-11-24): its choice is 1.5% slower than the best on average, 1.7%
 // of products left out of the fit.
-constexpr double sentInsideSectors = 1.4, receivedInsideSectors = 1.2; ///< Lines of such rows.
+constexpr double sentInsideSectors = 1.45, receivedInsideSectors = 1.2; ///< Lines of such rows.
 /// The same where k is contiguous in this operand and not in the other one.
-constexpr double insideAlongK = 2.25;
-constexpr double companyCost = 1.05; ///< Two or four CTAs that share tiles wait for each other.
+constexpr double insideAlongK = 2.5;
+/// What CTAs that share tiles of whole products wait for each other: four in a row gain most, each of 2 x 2 waits for
+/// two others' parts of both operands. With `insideAlongK`, and fours of short sides, what is estimated to be fastest
+/// of 2073 kernels of 137 products (H200, 2026-11-26, docs/hopper.md, *Fours in a row*) is 2.6% slower than the best
+/// of each, and 3.2% before; over the products of the fits before it stays what it was.
+double companyCost(const Draft &draft, const Shape &shape) {
+  constexpr double pairs = 1.03, squares = 1.07, eightsInside = 1, eightsOutside = 1.07;
+  const int64_t ctas = shape.clusterM * shape.clusterN;
+  if (ctas > 4)
+    return rowsStartInsideSectors(draft) ? eightsInside : eightsOutside;
+  if (draft.kMajorA() && draft.kMajorB())
+    return 1;
+  return ctas == 2 ? pairs : shape.clusterM == 2 && shape.clusterN == 2 ? squares : 1;
+}
 
 // What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at
 // pitches of 16 bytes in all layouts (H100, whose L2 sends 5/6 of what an H200's does, 2026-11-25, docs/hopper.md, *Mid
@@ -220,8 +232,7 @@ double withLines(const Draft &draft, const Shape &shape, double busy, double fil
   busy = atOnce<10>({busy, share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 ? threeWarpgroups : 1;
-  const int64_t company = shape.clusterM * shape.clusterN;
-  return busy * (company > 1 && company <= 4 && !sliced ? companyCost : 1);
+  return busy * (sliced ? 1 : companyCost(draft, shape));
 }
 
 bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) {
@@ -251,7 +262,7 @@ double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t 
   double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.89 : ctas <= 4 ? 0.87 : 1;
   // Long products slow the SMs' clock down, at the power limit, and not the L2's.
   constexpr double slower = 0.8;
-  double clock = (atPowerLimit(draft) ? slower : 1) * double(slicesOf(draft, shape));
+  double clock = (atPowerLimit(draft) ? slower : 1) * double(slicesOf(draft, shape) * draft.slicesInMemory());
   return splitBytes(draft, rowsOfA * bytes, rowsOfB * bytes) * sharing / rate * clock / waves;
 }
 
@@ -313,6 +324,7 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
     // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
     busy *= shape.warpM == 64 ? 1.0135 : 1;
     busy *= shape.schedule == Schedule::pingpong ? 1 : 1.01;
+    busy *= slicesOf(draft, shape) > 1 ? 1 : companyCost(draft, shape);
   } else {
     busy = std::max(withLines(draft, shape, busy, filled), requests);
   }
@@ -454,7 +466,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost =
-      result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft.way);
+      result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft);
   if (together > 4 && slices == 1)
     result.cost *= doubtOfEights;
   return result;

@@ -66,7 +66,7 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
   Draft draft = draftOf(spec, scratch, *best);
   if (!decideAll(draft) || !scratch.all().empty() || draft.cost >= asItLies.cost)
     return std::nullopt;
-  const std::string saved = savedBeside(asItLies, draft.cost / doubtOf(*best) / asItLies.cost);
+  const std::string saved = savedBeside(asItLies, draft.cost / doubtOf(draft) / asItLies.cost);
   const char *fits = fittingTiles(draft);
   if (best->turned)
     draft.spec().swapOperands.reason = best->slices > 1 ? fits + std::string(" in slices") : fits + (": " + saved);

@@ -102,7 +102,8 @@ bool mayTurnStream(const Draft &draft) {
   bool known = s.beta.value == Scale{0.0} && bitsOf(*s.d.type) == 16;
   if (given || draft.way.turned || !known || draft.shifts() || !isSkinny(draft))
     return false;
-  return !hasSplitRows(draft, !sidesOf(draft).longIsM);
+  const Sides sides = sidesOf(draft);
+  return sides.shortSide > mostByBytes || !hasSplitRows(draft, !sides.longIsM);
 }
 
 namespace {
@@ -159,9 +160,9 @@ std::vector<Sharing> sharings(const Draft &draft) {
   if (rowsSplitSectors(draft))
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}};
   if (hasSplitRows(draft, sidesOf(draft).longIsM))
-    return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
+    return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}, {4, 2}};
   if (takesLines(draft, sidesOf(draft)))
-    return {{1, 1}, {2, 1}, {4, 1}, {2, 2}};
+    return {{1, 1}, {2, 1}, {4, 1}, {2, 2}, {4, 2}, {2, 4}};
   if (rowsStartInsideSectors(draft))
     return {{1, 1}, {2, 1}, {4, 1}};
   if (rowsStraddleLines(draft))

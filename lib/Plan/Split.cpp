@@ -78,7 +78,7 @@ void checkSplit(Draft &draft) {
     if (!draft.wgmma() || (known && *s.schedule != Schedule::cooperative))
       refuse(formatv("belongs to cooperative wgmma kernels: this one is {0}, {1}", nameOf(*s.instruction),
                      nameOf(*s.schedule)));
-    else if (!inCluster && draft.plan.clusterM * draft.plan.clusterN > 1)
+    else if (*s.split == SplitMode::stream_k && draft.plan.clusterM * draft.plan.clusterN > 1)
       refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
     else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)
       refuse("is persistent: `raster.persistent` is off");

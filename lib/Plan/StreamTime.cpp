@@ -16,14 +16,19 @@ constexpr double splitRate = 6614; ///< Rows that start inside sectors of the L2
 /// Rows that reach into a second line, k contiguous: by one or three sectors, and by two; and what slices in clusters
 /// take more then, the shorter k is. Of 308 cuts of 126 products, no part of that fit, what is fastest by it takes 1.5%
 /// more than the least, and 3.8% without (H200, 2026-11-25; docs/hopper.md, *Rows across two lines*).
-constexpr double unevenRate = 12500, evenRate = 16000, slicedAcrossLines = 410;
+constexpr double unevenRate = 14500, evenRate = 18000, slicedAcrossLines = 410;
 // `takesLines`: what is fastest of 549 cuts of 143 products, no part of that fit, takes 1.5% more than the least, and
 // 7.6% without (H200, 2026-11-25; docs/hopper.md, *Line by line*).
-constexpr int64_t mostByBytes = 96;  ///< Of the short side: 15 products with up to 64 became 1.5% slower.
 constexpr double againRate = 8000;   ///< The long operand, which clusters of sharers ask for again at other times.
 constexpr double receivedLine = 0.5; ///< Of a line that another CTA asks for.
 constexpr double sharersMeet = 400;  ///< Of each slice beyond one, where CTAs share tiles, too.
 constexpr double nobodyShares = 1.08;
+// What CTAs that share tiles of whole products begin and end later, but those that share a contiguous short side of few
+// rows inside sectors, of which less comes to each. With it, the rates of rows that reach into a second line and those
+// of StreamRows.cpp, what is fastest of 3051 cuts of 261 products at pitches of 16 bytes and more, many of them cuts
+// that nobody would have tried, takes 2.0% more than the least, and 5.3% with the rates of before; where all rows start
+// at lines nothing changes (H200, 2026-11-26, docs/hopper.md, *Streams, once more*).
+constexpr double togetherTime = 700;
 constexpr double launchTime = 2164;                  ///< Until the first bytes come, and from the last ones to the end.
 constexpr double stepTime = 41;                      ///< Of a stage, at least.
 constexpr double turnTime = 160;                     ///< From a tile of a CTA to its next.
@@ -55,7 +60,7 @@ constexpr double shiftRate = 55, restartTime = 1500;
 /// What all CTAs together ask the L2 for of one operand, in rows that reach into a second line.
 double straddledNanoseconds(const Draft &draft, bool ofM, double bytes) {
   const int64_t step = rowStep(draft, ofM ? draft.kernelA() : draft.kernelB());
-  if (!rowsStraddleLines(draft) || step == lineBytes)
+  if (isContiguous(draft, ofM) || step < sectorBytes || step == lineBytes)
     return 0;
   return bytes / (step == lineBytes / 2 ? evenRate : unevenRate);
 }
@@ -159,6 +164,9 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
   if (!inMemory && way.slices > 1 && rowsStraddleLines(draft))
     all *= 1 + slicedAcrossLines / double(sides.depth);
+  const bool fewInside = sides.shortSide <= mostByBytes && hasSplitRows(draft, !sides.longIsM);
+  if (share > 1 && way.slices == 1 && !fewInside)
+    all += togetherTime;
   if (byLine && share > 1)
     all += sharersMeet * double(way.slices - 1);
   if (byLine && share == 1)

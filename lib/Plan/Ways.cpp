@@ -44,8 +44,7 @@ bool maySlice(const Draft &draft) {
 /// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper.md, *Slices that meet
 /// in memory*).
 bool mayMeetInMemory(const Draft &draft) {
-  return maySlice(draft) && *draft.extentK() >= deepInMemory && !rowsStartInsideSectors(draft) &&
-         *draft.spec().store == StoreKind::tma;
+  return maySlice(draft) && *draft.extentK() >= deepInMemory && *draft.spec().store == StoreKind::tma;
 }
 } // namespace
 
@@ -67,23 +66,24 @@ std::vector<Way> otherWays(const Draft &draft) {
   return ways;
 }
 
-double doubtOf(const Way &way) {
-  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98, inMemory = 1 / 0.97; // of tiles that are alike, of slices
-  if (way.slices > 1)
-    return way.through == SplitThrough::cluster ? sliced : inMemory;
-  return way.turned ? turned : 1;
+double doubtOf(const Draft &draft) {
+  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98;       // of tiles that are alike, of slices
+  constexpr double inMemory = 1 / 0.97, sharedThere = 1 / 0.92; // and where CTAs share tiles besides
+  if (draft.way.slices == 1)
+    return draft.way.turned ? turned : 1;
+  return draft.way.through == SplitThrough::cluster ? sliced : rowsStartInsideSectors(draft) ? sharedThere : inMemory;
 }
 
 bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array<int64_t, 2> block) {
   constexpr int64_t mostCtas = 8;
-  const int64_t ctas = cluster[0] * cluster[1] * draft.way.slices;
+  const int64_t sharing = cluster[0] * cluster[1], ctas = sharing * draft.way.slices;
+  const bool inMemory = draft.way.through == SplitThrough::workspace;
   int64_t tilesM = llvm::divideCeil(*draft.extentM(), block[0]), tilesN = llvm::divideCeil(*draft.extentN(), block[1]);
-  if (draft.way.through == SplitThrough::workspace)
-    return fillsOneWave(draft, tilesM * tilesN * ctas);
-  if (ctas > mostCtas || tilesM < cluster[0] || tilesN < cluster[1])
+  if ((!inMemory && ctas > mostCtas) || tilesM < cluster[0] || tilesN < cluster[1])
     return false;
-  int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
-  return clusters <= clustersAtATime(draft, ctas) && 2 * clusters * ctas >= draft.limits.sms;
+  const int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
+  const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas);
+  return clusters * (inMemory ? draft.way.slices : 1) <= room && 2 * clusters * ctas >= draft.limits.sms;
 }
 
 // A step of a small tile is short beside what it waits for. 512x512x8192 in 64x32 takes 16.0 us in eight stages of 64,
