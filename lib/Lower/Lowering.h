@@ -261,7 +261,8 @@ private:
 
   // Parts.cpp: CTAs that share the k steps of a tile.
   struct TileGrid {
-    Val m, n, cta, ctas; ///< Tiles along m and n; this CTA and how many there are.
+    Val m, n, own,
+        all; ///< Tiles along m and n; the number of this CTA and how many there are; of clusters where there are any.
   };
   static bool isStream(const Op &tiles);
   std::array<Expr, 2> clusterCounts() const;
@@ -270,8 +271,8 @@ private:
   int64_t slotBytes() const;
   Expr countersEnd() const;
   void tilesInParts(const Op &op);
-  void splitTiles(const Op &op, const TileGrid &grid, const Expr &sms);
-  void streamTiles(const Op &op, const TileGrid &grid, const Expr &sms);
+  void splitTiles(const Op &op, const TileGrid &grid, const Expr &atATime);
+  void streamTiles(const Op &op, const TileGrid &grid, const Expr &atATime);
   Val slotOf(const Val &part, bool stream);
   int64_t partsAtOnce(int64_t sums) const;
   void gather(const Op &op);

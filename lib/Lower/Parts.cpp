@@ -35,40 +35,42 @@ Expr Lowering::countersEnd() const {
   return ceilDiv(tileCount() * (kernel.number("consumers") * counterBytes), slotAlign) * slotAlign;
 }
 
-/// Defines tm, tn, kf and kn for one part after the other; `parts` remembers which one it is.
+/// Defines tm, tn, kf and kn for one part after the other; `parts` remembers which one it is. Parts are a CTA's, or a
+/// cluster's, whose CTAs each have a tile of their own.
 void Lowering::tilesInParts(const Op &op) {
-  Expr sms = atLeastOne(Expr::var("sms"));
-  Expr slots = isStream(op) ? minOf(tileCount() * stepCount(), sms) * 2 : tileCount() * kernel.number("split_slices");
+  const bool clustered = clusterSize() > 1;
+  const Expr sms = Expr::var("sms"), atATime = atLeastOne(clustered ? sms / clusterSize() : sms);
+  Expr slots =
+      isStream(op) ? minOf(tileCount() * stepCount(), atATime) * 2 : tileCount() * kernel.number("split_slices");
   result.workspace = countersEnd() + slots * slotBytes();
   b.blank();
   auto [countM, countN] = clusterCounts();
   Val tilesM = value(countM), tilesN = value(countN);
-  const bool clustered = clusterSize() > 1;
-  Val cta = b.reg(Type::b32, clustered ? "cluster" : "cta"), ctas = b.reg(Type::b32, clustered ? "clusters" : "ctas");
-  b("mov.u32", cta, b.special(clustered ? "%clusterid.x" : "%ctaid.x"));
-  b("mov.u32", ctas, b.special(clustered ? "%nclusterid.x" : "%nctaid.x"));
+  Val own = b.reg(Type::b32, clustered ? "cluster" : "cta"), all = b.reg(Type::b32, clustered ? "clusters" : "ctas");
+  b("mov.u32", own, b.special(clustered ? "%clusterid.x" : "%ctaid.x"));
+  b("mov.u32", all, b.special(clustered ? "%nclusterid.x" : "%nctaid.x"));
   if (isStream(op))
-    streamTiles(op, {tilesM, tilesN, cta, ctas}, sms);
+    streamTiles(op, {tilesM, tilesN, own, all}, atATime);
   else
-    splitTiles(op, {tilesM, tilesN, cta, ctas}, sms);
+    splitTiles(op, {tilesM, tilesN, own, all}, atATime);
 }
 
-/// Part number id / tiles of tile id % tiles, for every id: neighbours read the same steps of k. In clusters, whose CTAs
-/// share what they read, of so many tiles at once.
-void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
+/// Part number id / tiles of tile id % tiles, for every id: neighbours read the same steps of k. A cluster counts the
+/// tiles of its CTAs, which share what they read, as one.
+void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATime) {
   int64_t slices = kernel.number("split_slices");
   Expr stepsOfPart = atLeastOne(ceilDiv(stepCount(), slices)), count = ceilDiv(stepCount(), stepsOfPart);
   const int64_t together = clusterSize();
   auto [clustersM, clustersN] = clusterCounts();
   Expr total = clustersM * clustersN * count;
   bool persistent = kernel.word("persistent") == "on";
-  result.kernel.grid[0] = (persistent ? minOf(total, atLeastOne(sms / together)) : total) * together;
+  result.kernel.grid[0] = (persistent ? minOf(total, atATime) : total) * together;
 
   Val steps = value(stepCount()), each = value(stepsOfPart),
       all = mul(mul(grid.m, grid.n, "tiles"), value(count), "parts");
   parts.count = value(count);
   Val id = b.reg(Type::b32, "part_id"), next = b.label("part_loop"), end = b.label("parts_done");
-  b("mov.u32", id, grid.cta);
+  b("mov.u32", id, grid.own);
   Val done = b.reg(Type::pred, "done"), more = b.reg(Type::pred, "more");
   b("setp.ge.u32", done, id, all);
   b.when(done)("bra", end);
@@ -83,7 +85,7 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
   variables["kn"] = binary("min.u32", binary("sub.u32", inRegister(steps, "steps"), from, "steps_left"), each, "kn");
   placeTile(tile, grid.m, grid.n);
   ops(op.body);
-  b("add.u32", id, id, grid.ctas);
+  b("add.u32", id, id, grid.all);
   b("setp.lt.u32", more, id, all);
   if (persistent)
     b.when(more)("bra", next);
@@ -92,13 +94,13 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
 
 /// Steps cta * each to (cta + 1) * each of the steps of all tiles in a row. A CTA has parts of two tiles at most: the
 /// end of its first one goes to slot 2 cta, the beginning of its last one to slot 2 cta + 1.
-void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &sms) {
-  result.kernel.grid[0] = minOf(tileCount() * stepCount(), sms);
+void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &atATime) {
+  result.kernel.grid[0] = minOf(tileCount() * stepCount(), atATime);
   Val steps = value(stepCount()), all = mul(mul(grid.m, grid.n, "tiles"), steps, "steps_of_all");
-  Val rounded = add(add(grid.ctas, -1, "rounded"), all, "rounded");
-  Val each = divide(rounded, grid.ctas, "steps_of_cta");
+  Val rounded = add(add(grid.all, -1, "rounded"), all, "rounded");
+  Val each = divide(rounded, grid.all, "steps_of_cta");
   Val at = b.reg(Type::b32, "step_at"), stop = b.reg(Type::b32, "step_stop");
-  b("mul.lo.u32", at, grid.cta, each);
+  b("mul.lo.u32", at, grid.own, each);
   b("add.u32", stop, at, each);
   b("min.u32", stop, stop, all);
   Val next = b.label("part_loop"), end = b.label("parts_done");
@@ -120,7 +122,7 @@ void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &sms) 
   Val whole = b.reg(Type::pred, "begins"), odd = b.reg(Type::b32, "begins");
   b("setp.eq.u32", whole, from, 0);
   b("selp.b32", odd, 1, 0, whole);
-  parts.slot = add(mul(grid.cta, 2, "slot"), odd, "slot");
+  parts.slot = add(mul(grid.own, 2, "slot"), odd, "slot");
   placeTile(tile, grid.m, grid.n);
   ops(op.body);
   b("add.u32", at, at, count);

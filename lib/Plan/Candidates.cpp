@@ -154,6 +154,19 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   return std::max<int64_t>(stages, 2);
 }
 
+/// Whether twice as many stages of half the k are faster: where few fit, of which one is read and one given back, and
+/// where TMA's rows are no shorter for it, because neither operand has k contiguous. 92 of 170 products of such layouts
+/// take 0.967 of the time, at most 4% more (H200, 2026-11-26, docs/hopper.md, *Half steps*). Ping-pong and k contiguous
+/// in both operands lose (*Half a tile at a time*); of streams 4% with four stages, nothing with five.
+bool takesHalfSteps(const Draft &draft, const Shape &shape) {
+  const int64_t few = draft.stream ? 4 : 5;
+  const Spec &s = draft.spec();
+  bool given = s.block.given || s.warp.given || s.stages.given || s.inFlight.given;
+  return !given && draft.wgmma() && shape.schedule == Schedule::cooperative && shape.k == 64 && shape.stages <= few &&
+         !draft.kMajorA() && !draft.kMajorB() && draft.inputBits() == 16 && *s.split == SplitMode::none &&
+         !draft.shifts();
+}
+
 /// Clusters to try, the favourite first. Where rows start at lines of the L2 CTAs that share tiles are as fast as CTAs
 /// that do not. Where they start inside lines, lines bound the main loop, and a shared tile's come once: eights take up
 /// to 40% less of one wave of 257 to 4000 rows and columns, pairs and fours gain little beside them unless rows start
@@ -171,7 +184,8 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   if (draft.way.slices > 1 && draft.way.through == SplitThrough::cluster)
     return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   if (draft.way.slices > 1)
-    return rowsStartInsideSectors(draft) ? Tiles{{2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {2, 4}, {4, 2}} : Tiles{{1, 1}};
+    return rowsStartInsideSectors(draft) ? Tiles{{2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {2, 4}, {4, 2}}
+                                         : Tiles{{1, 1}};
   Tiles clusters{{1, 1}};
   if (!mayCluster(draft, schedule) || !rowsStartInsideLines(draft))
     return clusters;
@@ -250,12 +264,16 @@ std::vector<Shape> candidates(const Draft &draft) {
           continue;
         if (!worthSharing(cluster, block))
           continue;
-        if (open)
-          shape.k = shape.warpK = depthOfStage(draft, block.m + block.n);
         for (Tile warp : warpCandidates(draft, schedule, block)) {
+          if (open)
+            shape.k = shape.warpK = depthOfStage(draft, block.m + block.n);
           shape.m = block.m, shape.n = block.n;
           shape.warpM = warp.m, shape.warpN = warp.n;
           shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
+          if (takesHalfSteps(draft, shape)) {
+            shape.k = shape.warpK = shape.k / 2;
+            shape.stages = bestStages(draft, shape);
+          }
           bool shallow = s.inFlight.given && draft.wgmma() && shape.stages <= *s.inFlight; // none is left to be filled
           bool undivided = asksForHalves(draft) && storeOverlap(draft, shape) == 0;
           if (!measuredTurns && bringsInTurns(draft, shape))

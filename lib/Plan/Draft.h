@@ -260,7 +260,8 @@ template <unsigned order> double atOnce(std::initializer_list<double> times) {
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);
-/// What the estimate of another way, the one of `draft`, is multiplied with: it must promise more than estimates are wrong by.
+/// What the estimate of another way, the one of `draft`, is multiplied with: it must promise more than estimates are
+/// wrong by.
 double doubtOf(const Draft &draft);
 /// The first `most` (0: all) legal ones of another way's ranking; empty where the way is none (Alternatives.cpp).
 std::vector<Alternative> alternativesOf(const Spec &spec, Way way, size_t most);

@@ -74,7 +74,7 @@ constexpr double notInTurns = 1.03, threeWarpgroups = 1.02;
 // Where rows start inside sectors, here and in splitClocks: a fit to 164 races of 4 to 20 kernels, of products of 400
 // to 5800 rows and columns in all layouts (H200, 2026-11-24): its choice is 1.5% slower than the best on average, 1.7%
 // of products left out of the fit.
-constexpr double sentInsideSectors = 1.45, receivedInsideSectors = 1.2; ///< Lines of such rows.
+constexpr double sentInsideSectors = 1.4, receivedInsideSectors = 1.2; ///< Lines of such rows.
 /// The same where k is contiguous in this operand and not in the other one.
 constexpr double insideAlongK = 2.5;
 /// What CTAs that share tiles of whole products wait for each other: four in a row gain most, each of 2 x 2 waits for
@@ -82,13 +82,15 @@ constexpr double insideAlongK = 2.5;
 /// of 2073 kernels of 137 products (H200, 2026-11-26, docs/hopper.md, *Fours in a row*) is 2.6% slower than the best
 /// of each, and 3.2% before; over the products of the fits before it stays what it was.
 double companyCost(const Draft &draft, const Shape &shape) {
-  constexpr double pairs = 1.03, squares = 1.07, eightsInside = 1, eightsOutside = 1.07;
+  constexpr double pairs = 1.03, fours = 1, squares = 1.07, eightsInside = 1, eightsOutside = 1.07;
   const int64_t ctas = shape.clusterM * shape.clusterN;
   if (ctas > 4)
     return rowsStartInsideSectors(draft) ? eightsInside : eightsOutside;
   if (draft.kMajorA() && draft.kMajorB())
     return 1;
-  return ctas == 2 ? pairs : shape.clusterM == 2 && shape.clusterN == 2 ? squares : 1;
+  if (ctas == 4)
+    return shape.clusterM == 2 ? squares : fours;
+  return ctas == 2 ? pairs : 1;
 }
 
 // What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at
@@ -465,8 +467,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   if (draft.wgmma() && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
-  result.cost =
-      result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft);
+  result.cost = result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft);
   if (together > 4 && slices == 1)
     result.cost *= doubtOfEights;
   return result;

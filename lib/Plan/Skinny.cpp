@@ -160,7 +160,7 @@ std::vector<Sharing> sharings(const Draft &draft) {
   if (rowsSplitSectors(draft))
     return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}};
   if (hasSplitRows(draft, sidesOf(draft).longIsM))
-    return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}, {4, 2}};
+    return {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
   if (takesLines(draft, sidesOf(draft)))
     return {{1, 1}, {2, 1}, {4, 1}, {2, 2}, {4, 2}, {2, 4}};
   if (rowsStartInsideSectors(draft))

@@ -16,7 +16,7 @@ constexpr double splitRate = 6614; ///< Rows that start inside sectors of the L2
 /// Rows that reach into a second line, k contiguous: by one or three sectors, and by two; and what slices in clusters
 /// take more then, the shorter k is. Of 308 cuts of 126 products, no part of that fit, what is fastest by it takes 1.5%
 /// more than the least, and 3.8% without (H200, 2026-11-25; docs/hopper.md, *Rows across two lines*).
-constexpr double unevenRate = 14500, evenRate = 18000, slicedAcrossLines = 410;
+constexpr double unevenRate = 12500, evenRate = 16000, slicedAcrossLines = 410;
 // `takesLines`: what is fastest of 549 cuts of 143 products, no part of that fit, takes 1.5% more than the least, and
 // 7.6% without (H200, 2026-11-25; docs/hopper.md, *Line by line*).
 constexpr double againRate = 8000;   ///< The long operand, which clusters of sharers ask for again at other times.
@@ -24,10 +24,10 @@ constexpr double receivedLine = 0.5; ///< Of a line that another CTA asks for.
 constexpr double sharersMeet = 400;  ///< Of each slice beyond one, where CTAs share tiles, too.
 constexpr double nobodyShares = 1.08;
 // What CTAs that share tiles of whole products begin and end later, but those that share a contiguous short side of few
-// rows inside sectors, of which less comes to each. With it, the rates of rows that reach into a second line and those
-// of StreamRows.cpp, what is fastest of 3051 cuts of 261 products at pitches of 16 bytes and more, many of them cuts
-// that nobody would have tried, takes 2.0% more than the least, and 5.3% with the rates of before; where all rows start
-// at lines nothing changes (H200, 2026-11-26, docs/hopper.md, *Streams, once more*).
+// rows inside sectors, of which less comes to each. With it and the rates of StreamRows.cpp what is fastest of 3051
+// cuts of 261 products at pitches of 16 bytes and more, many of them cuts that nobody would have tried, takes 2.0% more
+// than the least, and 5.3% with the rates of before; where all rows start at lines nothing changes (H200, 2026-11-26,
+// docs/hopper.md, *Streams, once more*).
 constexpr double togetherTime = 700;
 constexpr double launchTime = 2164;                  ///< Until the first bytes come, and from the last ones to the end.
 constexpr double stepTime = 41;                      ///< Of a stage, at least.

@@ -67,7 +67,7 @@ std::vector<Way> otherWays(const Draft &draft) {
 }
 
 double doubtOf(const Draft &draft) {
-  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98;       // of tiles that are alike, of slices
+  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98;        // of tiles that are alike, of slices
   constexpr double inMemory = 1 / 0.97, sharedThere = 1 / 0.92; // and where CTAs share tiles besides
   if (draft.way.slices == 1)
     return draft.way.turned ? turned : 1;
