@@ -92,6 +92,8 @@ class NotBuilt(Exception):
 def includes(stage):
     stage.expect("rooms include only what docs/design.md allows", "utils/check-includes")
     stage.expect("that check can fail", "utils/check-includes", "--self-test")
+    stage.expect("sections that comments and pages name exist", "utils/check-titles")
+    stage.expect("that check can fail", "utils/check-titles", "--self-test")
 
 
 def format_(stage):
