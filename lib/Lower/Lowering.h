@@ -261,8 +261,9 @@ private:
 
   // Parts.cpp: CTAs that share the k steps of a tile.
   struct TileGrid {
-    Val m, n, own,
-        all; ///< Tiles along m and n; the number of this CTA and how many there are; of clusters where there are any.
+    Val m, n; ///< Tiles along m and n; of clusters those of all its CTAs are one.
+    Val own;  ///< The number of this CTA, or cluster.
+    Val all;  ///< How many there are.
   };
   static bool isStream(const Op &tiles);
   std::array<Expr, 2> clusterCounts() const;

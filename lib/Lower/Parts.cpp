@@ -92,8 +92,8 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
   b.place(end);
 }
 
-/// Steps cta * each to (cta + 1) * each of the steps of all tiles in a row. A CTA has parts of two tiles at most: the
-/// end of its first one goes to slot 2 cta, the beginning of its last one to slot 2 cta + 1.
+/// Steps own * each to (own + 1) * each of the steps of all tiles in a row, by CTAs without clusters. A CTA has parts
+/// of two tiles at most: the end of its first one goes to slot 2 own, the beginning of its last one to slot 2 own + 1.
 void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &atATime) {
   result.kernel.grid[0] = minOf(tileCount() * stepCount(), atATime);
   Val steps = value(stepCount()), all = mul(mul(grid.m, grid.n, "tiles"), steps, "steps_of_all");

@@ -154,17 +154,17 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   return std::max<int64_t>(stages, 2);
 }
 
-/// Whether twice as many stages of half the k are faster: where few fit, of which one is read and one given back, and
-/// where TMA's rows are no shorter for it, because neither operand has k contiguous. 92 of 170 products of such layouts
-/// take 0.967 of the time, at most 4% more (H200, 2026-11-26, docs/hopper.md, *Half steps*). Ping-pong and k contiguous
-/// in both operands lose (*Half a tile at a time*); of streams 4% with four stages, nothing with five.
+/// Whether stages of half the k, up to twice as many of them, are faster: where few fit, of which one is read and one
+/// given back, and where TMA's rows are no shorter for it, because neither operand has k contiguous. 92 of 170 products
+/// of such layouts take 0.967 of the time, at most 4% more (H200, 2026-11-26, docs/hopper.md, *Half steps*). Ping-pong
+/// and k contiguous in both operands lose (*Half a tile at a time*); of streams 4% with four stages, nothing with five.
 bool takesHalfSteps(const Draft &draft, const Shape &shape) {
   const int64_t few = draft.stream ? 4 : 5;
   const Spec &s = draft.spec();
   bool given = s.block.given || s.warp.given || s.stages.given || s.inFlight.given;
-  return !given && draft.wgmma() && shape.schedule == Schedule::cooperative && shape.k == 64 && shape.stages <= few &&
-         !draft.kMajorA() && !draft.kMajorB() && draft.inputBits() == 16 && *s.split == SplitMode::none &&
-         !draft.shifts();
+  return !given && draft.wgmma() && shape.schedule == Schedule::cooperative && shape.k == 64 && !draft.kMajorA() &&
+         !draft.kMajorB() && draft.inputBits() == 16 && *s.split == SplitMode::none && !draft.shifts() &&
+         stagesThatFit(draft, shape) <= few;
 }
 
 /// Clusters to try, the favourite first. Where rows start at lines of the L2 CTAs that share tiles are as fast as CTAs
@@ -220,8 +220,8 @@ std::vector<Shape> candidates(const Draft &draft) {
   const Spec &s = draft.spec();
   std::vector<Shape> shapes, unfit; ///< For what the spec asks of the pipeline.
   Shape shape;
-  shape.k = blockDepth(draft);
-  shape.warpK = s.warp.given ? (*s.warp)[2] : shape.k;
+  const int64_t depth = blockDepth(draft), warpDepth = s.warp.given ? (*s.warp)[2] : depth;
+  shape.k = depth, shape.warpK = warpDepth;
   shape.clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
   Tiles blocks = blockCandidates(draft);
   // Who takes tiles in turn needs two.
@@ -265,15 +265,14 @@ std::vector<Shape> candidates(const Draft &draft) {
         if (!worthSharing(cluster, block))
           continue;
         for (Tile warp : warpCandidates(draft, schedule, block)) {
-          if (open)
-            shape.k = shape.warpK = depthOfStage(draft, block.m + block.n);
           shape.m = block.m, shape.n = block.n;
           shape.warpM = warp.m, shape.warpN = warp.n;
-          shape.stages = sane(shape) ? bestStages(draft, shape) : 2;
-          if (takesHalfSteps(draft, shape)) {
-            shape.k = shape.warpK = shape.k / 2;
-            shape.stages = bestStages(draft, shape);
-          }
+          shape.k = open ? depthOfStage(draft, block.m + block.n) : depth;
+          shape.warpK = open ? shape.k : warpDepth;
+          const bool known = sane(shape);
+          if (known && takesHalfSteps(draft, shape))
+            shape.k /= 2, shape.warpK /= 2;
+          shape.stages = known ? bestStages(draft, shape) : 2;
           bool shallow = s.inFlight.given && draft.wgmma() && shape.stages <= *s.inFlight; // none is left to be filled
           bool undivided = asksForHalves(draft) && storeOverlap(draft, shape) == 0;
           if (!measuredTurns && bringsInTurns(draft, shape))

@@ -82,15 +82,13 @@ constexpr double insideAlongK = 2.5;
 /// of 2073 kernels of 137 products (H200, 2026-11-26, docs/hopper.md, *Fours in a row*) is 2.6% slower than the best
 /// of each, and 3.2% before; over the products of the fits before it stays what it was.
 double companyCost(const Draft &draft, const Shape &shape) {
-  constexpr double pairs = 1.03, fours = 1, squares = 1.07, eightsInside = 1, eightsOutside = 1.07;
+  constexpr double pairs = 1.03, squares = 1.07, eightsOutside = 1.07;
   const int64_t ctas = shape.clusterM * shape.clusterN;
   if (ctas > 4)
-    return rowsStartInsideSectors(draft) ? eightsInside : eightsOutside;
+    return rowsStartInsideSectors(draft) ? 1 : eightsOutside;
   if (draft.kMajorA() && draft.kMajorB())
     return 1;
-  if (ctas == 4)
-    return shape.clusterM == 2 ? squares : fours;
-  return ctas == 2 ? pairs : 1;
+  return ctas == 2 ? pairs : ctas == 4 && shape.clusterM == 2 ? squares : 1;
 }
 
 // What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at

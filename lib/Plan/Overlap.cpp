@@ -225,12 +225,12 @@ std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t 
 int64_t storeOverlap(const Draft &draft, const Shape &shape) {
   // Of 128 bytes of k; half as deep ones (`takesHalfSteps`) twice as many: 8192x8192x8192 with m and n contiguous in
   // 256x192x32 takes 1685 us with two steps, 1646 with four (H200, 2026-11-26).
-  constexpr int64_t best = 2, fewSteps = 8;
+  constexpr int64_t best = 2, most = 4, fewSteps = 8; // `most`: of the field
   const Spec &s = draft.spec();
   if (shape.schedule != Schedule::cooperative || shape.warpM != rowsOfWarpgroup)
     return 0; // of most candidates, without the words
   const int64_t each = shape.k > 0 ? std::max<int64_t>(1, draft.elementsIn(128) / shape.k) : 1;
-  int64_t steps = std::min(best * each, shape.stages - 1);
+  int64_t steps = std::min({best * each, most, shape.stages - 1});
   auto m = draft.extentM(), n = draft.extentN();
   bool oneTile =
       (s.persistent.given && *s.persistent == Persistence::off) ||

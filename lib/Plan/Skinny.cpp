@@ -102,8 +102,9 @@ bool mayTurnStream(const Draft &draft) {
   bool known = s.beta.value == Scale{0.0} && bitsOf(*s.d.type) == 16;
   if (given || draft.way.turned || !known || draft.shifts() || !isSkinny(draft))
     return false;
+  // Few rows or columns that start inside sectors fill one tile either way.
   const Sides sides = sidesOf(draft);
-  return sides.shortSide > mostByBytes || !hasSplitRows(draft, !sides.longIsM);
+  return sides.shortSide > fewOfShortSide || !hasSplitRows(draft, !sides.longIsM);
 }
 
 namespace {

@@ -51,10 +51,10 @@ void decideSplit(Draft &draft) {
   if (alongK > 1)
     s.splitThrough.decide(SplitThrough::cluster, ctas);
   else
-    s.splitThrough.decide(SplitThrough::workspace, *s.split == SplitMode::none ? "k is not split"
-                                                   : inMemory
-                                                       ? "in clusters they leave SMs idle, or run apart where k is deep"
-                                                       : "any number of CTAs can meet there");
+    s.splitThrough.decide(SplitThrough::workspace,
+                          *s.split == SplitMode::none ? "k is not split"
+                          : inMemory ? "in one cluster they leave SMs idle, or run apart where k is deep"
+                                     : "any number of CTAs can meet there");
   if (alongK > 1 && *s.split == SplitMode::split_k)
     s.splitSlices.decide(alongK, "the CTAs of a cluster along k");
   else if (*s.split == SplitMode::split_k)

@@ -83,7 +83,7 @@ int64_t clustersAlong(int64_t extent, int64_t tile, int64_t sharers) {
 } // namespace
 
 bool takesLines(const Draft &draft, const Sides &sides) {
-  return sides.shortSide > mostByBytes && hasSplitRows(draft, !sides.longIsM) &&
+  return sides.shortSide > fewOfShortSide && hasSplitRows(draft, !sides.longIsM) &&
          !rowsStartInsideSectors(draft, *longOperand(draft));
 }
 
@@ -164,7 +164,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
   if (!inMemory && way.slices > 1 && rowsStraddleLines(draft))
     all *= 1 + slicedAcrossLines / double(sides.depth);
-  const bool fewInside = sides.shortSide <= mostByBytes && hasSplitRows(draft, !sides.longIsM);
+  const bool fewInside = sides.shortSide <= fewOfShortSide && hasSplitRows(draft, !sides.longIsM);
   if (share > 1 && way.slices == 1 && !fewInside)
     all += togetherTime;
   if (byLine && share > 1)
@@ -218,6 +218,8 @@ std::optional<StreamTime> streamTime(const Draft &draft) {
   Stream way{block[0], block[1], block[2], cluster[2], "", cluster[0], cluster[1]};
   const Sides sides = sidesOf(draft);
   if (draft.slicesInMemory() > 1) {
+    if (way.clusterM * way.clusterN > 1) // no stream is cut like that
+      return std::nullopt;
     way.slices = draft.slicesInMemory(), way.through = SplitThrough::workspace;
     if (!streamMayMeetInMemory(draft, sides) || !isOneWaveInMemory(draft, sides, way))
       return std::nullopt;

@@ -7,7 +7,7 @@ namespace gemmc::plan {
 constexpr int64_t cacheLine = 64, halfLine = 32; ///< Of the L2, in elements.
 /// Of a contiguous short side whose rows start inside sectors: 15 products with up to 64 became 1.5% slower by lines
 /// (`takesLines`), and the other way round up to 96 gain nothing (15 products, H200, 2026-11-26).
-constexpr int64_t mostByBytes = 96;
+constexpr int64_t fewOfShortSide = 96;
 
 struct Sides {
   int64_t shortSide, longSide, depth;

@@ -1,5 +1,5 @@
 // Ways to compute a product that neither the spec nor a short side asks for: D^T, whose tiles are others, and, where
-// whole tiles are few, slices of k that meet in clusters.
+// whole tiles are few, slices of k that meet in clusters or in memory.
 #include "Draft.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -292,6 +292,7 @@ private:
         scoped("tm");
         scoped("tn");
         if (op.has("parts")) {
+          cutSteps(op);
           scoped("kf");
           scoped("kn");
         }
@@ -364,6 +365,13 @@ private:
   }
   static const Op *firstLate(const Op &tiles) {
     return &*llvm::find_if(tiles.body, [](const Op &op) { return op.kind == OpKind::Late; });
+  }
+
+  void cutSteps(const Op &tiles) {
+    const Op &root = kernel.root;
+    if (tiles.word("parts") == "stream_k" && root.has("cluster") &&
+        root.item("cluster", 0) * root.item("cluster", 1) > 1)
+      diags.report(Diag::tile_parts_cluster, placeOf(tiles));
   }
 
   /// Tiles whose one before is known to the warps that have them.

@@ -98,6 +98,12 @@ TEST(PlanCuts, HalfSteps) {
     EXPECT_GE(*expectCut(cut).spec.stages, 6);
   // Half of a tile is stored under as much of k as elsewhere.
   EXPECT_EQ(*expectCut({8192, 8192, 8192, {256, 200, 32}, {1, 1, 1}, col, row}).spec.storeOverlap, 4);
+  Spec quarters = problem(fixed(2048), fixed(2304), fixed(1024));
+  quarters.a.layout = given(col), quarters.b.layout = given(row), quarters.block = given(Tile3{256, 128, 16});
+  quarters.warp = given(Tile3{128, 128, 16});
+  EXPECT_EQ(*planOf(quarters).spec.storeOverlap, 4); // the most that a spec may say
+  // Where k is short few stages are filled, but more would fit.
+  expectCut({744, 400, 64, {64, 48, 64}, {1, 1, 1}, col, row});
   // Rows along k would be half as long. What a spec gives stays.
   Spec spec = problem(fixed(464), fixed(8792), fixed(4336));
   spec.a.layout = given(col), spec.b.layout = given(col);
@@ -224,7 +230,7 @@ TEST(PlanCuts, ConstantsOfAnH200) {
 
 /// Four CTAs in a row that share tiles wait less for each other than pairs, squares and eights. Each was 8 to 25%
 /// faster on an H200 than the choice before (docs/hopper.md, *Fours in a row*).
-TEST(PlanCuts, FoursInARow) {
+TEST(PlanCuts, WhoSharesTiles) {
   constexpr Order row = Order::row, col = Order::col;
   const Cut cuts[] = {
       {1656, 376, 736, {64, 96, 64}, {4, 1, 1}, col, row},    {1848, 648, 10184, {192, 64, 64}, {1, 4, 1}, col, row},
