@@ -5,6 +5,7 @@ A stage adds to a `Tally`; one that raises or whose command fails counts as a fa
 Logs and reports are under build/checks. The last line of the output is `N passed, N failed, N skipped`."""
 import argparse
 import collections
+import fcntl
 import json
 import os
 import pathlib
@@ -365,6 +366,21 @@ def run_stage(function):
     return stage.tally
 
 
+def alone(parser):
+    """Two runs in one checkout would write over each other's files. Returns what must stay open; ends the second run."""
+    lock = open(REPORTS / "lock", "a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        parser.exit(2, f"utils/test: process {lock.read() or '?'} runs checks in this checkout already and would be disturbed; "
+                       "wait for it or stop it (another checkout or worktree has its own)\n")
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
 def main():
     parser = argparse.ArgumentParser(prog="utils/test", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -378,6 +394,7 @@ def main():
         print("\n".join(names))
         return 0
     REPORTS.mkdir(parents=True, exist_ok=True)
+    lock = alone(parser)
     start, total = time.monotonic(), Tally()
     for name in args.stages or names:
         total.add(run_stage(names[name]))
@@ -387,6 +404,7 @@ def main():
     for reason, count in total.skipped.most_common():
         print(f"skipped {count}: {reason}")
     print(total)
+    lock.close()
     return 1 if total.failed else 0
 
 
