@@ -168,7 +168,7 @@ std::vector<Alternative> bestOthers(const Plan &plan, std::vector<Alternative> a
 MachineRates ratesOf(Target target, Elem input) {
   // Data sheets: bytes a second, dense operations on 16-bit inputs, on f64, boost clock. The H200: 4.3 TB/s is what
   // copies reach, 1.755 GHz its clock without a limit, 0.74 what large f16 and bf16 products keep of the peak at 700 W
-  // (docs/results.md), the last one a fit to 17 products (docs/hopper.md, *Whose clock*).
+  // (docs/results.md), the last one a fit to 17 products (docs/hopper-clock.md, *Whose clock*).
   struct Row {
     const char *card;
     double bytes, half, wide, clock, powered, powerConstant;

@@ -156,8 +156,9 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
 
 /// Whether stages of half the k, up to twice as many of them, are faster: where few fit, of which one is read and one
 /// given back, and where TMA's rows are no shorter for it, because neither operand has k contiguous. 92 of 170 products
-/// of such layouts take 0.967 of the time, at most 4% more (H200, 2026-11-26, docs/hopper.md, *Half steps*). Ping-pong
-/// and k contiguous in both operands lose (*Half a tile at a time*); of streams 4% with four stages, nothing with five.
+/// of such layouts take 0.967 of the time, at most 4% more (H200, 2026-11-26, docs/hopper-l2.md, *Half steps*).
+/// Ping-pong and k contiguous in both operands lose (docs/hopper-clock.md, *Half a tile at a time*); of streams 4% with
+/// four stages, nothing with five.
 bool takesHalfSteps(const Draft &draft, const Shape &shape) {
   const int64_t few = draft.stream ? 4 : 5;
   const Spec &s = draft.spec();
@@ -170,7 +171,7 @@ bool takesHalfSteps(const Draft &draft, const Shape &shape) {
 /// Clusters to try, the favourite first. Where rows start at lines of the L2 CTAs that share tiles are as fast as CTAs
 /// that do not. Where they start inside lines, lines bound the main loop, and a shared tile's come once: eights take up
 /// to 40% less of one wave of 257 to 4000 rows and columns, pairs and fours gain little beside them unless rows start
-/// inside sectors, too (H100, 2026-11-25, docs/hopper.md, *Eights*). There pairs that share a tile of such rows take
+/// inside sectors, too (H100, 2026-11-25, docs/hopper-l2.md, *Eights*). There pairs that share a tile of such rows take
 /// 12% less, that share the other one 1%, where no rows are such 7% more (162 pairs with and without; H200,
 /// 2026-11-23). Ping-pong gains little by it: 4096x4096x4104 takes 304 us in tiles of 128x128, cooperative 215 in tiles
 /// of 128x256 (H200, 2026-11-21).

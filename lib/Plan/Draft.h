@@ -217,7 +217,7 @@ inline bool fillsOneWave(const Draft &draft, int64_t ctas) {
   return ctas <= draft.limits.sms && 2 * ctas >= draft.limits.sms;
 }
 /// Slices in clusters run apart where k is deep: how many times as long they take, a tenth more for each doubling of k
-/// beyond `from` (H200, 2026-11-25; docs/hopper.md, *Slices that meet in memory*).
+/// beyond `from` (H200, 2026-11-25; docs/hopper-l2.md, *Slices that meet in memory*).
 inline double runApart(int64_t k, double from) { return 1 + 0.1 * std::max(0.0, std::log2(double(k) / from)); }
 /// What it takes the slices of a tile of so many sums to meet in a cluster.
 double meetingNanoseconds(int64_t slices, int64_t elements);

@@ -43,8 +43,8 @@ Rates ratesOf(const Draft &draft) {
 double startClocks(const Draft &draft) { return draft.wgmma() ? 300 : 950; }
 constexpr double turnClocks = 100;
 /// What is left of a tile's start and end where half of it is stored while the other half multiplies
-/// (`epilogue.overlap`): a fit to 19 races of 11 to 19 kernels, each in two regimes (H200, 2026-11-22, docs/hopper.md,
-/// *Half a tile at a time*).
+/// (`epilogue.overlap`): a fit to 19 races of 11 to 19 kernels, each in two regimes (H200, 2026-11-22,
+/// docs/hopper-clock.md, *Half a tile at a time*).
 constexpr double overlapLeaves = 0.65;
 /// Bytes of D that an SM stores in a clock.
 double storeBytes(const Draft &draft) { return draft.wgmma() ? 50 : 24; }
@@ -62,14 +62,14 @@ int64_t residentCtas(const Draft &draft, const Shape &shape) {
 // races of 3 to 16 tiles and clusters each, of products of 384 to 7264 rows and columns with pitches of 16 to 128 bytes
 // (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average. What the L2 sends and what arrives
 // are told apart by clusters of eight, as are the constants of rows that start inside sectors below: with them 378
-// races of 2 to 40 kernels at pitches of 16 to 128 bytes (H100, rates of the L2 at 5/6; 2026-11-25, docs/hopper.md,
+// races of 2 to 40 kernels at pitches of 16 to 128 bytes (H100, rates of the L2 at 5/6; 2026-11-25, docs/hopper-l2.md,
 // *Eights*). `lineRate`, `receivedRate`, `insideAlongK` and the share of slices inside sectors are of 1953 kernels for
 // 213 products at pitches of 16 bytes and more (H200, 2026-11-26, *Seen on an H200*).
 constexpr double lineRate = 90;                       ///< Both operands with k contiguous.
 constexpr double sentRate = 93.5, receivedRate = 130; ///< From the L2, once for a cluster; to each SM.
 constexpr double receivedBeside = 1.1; ///< Lines of an operand with k contiguous, where the other one's are not.
 /// Cooperative warpgroups, and three of them on one tile; where k is contiguous in both operands three are as fast as
-/// two. 46, 198 and 23 races (H200, 2026-11-24, docs/hopper.md, *The model*): 2.3, 1.5 and 0.5% behind the best.
+/// two. 46, 198 and 23 races (H200, 2026-11-24, docs/hopper-shapes.md, *The model*): 2.3, 1.5 and 0.5% behind the best.
 constexpr double notInTurns = 1.03, threeWarpgroups = 1.02;
 // Where rows start inside sectors, here and in splitClocks: a fit to 164 races of 4 to 20 kernels, of products of 400
 // to 5800 rows and columns in all layouts (H200, 2026-11-24): its choice is 1.5% slower than the best on average, 1.7%
@@ -79,7 +79,7 @@ constexpr double sentInsideSectors = 1.4, receivedInsideSectors = 1.2; ///< Line
 constexpr double insideAlongK = 2.5;
 /// What CTAs that share tiles of whole products wait for each other: four in a row gain most, each of 2 x 2 waits for
 /// two others' parts of both operands. With `insideAlongK`, and fours of short sides, what is estimated to be fastest
-/// of 2073 kernels of 137 products (H200, 2026-11-26, docs/hopper.md, *Fours in a row*) is 2.6% slower than the best
+/// of 2073 kernels of 137 products (H200, 2026-11-26, docs/hopper-l2.md, *Fours in a row*) is 2.6% slower than the best
 /// of each, and 3.2% before; over the products of the fits before it stays what it was.
 double companyCost(const Draft &draft, const Shape &shape) {
   constexpr double pairs = 1.03, squares = 1.07, eightsOutside = 1.07;
@@ -92,14 +92,14 @@ double companyCost(const Draft &draft, const Shape &shape) {
 }
 
 // What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at
-// pitches of 16 bytes in all layouts (H100, whose L2 sends 5/6 of what an H200's does, 2026-11-25, docs/hopper.md, *Mid
-// products of any size*): their choice is 4.7% slower than the best of them, 7.3% before.
+// pitches of 16 bytes in all layouts (H100, whose L2 sends 5/6 of what an H200's does, 2026-11-25,
+// docs/hopper-shapes.md, *Mid products of any size*): their choice is 4.7% slower than the best of them, 7.3% before.
 /// Clocks by which CTAs that share tiles begin and end later than others, two or four and eight; those of slices are in
 /// `meetingClocks`.
 constexpr double togetherClocks = 950, eightTogetherClocks = 1500;
 /// Eights whose estimate is no better than by this are left: an H200 gives them less than the H100s that they were
-/// fitted to, whose L2 sends less (58 products whose plan they had changed, 2026-11-26, docs/hopper.md, *Seen on an
-/// H200*).
+/// fitted to, whose L2 sends less (58 products whose plan they had changed, 2026-11-26, docs/hopper-shapes.md, *Seen on
+/// an H200*).
 constexpr double doubtOfEights = 1 / 0.94;
 /// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
 /// of that line, but CTAs out of step ask for it again.
@@ -108,14 +108,14 @@ constexpr double secondLine = 0.7;
 constexpr double roomOfFew = 0.31;
 
 // Tiles of all multiples of 8 columns: a fit to 246 races of 5 to 14 kernels, of products of 256 to 7360 rows and
-// columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper.md, *Tiles in steps of 8*): what the
+// columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper-l2.md, *Tiles in steps of 8*): what the
 // planner takes is 1.9% slower than the best of all 342 on average.
 constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
 /// Clocks of a tile for an odd number of eight columns of a warpgroup, which nothing hides: the last 16 bytes of its
 /// lines of D leave by themselves. Half of what the store of 16 bits takes; D in f32, whose last piece is 32 bytes, was
 /// not measured and counts alike. Nothing where rows start inside sectors. It was 3% of the tile until the 26th, too
 /// much for long main loops: over 93 races of large products the choice was 1.0% behind the best, and is 0.7%; over 76
-/// pairs of plans 1.1 and 0.5% (H200, 2026-11-26, docs/hopper.md, *Seen on an H200*).
+/// pairs of plans 1.1 and 0.5% (H200, 2026-11-26, docs/hopper-shapes.md, *Seen on an H200*).
 double oddColumns(const Draft &draft, const Shape &shape) {
   constexpr double ofStore = 0.5;
   if (!draft.wgmma() || shape.warpN % 16 == 0 || rowsStartInsideSectors(draft))

@@ -52,7 +52,7 @@ double bytesRead(const Draft &draft) {
 /// other times, in other parts of the GPU, and a grid that leaves some SMs idle begins there and ends alone (55% of the
 /// SMs: 30% slower). Launched when all CTAs in front have come to their ends, they lie and run together. Measured for
 /// 61 skinny products and 16 others, each way (H200, 2026-11-22), and for 149 products of 1.5 to 110 us
-/// (2026-11-23, docs/hopper.md, *Launched together*).
+/// (2026-11-23, docs/hopper-clock.md, *Launched together*).
 std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   constexpr double halfGrid = 0.5, fullGrid = 0.86, tiny = 0x1p22;
   constexpr int64_t brief = 1024, deep = 4096, smallTile = 64 * 64;

@@ -61,8 +61,8 @@ int64_t askedByOneGpc(Side down, Side across, int64_t group) {
 }
 
 /// Bands for a wave or, where that leaves GPCs asking for a tenth less, for those. In a race of 49 products of 280 to
-/// 8040 rows and columns in all layouts in bands of 2, 4, 8 and 16 (H100, 2026-11-25, docs/hopper.md, *The sixteen of a
-/// GPC*) 21 of the 31 with k of 1000 and more changed, and took 3.5% less (12% less to 2% more); shorter k gains
+/// 8040 rows and columns in all layouts in bands of 2, 4, 8 and 16 (H100, 2026-11-25, docs/hopper-l2.md, *The sixteen
+/// of a GPC*) 21 of the 31 with k of 1000 and more changed, and took 3.5% less (12% less to 2% more); shorter k gains
 /// nothing.
 Bands bandsOf(const Draft &draft) {
   constexpr double worthIt = 0.9;

@@ -115,7 +115,7 @@ int64_t stagesBeside(const Draft &draft, const Shape &shape, int64_t buffers) {
 
 /// Whether a stage more is worth more than a second buffer. 30 kernels of 3 stages, with 4 and one buffer: 8% faster on
 /// average, none more than 1% slower; 45 of 4 stages, with 5: as fast, but where rows start inside sectors and more
-/// than one warpgroup stores 2% faster; of more stages nothing (H200, 2026-11-24, docs/hopper.md, *A stage for a
+/// than one warpgroup stores 2% faster; of more stages nothing (H200, 2026-11-24, docs/hopper-l2.md, *A stage for a
 /// buffer*).
 bool sparesBuffer(const Draft &draft, const Shape &shape) {
   constexpr int64_t enough = 4;
@@ -138,8 +138,8 @@ int64_t stepsOf(const Draft &draft, const Shape &shape) {
 // Ping-pong hides that a buffer is waited for, and through one D leaves in smaller bursts. In f32: of 30 tiles of 64
 // and 128 rows it takes 4.3% less than two, at most 1% more (of 192 rows between 5% more and 5% less, as of k up to
 // 512, whose main loops hide no epilogue). In 16 bits: of 47 products of k from 512 to 1536 2.6% less, at most 5%
-// more; of k 2048 to 5120 between 3% less and 2% more, of 256 and 384 none less (H100, 2026-11-25, docs/hopper.md,
-// *C, and D in f32*).
+// more; of k 2048 to 5120 between 3% less and 2% more, of 256 and 384 none less (H100, 2026-11-25,
+// docs/hopper-shapes.md, *C, and D in f32*).
 bool leavesThroughOne(const Draft &draft, const Shape &shape) {
   const int64_t steps = stepsOf(draft, shape), bytes = bytesOf(*draft.spec().d.type);
   if (shape.schedule != Schedule::pingpong)
@@ -234,7 +234,7 @@ int64_t stagesBesideC(const Draft &draft, const Shape &shape, int64_t enough, in
 // under main loops of few steps: there, in the place of two buffers, four are worth more than a sixth stage, or a fifth
 // (16 tiles of products of k from 512 to 2048 in 3 to 28% less time; of k 4096 between 3% less and 3% more). Of
 // cooperative warpgroups whose C is f32 all are worth more than the fourth stage (four of k 1024 and 2048: 5 to 9%; of
-// 4096 2% less and 2% more; H100, 2026-11-25, docs/hopper.md, *C, and D in f32*).
+// 4096 2% less and 2% more; H100, 2026-11-25, docs/hopper-shapes.md, *C, and D in f32*).
 int64_t stagesThatFit(const Draft &draft, const Shape &shape) {
   Shape open = shape;
   open.stages = 0; // buffers beyond the least take what stages leave

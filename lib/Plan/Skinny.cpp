@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t mostShort = 256, leastLong = 1024;
 /// Where the other side is shorter than `leastLong`. 160 such products, no part of the fit of StreamTime.cpp, in 0.83
 /// of the time that the clock of all products led to; six of more than 192 rows and columns in 1.03 (H100, 2026-11-25,
-/// docs/hopper.md, *Few of both*).
+/// docs/hopper-shapes.md, *Few of both*).
 constexpr int64_t mostShortOfFew = 192;
 /// The least k, and that of a product whose long side is 256 and more: of 57 of k from 320 to 504 they took 0.94 of
 /// the time, eleven smaller ones 1.08 (H100 and H200, 2026-11-25).

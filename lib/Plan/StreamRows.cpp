@@ -3,7 +3,7 @@
 // lie in lines of the L2, not on how many bytes they have: 8, 16, 32 and 64 columns of two bytes fill a line evenly and
 // cost next to nothing, 24 and 40 start inside sectors and take twice the time of the weights. The long one comes in
 // rows of 128 bytes, again for each tile of the short side; at pitches of 16 bytes they start inside sectors (H200,
-// 2026-11-23, docs/hopper.md, *A short side that is contiguous*).
+// 2026-11-23, docs/hopper-shapes.md, *A short side that is contiguous*).
 #include "Streams.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/MathExtras.h"

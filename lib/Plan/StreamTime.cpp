@@ -6,19 +6,19 @@
 namespace gemmc::plan {
 namespace {
 // Bytes and multiply-adds a nanosecond, and nanoseconds: a fit to 404 races of 2 to 19 cuts each, of products with a
-// side of 1 to 256, of all layouts, at pitches of 16 bytes and more (H200, 2026-11-23; docs/hopper.md, *Streams, wave
-// by wave*). Its choice is 1.4% slower than the best of each on average. It is a fit: the ports of an SM take 127 bytes
-// a nanosecond at most.
+// side of 1 to 256, of all layouts, at pitches of 16 bytes and more (H200, 2026-11-23; docs/hopper-shapes.md, *Streams,
+// wave by wave*). Its choice is 1.4% slower than the best of each on average. It is a fit: the ports of an SM take 127
+// bytes a nanosecond at most.
 constexpr double memoryRate = 4200, productsRate = 3179, sharedRate = 283, storeRate = 6042;
 /// Lines that come to an SM; slices of k ask for others at the same time, which the L2 does not send once for all.
 constexpr double portRate = 157, slicedPortRate = 127;
 constexpr double splitRate = 6614; ///< Rows that start inside sectors of the L2, k contiguous.
 /// Rows that reach into a second line, k contiguous: by one or three sectors, and by two; and what slices in clusters
 /// take more then, the shorter k is. Of 308 cuts of 126 products, no part of that fit, what is fastest by it takes 1.5%
-/// more than the least, and 3.8% without (H200, 2026-11-25; docs/hopper.md, *Rows across two lines*).
+/// more than the least, and 3.8% without (H200, 2026-11-25; docs/hopper-shapes.md, *Rows across two lines*).
 constexpr double unevenRate = 12500, evenRate = 16000, slicedAcrossLines = 410;
 // `takesLines`: what is fastest of 549 cuts of 143 products, no part of that fit, takes 1.5% more than the least, and
-// 7.6% without (H200, 2026-11-25; docs/hopper.md, *Line by line*).
+// 7.6% without (H200, 2026-11-25; docs/hopper-shapes.md, *Line by line*).
 constexpr double againRate = 8000;   ///< The long operand, which clusters of sharers ask for again at other times.
 constexpr double receivedLine = 0.5; ///< Of a line that another CTA asks for.
 constexpr double sharersMeet = 400;  ///< Of each slice beyond one, where CTAs share tiles, too.
@@ -27,7 +27,7 @@ constexpr double nobodyShares = 1.08;
 // rows inside sectors, of which less comes to each. With it and the rates of StreamRows.cpp what is fastest of 3051
 // cuts of 261 products at pitches of 16 bytes and more, many of them cuts that nobody would have tried, takes 2.0% more
 // than the least, and 5.3% with the rates of before; where all rows start at lines nothing changes (H200, 2026-11-26,
-// docs/hopper.md, *Streams, once more*).
+// docs/hopper-shapes.md, *Streams, once more*).
 constexpr double togetherTime = 700;
 constexpr double launchTime = 2164;                  ///< Until the first bytes come, and from the last ones to the end.
 constexpr double stepTime = 41;                      ///< Of a stage, at least.
@@ -39,15 +39,15 @@ constexpr double scatteredTwo = 1.43, scatteredMore = 2.15;
 /// by 28 where it is 32768 (seven products of 200 and 256 rows; H200, 2026-11-25).
 constexpr double apartFrom = 4096;
 // Slices that meet in memory, whose neighbours are tiles of one slice: a fit to 404 cuts of 36 products (H200,
-// 2026-11-25, docs/hopper.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
+// 2026-11-25, docs/hopper-l2.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
 constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
 constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
 /// How much faster lines come to an SM while all others are idle; in proportion while some are.
 constexpr double roomOfFew = 0.27;
 constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave by themselves.
 /// Tiles of half a line of a contiguous short side, for each one beyond two: of six products three in five such tiles
-/// were 5 to 10% slower than a cut that the estimate had 1 to 3% behind (H200, 2026-11-24; docs/hopper.md, *A short
-/// side that is contiguous*).
+/// were 5 to 10% slower than a cut that the estimate had 1 to 3% behind (H200, 2026-11-24; docs/hopper-shapes.md, *A
+/// short side that is contiguous*).
 constexpr double furtherHalf = 0.012;
 /// How long a step takes CTAs that share rows of a contiguous short side at least, with what each k adds.
 constexpr double sharedStep = 67, sharedStepK = 0.71;
@@ -159,7 +159,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   if (!sides.longIsM && longTile % 16 != 0)
     all *= oddEighths;
   // Five and more run apart where nothing scatters, too, from twice that k on: of 28 cuts in eight what they take fell
-  // short by 10 to 20% where k is 16384 and 32768 (H100, 2026-11-25, docs/hopper.md, *Few of both*).
+  // short by 10 to 20% where k is 16384 and 32768 (H100, 2026-11-25, docs/hopper-shapes.md, *Few of both*).
   if (!inMemory && way.slices >= (scatters ? 4 : 5))
     all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
   if (!inMemory && way.slices > 1 && rowsStraddleLines(draft))

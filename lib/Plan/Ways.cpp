@@ -41,8 +41,8 @@ bool maySlice(const Draft &draft) {
 
 /// Of more than two slices fewer fit in clusters than there are SMs, and each CTA of a cluster waits for all. What
 /// meets in memory takes some microseconds, which a deep product has: 512x512x16384 23.3 us in clusters of six, 18.6 in
-/// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper.md, *Slices that meet
-/// in memory*).
+/// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper-l2.md, *Slices that
+/// meet in memory*).
 bool mayMeetInMemory(const Draft &draft) {
   return maySlice(draft) && *draft.extentK() >= deepInMemory && *draft.spec().store == StoreKind::tma;
 }

@@ -124,7 +124,7 @@ Expr stepsOfPart(const Plan &plan, const Expr &k) {
 }
 
 /// Which tile a CTA brings. Clusters are whole: where a cluster's last CTAs have no tile, they bring the one before, as
-/// rows beyond the matrix, however few, would slow down all copies (docs/hopper.md, *Rows that are not there*).
+/// rows beyond the matrix, however few, would slow down all copies (docs/hopper-l2.md, *Rows that are not there*).
 Expr tileThere(const char *variable, const Expr &extent, int64_t block, int64_t cluster) {
   Expr tiles = ceilDiv(extent, block);
   if (cluster == 1 || (tiles.isConst() && tiles.constant() % cluster == 0))

@@ -89,7 +89,7 @@ void prefetchC(Kernel &kernel);
 
 /// Says of an operand whose m or n ends inside its last tile how much of it that tile has (`rest` of the tensor; sizes
 /// known, TMA and wgmma): its lowered copies bring only that, and its barrier expects as much less. All rows beyond a
-/// matrix are requests for one and the same place of the L2, which slows the whole card down (docs/hopper.md, *Rows
+/// matrix are requests for one and the same place of the L2, which slows the whole card down (docs/hopper-l2.md, *Rows
 /// that are not there*). What is read and never copied is cleared. After all who look for the consumer's `tiles`: it
 /// gets others.
 void trimEdges(Kernel &kernel);

@@ -13,7 +13,8 @@
 namespace gemmc::run {
 
 /// What a contender does in a round. At the power limit its clock is its own only where a turn is longer than the
-/// limit's control loop takes (0.1 s is; docs/hopper.md): in shorter ones all run at a clock that all of them set.
+/// limit's control loop takes (0.1 s is; docs/hopper-clock.md, *Whose clock*): in shorter ones all run at a clock that
+/// all of them set.
 struct Turn {
   double rest = 0;      ///< Seconds before it: the device cools down, and clocks are not limited.
   double seconds = 0;   ///< At least; what is launched in the first half is not timed.

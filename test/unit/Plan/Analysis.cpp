@@ -44,7 +44,7 @@ TEST(Analysis, CountsByHand) {
   EXPECT_NEAR(a.mainPart + a.idlePart + a.aroundPart, a.clocks, 1e-6 * a.clocks);
   EXPECT_GE(a.seconds, a.floor());
   EXPECT_STREQ(a.bound, "power");
-  // 203.4 to 209.6 us in turns of 0.1 to 0.4 s on four cards (docs/hopper.md, Whose clock).
+  // 203.4 to 209.6 us in turns of 0.1 to 0.4 s on four cards (docs/hopper-clock.md, *Whose clock*).
   EXPECT_NEAR(a.seconds, 206.5e-6, 0.03 * 206.5e-6);
   EXPECT_EQ(a.seconds, a.atPowerLimit);
   EXPECT_FALSE(a.assumed);
@@ -82,8 +82,8 @@ TEST(Analysis, SkinnyProductsAreBoundByMemory) {
   EXPECT_NEAR(a.seconds, a.memoryFloor, a.memoryFloor * 0.25);
 }
 
-/// What streams, by the estimate that chose it, as measured (docs/hopper.md, *Where it stands*, *A short side that is
-/// contiguous*).
+/// What streams, by the estimate that chose it, as measured (docs/hopper.md, *Where it stands*; docs/hopper-shapes.md,
+/// *A short side that is contiguous*).
 TEST(Analysis, StreamsByTheirOwnEstimate) {
   struct Row {
     int64_t m, n, k;

@@ -76,8 +76,8 @@ Plan expectCut(const Cut &cut) {
 }
 } // namespace
 
-/// Where m or n is contiguous cooperative warpgroups cost 3%, three of them 2% more (docs/hopper.md, *The model*). Each
-/// has another cut without one of both.
+/// Where m or n is contiguous cooperative warpgroups cost 3%, three of them 2% more (docs/hopper-shapes.md, *The
+/// model*). Each has another cut without one of both.
 TEST(PlanCuts, TurnsAndThreeWarpgroupsWhereKIsNotContiguous) {
   const Plan turns = expectCut({5120, 5120, 2560, {128, 160, 64}, {1, 1, 1}, Order::col, Order::col});
   EXPECT_EQ(*turns.spec.schedule, Schedule::pingpong);
@@ -86,7 +86,7 @@ TEST(PlanCuts, TurnsAndThreeWarpgroupsWhereKIsNotContiguous) {
 }
 
 /// Few stages are halved where neither operand has k contiguous. Each was 4 to 15% faster on an H200 than in stages of
-/// 64 (docs/hopper.md, *Half steps*).
+/// 64 (docs/hopper-l2.md, *Half steps*).
 TEST(PlanCuts, HalfSteps) {
   constexpr Order row = Order::row, col = Order::col;
   const Cut cuts[] = {
@@ -113,9 +113,9 @@ TEST(PlanCuts, HalfSteps) {
 }
 
 /// Rows of 16-byte pitch start inside sectors of the L2 and cost it twice: CTAs share them, in clusters that all fit on
-/// the card at a time. Each is within 11% of what won on an H200 (docs/hopper.md, pitches of 16 bytes), or, where tiles
-/// come in turns, faster than that on an H100 (1024x2056x4104 32.1 us, 34.8; 904x2504x5000 39.6, 40.5; *Eights*). The
-/// last two share nothing since *Streams, once more*: 7.0 -> 6.7 us and 12.5 -> 11.5.
+/// the card at a time. Each is within 11% of what won on an H200 (docs/hopper-l2.md, *Pitches of 16 bytes*), or, where
+/// tiles come in turns, faster than that on an H100 (1024x2056x4104 32.1 us, 34.8; 904x2504x5000 39.6, 40.5; *Eights*).
+/// The last two share nothing since *Streams, once more*: 7.0 -> 6.7 us and 12.5 -> 11.5.
 TEST(PlanCuts, SharedWhereRowsSplitSectors) {
   const Cut cuts[] = {
       {1024, 2056, 4104, {128, 144, 64}, {4, 1, 1}}, {520, 4104, 1032, {88, 192, 64}, {2, 1, 1}},
@@ -140,7 +140,7 @@ TEST(PlanCuts, SharedWhereRowsSplitSectors) {
 }
 
 /// Rows of boxes that reach into a second line cost the L2 more: larger tiles in slices, or fours that share. Each was
-/// 13 to 23% faster on an H200 than the choice that did not know (docs/hopper.md, *Rows across two lines*).
+/// 13 to 23% faster on an H200 than the choice that did not know (docs/hopper-shapes.md, *Rows across two lines*).
 TEST(PlanCuts, RowsAcrossTwoLines) {
   const Cut cuts[] = {
       {160, 7248, 6800, {160, 64, 64}, {1, 4, 1}},   {240, 3584, 7216, {128, 64, 64}, {1, 4, 1}},
@@ -152,7 +152,7 @@ TEST(PlanCuts, RowsAcrossTwoLines) {
 }
 
 /// A contiguous short side whose rows start inside sectors: an SM's port takes lines, not bytes. Each was 19 to 31%
-/// faster on an H200 than the choice or the cut beside it that counts bytes (docs/hopper.md, *Line by line*).
+/// faster on an H200 than the choice or the cut beside it that counts bytes (docs/hopper-shapes.md, *Line by line*).
 TEST(PlanCuts, LineByLine) {
   constexpr Order row = Order::row, col = Order::col;
   const Cut cuts[] = {
@@ -166,7 +166,7 @@ TEST(PlanCuts, LineByLine) {
 }
 
 /// Slices of few tiles, whose CTAs share tiles: fewer of them read the same rows at the same time. Each won its race on
-/// an H200, or was within 3% of who did (docs/hopper.md, *Promotion, and slices that share*).
+/// an H200, or was within 3% of who did (docs/hopper-l2.md, *Promotion, and slices that share*).
 TEST(PlanCuts, SlicesShare) {
   const Cut cuts[] = {
       {368, 608, 5648, {64, 64, 64}, {2, 2, 2}},   {800, 640, 5344, {144, 64, 64}, {2, 2, 2}},
@@ -179,7 +179,7 @@ TEST(PlanCuts, SlicesShare) {
 }
 
 /// Slices of deep products meet in memory. Each won its race on an H200, or was within 3% of who did; of skinny ones in
-/// clusters 256x1024x16384 took 24.7 us in the place of 19.3 (docs/hopper.md, *Slices that meet in memory*).
+/// clusters 256x1024x16384 took 24.7 us in the place of 19.3 (docs/hopper-l2.md, *Slices that meet in memory*).
 TEST(PlanCuts, SlicesMeetInMemory) {
   struct Row {
     Cut cut;
@@ -204,7 +204,7 @@ TEST(PlanCuts, SlicesMeetInMemory) {
 }
 
 /// Tiles come in steps of 8 along wgmma's n. Each was 4 to 15% faster on an H200 than the planner's choice in steps of
-/// 16 (docs/hopper.md, *Tiles in steps of 8*).
+/// 16 (docs/hopper-l2.md, *Tiles in steps of 8*).
 TEST(PlanCuts, TilesInStepsOfEight) {
   const Cut cuts[] = {
       {1032, 1032, 4104, {128, 88, 64}, {1, 4, 1}},  {664, 1672, 5064, {64, 168, 64}, {4, 1, 1}},
@@ -221,15 +221,15 @@ TEST(PlanCuts, TilesInStepsOfEight) {
   EXPECT_EQ(plan.blockN / 8 % *plan.spec.splitSlices, 0);
 }
 
-/// What the races of an H200 moved (docs/hopper.md, *Seen on an H200*): each has another cut with one constant of
-/// before, what arrives at an SM, slices inside sectors. Not raced one by one.
+/// What the races of an H200 moved (docs/hopper-shapes.md, *Seen on an H200*): each has another cut with one constant
+/// of before, what arrives at an SM, slices inside sectors. Not raced one by one.
 TEST(PlanCuts, ConstantsOfAnH200) {
   expectCut({1880, 672, 3216, {64, 168, 64}, {2, 4, 1}});
   expectCut({1384, 440, 6632, {128, 112, 64}, {2, 2, 2}, Order::col, Order::col});
 }
 
 /// Four CTAs in a row that share tiles wait less for each other than pairs, squares and eights. Each was 8 to 25%
-/// faster on an H200 than the choice before (docs/hopper.md, *Fours in a row*).
+/// faster on an H200 than the choice before (docs/hopper-l2.md, *Fours in a row*).
 TEST(PlanCuts, WhoSharesTiles) {
   constexpr Order row = Order::row, col = Order::col;
   const Cut cuts[] = {
@@ -244,7 +244,7 @@ TEST(PlanCuts, WhoSharesTiles) {
 
 /// Deep slices whose rows start inside sectors meet in memory and share tiles: 36.1 -> 31.9 us and 33.3 -> 31.5 on an
 /// H200. Where k is contiguous in both operands such slices would ask for too many rows: 984x728x10280 takes 36.1 us in
-/// them and 30.0 in a cluster's (docs/hopper.md, *Fours in a row*).
+/// them and 30.0 in a cluster's (docs/hopper-l2.md, *Fours in a row*).
 TEST(PlanCuts, SlicesInMemoryShare) {
   const Plan deep = expectCut({824, 584, 12784, {104, 128, 64}, {4, 1, 1}, Order::col, Order::row});
   EXPECT_EQ(*deep.spec.splitThrough, SplitThrough::workspace);
@@ -255,7 +255,7 @@ TEST(PlanCuts, SlicesInMemoryShare) {
 }
 
 /// Rows that reach into a second line and tiles that CTAs share, in the estimate of streams: each was 8 to 25% faster
-/// on an H200 than the choice before (docs/hopper.md, *Streams, once more*).
+/// on an H200 than the choice before (docs/hopper-shapes.md, *Streams, once more*).
 TEST(PlanCuts, StreamsOnceMore) {
   constexpr Order row = Order::row, col = Order::col;
   const Cut cuts[] = {
@@ -312,7 +312,7 @@ TEST(PlanCuts, SkinnyProductsEitherWay) {
 
 /// A long operand whose m or n is contiguous comes in rows that start inside sectors where its pitch is 16 bytes: CTAs
 /// that multiply them with other parts of the short one share them. Each was 12 to 49% faster on an H200 than what did
-/// not (docs/hopper.md, *A short side that is contiguous*).
+/// not (docs/hopper-shapes.md, *A short side that is contiguous*).
 TEST(PlanCuts, LongOperandsInSplitRowsAreShared) {
   const Cut cuts[] = {
       {176, 3176, 10600, {176, 64, 64}, {1, 4, 2}, Order::col, Order::row},
@@ -345,7 +345,7 @@ TEST(PlanCuts, TheNextCutOfAStream) {
 }
 
 /// A short side that is contiguous: whole lines of it, half lines, or all of it; CTAs share rows that start inside
-/// sectors. Each is within 7% of the fastest of 4 to 54 cuts on an H200 (docs/hopper.md, *A short side that is
+/// sectors. Each is within 7% of the fastest of 4 to 54 cuts on an H200 (docs/hopper-shapes.md, *A short side that is
 /// contiguous*).
 TEST(PlanCuts, SkinnyProductsWhoseShortSideIsContiguous) {
   struct Row {
@@ -374,8 +374,8 @@ TEST(PlanCuts, SkinnyProductsWhoseShortSideIsContiguous) {
   EXPECT_EQ((*planOf(spec).spec.block)[1] % 64, 0);
 }
 
-/// When the kernel behind is launched: each as measured on an H200, one to 34% before the other two (docs/hopper.md,
-/// *Launched together*).
+/// When the kernel behind is launched: each as measured on an H200, one to 34% before the other two
+/// (docs/hopper-clock.md, *Launched together*).
 TEST(PlanCuts, WhenTheNextKernelIsLaunched) {
   struct Row {
     int64_t m, n, k;
