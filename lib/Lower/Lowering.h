@@ -254,10 +254,7 @@ private:
   StagedTile wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished);
   struct CopyOut; ///< A tile on its way from shared to global memory.
   void copyOut(const Op &store, const StagedTile &from);
-  struct OddLines; ///< OddLines.cpp: where D's lines start at odd elements.
-  static bool writesOddLines(const StagedTile &from, const TensorView &d);
-  void copyOddLines(const StagedTile &from, const TensorView &d, const Val &line0, const Val &col0,
-                    const Val &linesLeft, const Val &colsLeft);
+  struct OddLines; ///< OddLines.h: where D's lines start anywhere in a line of the L2.
 
   // Parts.cpp: CTAs that share the k steps of a tile.
   struct TileGrid {

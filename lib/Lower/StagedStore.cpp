@@ -65,7 +65,6 @@ struct Lowering::CopyOut {
       pitches.of(*c);
   }
 
-  bool odd() const { return !inward && !c && l.writesOddLines(from, d); }
   bool sameOrder() const { return c->order == d.order; }
 
   void chooseUnits() {
@@ -363,8 +362,6 @@ struct Lowering::CopyOut {
 
   /// The whole tile lies inside D.
   void all(bool readC) {
-    if (odd())
-      return l.copyOddLines(from, d, line0, col0, {}, {});
     const TensorView *given = c;
     if (!readC)
       c = nullptr;
@@ -398,8 +395,6 @@ struct Lowering::CopyOut {
   /// A tile across the edge of D: a loop over the units, whose elements are looked at one by one unless the edge is
   /// known to lie between units.
   void edge(bool readC) {
-    if (odd())
-      return l.copyOddLines(from, d, line0, col0, linesLeft, colsLeft);
     const TensorView *given = c;
     if (!readC)
       c = nullptr;

@@ -1,5 +1,6 @@
 // The epilogue of wgmma kernels through shared memory. A warp holds 16 rows of each 64-row block of its warpgroup's
 // tile; it stages 16 lines of up to 128 bytes at a time in buffers of its own, so that no warp waits for another one.
+#include "OddLines.h"
 #include "StagedSums.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -89,8 +90,9 @@ struct Lowering::WarpStore : StagedSums {
   Val row0, col0; ///< Of the warp's first element, in D.
   Val slots;      ///< b32: the warp's buffers.
   int64_t buffers;
-  bool bringsC = false; ///< TMA brings C into the buffers of the warpgroup `group`...
-  Val group, readsC;    ///< ...unless beta, given at launch, is 0.
+  bool bringsC = false;               ///< TMA brings C into the buffers of the warpgroup `group`...
+  Val group, readsC;                  ///< ...unless beta, given at launch, is 0.
+  std::optional<OddLines> oddLines{}; ///< Of the block that is being stored.
 
   /// One piece of 16 lines: which sums, and where it is staged.
   struct Chunk {
@@ -101,6 +103,7 @@ struct Lowering::WarpStore : StagedSums {
   };
 
   int64_t elemBytes() const { return bytesOf(type); }
+  bool odd() const { return !tma && finished && OddLines::areOf(d); }
   SharedTile tileOf(const LinePiece &piece) const {
     return SharedTile(lines, piece.columns, true, elemBytes(), layoutOf(piece.bytes));
   }
@@ -254,6 +257,12 @@ struct Lowering::WarpStore : StagedSums {
   /// All lanes write lines, up to 16 bytes at a time.
   void sendByLanes(const Chunk &chunk) {
     warpSync();
+    if (odd()) {
+      const LinePiece &piece = chunk.piece;
+      if (piece.column == 0)
+        oddLines.emplace(l, d, rowOf(chunk), colOf(chunk));
+      return oddLines->piece(piece.column, piece.columns, chunk.slot, piece.column + piece.columns == acc.warpN);
+    }
     l.copyOut(op, {tileOf(chunk.piece), lines, chunk.piece.columns, type, finished, chunk.slot, l.lane, 32,
                    rowOf(chunk), colOf(chunk)});
   }
@@ -299,7 +308,7 @@ struct Lowering::WarpStore : StagedSums {
   }
 
   std::vector<Chunk> chunksOfTile() {
-    std::vector<LinePiece> pieces = linePieces(acc.warpN, elemBytes());
+    std::vector<LinePiece> pieces = odd() ? OddLines::pieces(acc.warpN) : linePieces(acc.warpN, elemBytes());
     int64_t count = int64_t(acc.regs.size() * pieces.size());
     std::vector<Chunk> chunks;
     for (int64_t number = 0; number < count; ++number) {
