@@ -7,14 +7,16 @@ namespace gemmc {
 using namespace plan;
 
 namespace {
-std::string textOf(std::array<int64_t, 3> tile) { return formatv("[{0},{1},{2}]", tile[0], tile[1], tile[2]); }
+std::string textOf(std::array<int64_t, 3> tile) {
+  return "[" + std::to_string(tile[0]) + "," + std::to_string(tile[1]) + "," + std::to_string(tile[2]) + "]";
+}
 
 std::string choiceOf(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
   std::string words;
   auto add = [&](bool given, llvm::StringRef path, const std::string &value) {
     if (!given)
-      words += formatv("{0}{1}={2}", words.empty() ? "" : " ", path, value).str();
+      words.append(words.empty() ? "" : " ").append(path).append("=").append(value);
   };
   add(s.schedule.given, "pipeline.schedule", nameOf(shape.schedule).str());
   for (auto [operand, path] : {std::pair{&s.a, "a.repack"}, {&s.b, "b.repack"}})
@@ -43,15 +45,15 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
     const Ranked &next = ranking.shapes[place];
     if (most && found.size() - before >= most)
       break;
-    if (exceedsShared(draft, next.shape))
-      continue;
-    Diags scratch;
+    Diags scratch = Diags::silent();
     checkShape(draft, next.shape, scratch);
+    if (scratch.hasErrors() || exceedsShared(draft, next.shape))
+      continue;
     std::string choice = choiceOf(draft, next.shape);
     bool known = llvm::any_of(found, [&](const Alternative &other) { // a stream says its cluster, too
       return other.choice == choice || other.choice == choice + " tile.cluster=[1,1,1]";
     });
-    if (!scratch.hasErrors() && !known)
+    if (!known)
       found.push_back({std::move(choice), next.estimate.cost});
   }
 }

@@ -258,30 +258,39 @@ std::vector<Shape> candidates(const Draft &draft) {
   const bool measuredTurns = s.block.given || s.cluster.given || (!draft.stream && draft.way.slices == 1);
   for (Schedule schedule : scheduleCandidates(draft)) {
     shape.schedule = schedule;
-    for (Tile cluster : clusterCandidates(draft, schedule)) {
-      shape.clusterM = cluster.m, shape.clusterN = cluster.n;
-      for (Tile block : blocks) {
-        if (schedule == Schedule::pingpong && !s.schedule.given && !takesTurns(block))
+    std::vector<std::vector<Shape>> cuts(blocks.size()); // of each block, whatever the cluster
+    auto cutsOf = [&](size_t number) -> std::vector<Shape> & {
+      const Tile block = blocks[number];
+      if (!cuts[number].empty())
+        return cuts[number];
+      for (Tile warp : warpCandidates(draft, schedule, block)) {
+        shape.m = block.m, shape.n = block.n;
+        shape.warpM = warp.m, shape.warpN = warp.n;
+        shape.k = open ? depthOfStage(draft, block.m + block.n) : depth;
+        shape.warpK = open ? shape.k : warpDepth;
+        const bool known = sane(shape);
+        if (known && takesHalfSteps(draft, shape))
+          shape.k /= 2, shape.warpK /= 2;
+        shape.stages = known ? bestStages(draft, shape) : 2;
+        cuts[number].push_back(shape);
+      }
+      return cuts[number];
+    };
+    for (Tile cluster : clusterCandidates(draft, schedule))
+      for (size_t number = 0; number < blocks.size(); ++number) {
+        if (schedule == Schedule::pingpong && !s.schedule.given && !takesTurns(blocks[number]))
           continue;
-        if (!worthSharing(cluster, block))
+        if (!worthSharing(cluster, blocks[number]))
           continue;
-        for (Tile warp : warpCandidates(draft, schedule, block)) {
-          shape.m = block.m, shape.n = block.n;
-          shape.warpM = warp.m, shape.warpN = warp.n;
-          shape.k = open ? depthOfStage(draft, block.m + block.n) : depth;
-          shape.warpK = open ? shape.k : warpDepth;
-          const bool known = sane(shape);
-          if (known && takesHalfSteps(draft, shape))
-            shape.k /= 2, shape.warpK /= 2;
-          shape.stages = known ? bestStages(draft, shape) : 2;
-          bool shallow = s.inFlight.given && draft.wgmma() && shape.stages <= *s.inFlight; // none is left to be filled
-          bool undivided = asksForHalves(draft) && storeOverlap(draft, shape) == 0;
-          if (!measuredTurns && bringsInTurns(draft, shape))
+        for (Shape cut : cutsOf(number)) {
+          cut.clusterM = cluster.m, cut.clusterN = cluster.n;
+          bool shallow = s.inFlight.given && draft.wgmma() && cut.stages <= *s.inFlight; // none is left to be filled
+          bool undivided = asksForHalves(draft) && storeOverlap(draft, cut) == 0;
+          if (!measuredTurns && bringsInTurns(draft, cut))
             continue;
-          (shallow || undivided ? unfit : shapes).push_back(shape);
+          (shallow || undivided ? unfit : shapes).push_back(cut);
         }
       }
-    }
   }
   // Another cut of a stream may have more stages.
   return shapes.empty() && draft.otherStreams.empty() ? unfit : shapes;

@@ -1,6 +1,7 @@
 // The rules of tiles and budgets. The same function judges the planner's candidates (into a sink that is thrown away)
 // and what the user wrote (into the real one), so that the planner never takes what it would refuse.
 #include "Draft.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using llvm::formatv;
@@ -82,6 +83,7 @@ private:
   /// Of D, that one instruction computes.
   int64_t rows() const { return draft.wgmma() ? 64 : draft.matrix->rows(); }
   int64_t columns() const { return draft.wgmma() ? 8 : draft.matrix->columns(); }
+  using Rule = llvm::function_ref<std::string()>; ///< In words, which only who breaks it asks for.
   std::string rowsRule() const {
     return draft.wgmma() ? "wgmma multiplies 64 rows"
                          : formatv("{0} multiplies {1} rows", nameOf(*spec.instruction), rows()).str();
@@ -110,30 +112,27 @@ private:
   }
 
   bool multiple(Diag id, const Field<std::array<int64_t, 3>> &field, char dimension, int64_t value, int64_t of,
-                llvm::StringRef why) {
+                Rule rule) {
     if (value % of == 0)
       return true;
-    report(id, placeIn(field, dimension), userDimension(draft, dimension), value, of, why)
+    report(id, placeIn(field, dimension), userDimension(draft, dimension), value, of, rule())
         .fix(placeIn(field, dimension), llvm::Twine((value + of - 1) / of * of));
     return false;
   }
   bool blockMultiples() {
-    auto block = [&](char dimension, int64_t value, int64_t of, const std::string &why) {
-      return multiple(Diag::plan_block_multiple, spec.block, dimension, value, of, why);
+    auto block = [&](char dimension, int64_t value, int64_t of, Rule rule) {
+      return multiple(Diag::plan_block_multiple, spec.block, dimension, value, of, rule);
     };
-    if (!draft.wgmma()) {
-      bool m = block('m', shape.m, rows(), rowsRule());
-      bool n = block('n', shape.n, columns(), columnsRule());
+    bool m = block('m', shape.m, rows(), [&] { return rowsRule(); });
+    bool n = block('n', shape.n, columns(), [&] { return columnsRule(); });
+    if (!draft.wgmma())
       return m && n && mmaDepth();
-    }
-    bool m = block('m', shape.m, rows(), rowsRule());
-    bool n = block('n', shape.n, columns(), columnsRule());
-    int64_t span = swizzleSpan(draft);
-    bool kMajor = draft.kMajorA() || draft.kMajorB();
-    bool k = span > 16 && kMajor
-                 ? block('k', shape.k, span,
-                         formatv("swizzle {0} works on rows of {1} elements", nameOf(*spec.swizzle), span).str())
-                 : block('k', shape.k, 16, "wgmma multiplies 16 elements deep");
+    const int64_t span = swizzleSpan(draft);
+    const bool rowsOfK = span > 16 && (draft.kMajorA() || draft.kMajorB());
+    bool k = block('k', shape.k, rowsOfK ? span : 16, [&]() -> std::string {
+      return rowsOfK ? formatv("swizzle {0} works on rows of {1} elements", nameOf(*spec.swizzle), span).str()
+                     : "wgmma multiplies 16 elements deep";
+    });
     return m && n && k;
   }
 
@@ -151,13 +150,13 @@ private:
     return false;
   }
 
-  bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, const std::string &why) {
+  bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, Rule rule) {
     if (value < step || value > most) {
       report(Diag::plan_warp_range, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, step, most)
           .fix(placeIn(spec.warp, dimension), llvm::Twine(std::clamp(value, step, most)));
       return false;
     }
-    if (!multiple(Diag::plan_warp_multiple, spec.warp, dimension, value, step, why))
+    if (!multiple(Diag::plan_warp_multiple, spec.warp, dimension, value, step, rule))
       return false;
     if (block % value == 0)
       return true;
@@ -165,8 +164,8 @@ private:
     return false;
   }
   bool warps() {
-    bool m = warpDirection('m', shape.warpM, shape.m, rows(), 256, rowsRule());
-    bool n = warpDirection('n', shape.warpN, shape.n, columns(), 256, columnsRule());
+    bool m = warpDirection('m', shape.warpM, shape.m, rows(), 256, [&] { return rowsRule(); });
+    bool n = warpDirection('n', shape.warpN, shape.n, columns(), 256, [&] { return columnsRule(); });
     return m && n && slices() && blocked();
   }
 
@@ -240,7 +239,7 @@ private:
     // A warpgroup's columns of an n-contiguous B start at a whole swizzled row.
     return shape.warpN == shape.n || draft.kMajorB() ||
            multiple(Diag::plan_warp_multiple, spec.warp, 'n', shape.warpN, swizzleSpan(draft),
-                    "n is contiguous in B and warpgroups start at whole swizzled rows");
+                    [] { return "n is contiguous in B and warpgroups start at whole swizzled rows"; });
   }
 
   bool clusterDirection(char dimension, int64_t value, const char *allowed) {

@@ -24,7 +24,7 @@ constexpr double margin = 0.98;
 
 /// What is wrong with a shape: errors about what the spec does not say, which nobody can mend there, and all.
 std::pair<unsigned, unsigned> errorsOf(const Draft &draft, const Shape &shape) {
-  Diags scratch;
+  Diags scratch = Diags::silent();
   checkShape(draft, shape, scratch);
   auto nowhere = [](const Problem &problem) { return problem.severity == Severity::error && !problem.range.isValid(); };
   return {unsigned(llvm::count_if(scratch.all(), nowhere)), scratch.numErrors()};
@@ -35,15 +35,15 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   const Ranking ranking = rank(draft, shapes);
   for (auto [key, place] : ranking.order) {
     const Ranked &next = ranking.shapes[place];
-    if (exceedsShared(draft, next.shape) || errorsOf(draft, next.shape).second > 0)
+    const bool sameTile = best && next.shape.m == best->shape.m && next.shape.n == best->shape.n;
+    const bool tellsNothing = best && best->second && next.estimate.clocks >= best->quickestClocks;
+    if (sameTile || tellsNothing || exceedsShared(draft, next.shape) || errorsOf(draft, next.shape).second > 0)
       continue;
     if (!best) {
       best = Choice{next.shape, next.estimate};
       best->quickestClocks = next.estimate.clocks;
       continue;
     }
-    if (next.shape.m == best->shape.m && next.shape.n == best->shape.n)
-      continue;
     if (!best->second)
       best->second = next.shape, best->secondCost = next.estimate.cost;
     if (!best->estimate.atPowerLimit)

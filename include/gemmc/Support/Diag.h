@@ -43,6 +43,7 @@ struct Problem {
   std::string message;
   std::vector<llvm::SMFixIt> fixes;
   std::vector<Problem> notes;
+  bool silent = false; ///< Nobody reads it: no words, no fixes, no notes.
 
   /// Proposes `text` for the source in `where`.
   Problem &fix(llvm::SMRange where, const llvm::Twine &text);
@@ -50,6 +51,8 @@ struct Problem {
   template <typename... Args> Problem &note(Diag noteId, llvm::SMRange where, Args &&...args) {
     if (diagObserver)
       diagObserver(noteId);
+    if (silent)
+      return *this;
     notes.push_back(Problem{noteId,
                             severityOf(noteId),
                             where,
@@ -63,13 +66,23 @@ struct Problem {
 /// The sink. Owns the source texts that ranges point into.
 class Diags {
 public:
+  Diags() = default;
+  /// A sink that is only asked which problems there are, and where: to put them into words takes much longer.
+  static Diags silent() {
+    Diags diags;
+    diags.wordless = true;
+    return diags;
+  }
+
   /// Takes a copy of `text` under `name` (a file name, shown in messages); the returned reference to the copy stays
   /// valid as long as this object, and every SMRange must point into such a copy.
   llvm::StringRef addSource(llvm::StringRef name, llvm::StringRef text);
 
   template <typename... Args> Problem &report(Diag id, llvm::SMRange range, Args &&...args) {
-    return add(Problem{
-        id, severityOf(id), range, llvm::formatv(textOf(id).data(), std::forward<Args>(args)...).str(), {}, {}});
+    Problem problem{id, severityOf(id), range, {}, {}, {}, wordless};
+    if (!wordless)
+      problem.message = llvm::formatv(textOf(id).data(), std::forward<Args>(args)...).str();
+    return add(std::move(problem));
   }
 
   bool hasErrors() const { return errors != 0; }
@@ -90,6 +103,7 @@ private:
   llvm::SourceMgr sources;
   std::deque<Problem> problems; // a deque: report() hands out references
   unsigned errors = 0;
+  bool wordless = false;
 };
 
 } // namespace gemmc

@@ -1,0 +1,25 @@
+// How long planning takes. What it has to try is most where rows start inside sectors and tiles are few.
+#include "../Pace.h"
+#include "Specs.h"
+#include <cstdio>
+
+using namespace gemmc;
+using namespace gemmc::test;
+
+TEST(Plan, TakesAMillisecond) {
+  double most = 0;
+  for (auto [m, n, k] : {Tile3{4096, 4096, 4096}, {512, 1536, 10240}, {520, 520, 8200}, {128, 4096, 7168}}) {
+    Spec spec = problem(fixed(m), fixed(n), fixed(k));
+    spec.a.layout = given(Order::row), spec.b.layout = given(Order::col);
+    double best = 1e9;
+    for (int i = 0; i < 10; ++i) {
+      double start = processorSeconds();
+      planOf(spec);
+      best = std::min(best, 1000 * (processorSeconds() - start) / allowance);
+    }
+    std::printf("planning of %lldx%lldx%lld: %.2f ms\n", (long long)m, (long long)n, (long long)k, best);
+    most = std::max(most, best);
+  }
+  RecordProperty("milliseconds", std::to_string(most));
+  EXPECT_LT(most, 20.0) << "0.2 to 1 ms in a release build on an idle machine; this bound only finds what grew by far";
+}
