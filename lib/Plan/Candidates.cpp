@@ -90,6 +90,8 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
   if (draft.wgmma()) {
     if (schedule != Schedule::pingpong)
       for (int64_t groups : {2, 3, 4, 1}) {
+        if (groups > mostWarpgroups(schedule))
+          continue;
         if (block.m % (64 * groups) == 0)
           tiles.push_back({block.m / groups, block.n});
         if (groups > 1 && groups < 4 && block.n % (8 * groups) == 0)

@@ -226,7 +226,7 @@ private:
     return false;
   }
   bool warpgroups() {
-    int64_t most = shape.schedule == Schedule::pipelined ? 4 : 3;
+    const int64_t most = mostWarpgroups(shape.schedule);
     if (shape.warpM != shape.m && shape.warpN != shape.n) {
       report(Diag::plan_warp_split, splitPlace(), shape.warpM, shape.warpN, shape.m, shape.n);
       return false;

@@ -99,6 +99,8 @@ Shape shapeOf(const Plan &plan); ///< Of a plan that has its tile.
 
 // Threads and registers (Registers.cpp).
 unsigned consumerWarpgroups(const Shape &shape); ///< wgmma.
+/// wgmma: of them that share a tile, beside a producer or none.
+inline int64_t mostWarpgroups(Schedule schedule) { return schedule == Schedule::pipelined ? 4 : 3; }
 unsigned threadsOf(const Draft &draft, const Shape &shape);
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape);
 unsigned accumulatorLimit(const Draft &draft, const Shape &shape);

@@ -10,7 +10,6 @@
 #include "gemmc/Layout/SharedTile.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
-#include <numeric>
 
 namespace gemmc::plan {
 namespace {
@@ -213,7 +212,7 @@ Lines linesOf(const Draft &draft, const OperandSpec &operand, bool kMajor, int64
         double(bytes) * (rowsStartInsideSectors(draft, operand) ? insideAlongK : costOfRows(draft, operand));
     return {lines, lines * receivedBeside};
   }
-  int64_t step = std::gcd(rowStep(draft, operand), bytes);
+  int64_t step = int64_t(llvm::MinAlign(uint64_t(rowStep(draft, operand)), uint64_t(bytes)));
   double lines = double(llvm::alignTo(bytes, lineBytes)) * (2 - double(step) / lineBytes);
   bool inside = step < sectorBytes;
   return {lines * (inside ? sentInsideSectors : 1), lines * (inside ? receivedInsideSectors : 1)};
@@ -365,7 +364,7 @@ double powerShare(const Draft &draft, const Shape &shape, const Estimate &estima
 int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
   if (*operand.repack != Repack::off || operand.ld.value.dynamic())
     return lineBytes;
-  return std::gcd(lineBytes, *operand.ld.value.fixed * draft.inputBits() / 8);
+  return int64_t(llvm::MinAlign(uint64_t(lineBytes), uint64_t(*operand.ld.value.fixed * draft.inputBits() / 8)));
 }
 
 bool bringsInTurns(const Draft &draft, const Shape &shape) {
