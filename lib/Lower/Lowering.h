@@ -254,7 +254,7 @@ private:
   StagedTile wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished);
   struct CopyOut; ///< A tile on its way from shared to global memory.
   void copyOut(const Op &store, const StagedTile &from);
-  struct OddLines; ///< OddLines.h: where D's lines start anywhere in a line of the L2.
+  struct OddLines; ///< OddLines.h: where D's lines do not start at multiples of 16 bytes.
 
   // Parts.cpp: CTAs that share the k steps of a tile.
   struct TileGrid {

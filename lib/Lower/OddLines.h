@@ -20,41 +20,51 @@ struct Lowering::OddLines {
   /// How `columns` come.
   static std::vector<LinePiece> pieces(int64_t columns);
   /// Writes the words that are complete with these `columns` (64, but in the `last` piece), which lie in `slot` as a
-  /// tile of 16 lines of 128 bytes, swizzle 128B; with the last ones also what is left.
-  void piece(int64_t column, int64_t columns, const Val &slot, bool last);
+  /// tile of 16 lines of 128 bytes, swizzle 128B; with the last ones also what is left. The piece before still lies in
+  /// `slotBefore`.
+  void piece(int64_t column, int64_t columns, const Val &slot, const Val &slotBefore, bool last);
 
 private:
+  struct Piece {
+    int64_t number, columns;
+    bool last;
+    int64_t words, atOnce; ///< Lanes that a line has; lines that the warp writes at a time.
+    Val word, line;        ///< The lane's, of those.
+    Val own;               ///< b32: where its staged word of the first line is.
+    Val firstWord, tail;   ///< Whether it is a line's first one; where the last one of the piece before is.
+    Val begin;             ///< b64: where its first line begins.
+  };
   /// Lines that lie alike to words.
   struct Start {
-    Val address;  ///< b64: of the lane's word of the first piece of the first such line.
-    Val word;     ///< s32: where that word begins, in bytes from the line's first element: a multiple of 4, or 2 less.
-    Val odd;      ///< Whether it is 2 less; None: it is not.
-    Val selector; ///< prmt: the word as it lies in memory, of the staged one before and the lane's own.
+    Val address;  ///< b64, of the lane's word.
+    Val offset;   ///< s32: where that is, in bytes from the piece's first element: a multiple of 4, or 2 less.
+    Val selector; ///< prmt: the word as it lies in memory, of the staged one in front and the lane's own.
   };
-  /// Which lanes write what of a piece; None: all of them (`word`), or none.
+  /// Which lanes write what of a line; None: all of them (`word`), or none.
   struct Writers {
-    Val word, upper, lower; ///< The word; the element of it that the line begins or ends with.
-    Val behind; ///< The last element of a piece of 128 bytes, which would be the lower one of the next word.
+    Val word, upper, lower; ///< The word; the one element of it that the line begins or ends with.
+    Val behind;             ///< The last element, where it would be the lower one of a word that no lane has.
   };
   struct Edge {
-    Val lines, bytes; ///< How far D goes from the piece's first element on.
+    Val lines, bytes; ///< How far D goes, from the lane's first line and the piece's first element on.
   };
 
-  Val laneByte, laneBefore, lastLane;
-  Val step, start;          ///< Bytes from line to line; b64: where the first one begins.
-  std::vector<Start> alike; ///< Of the first line, and of the second where it lies differently; only of a known `step`.
-  std::vector<Val> kept;    ///< The lane's word of each line of the piece before.
+  Val step, start; ///< Bytes from line to line; b64: where the first one begins.
 
+  static SharedTile stagedPiece();
   bool halves() const { return d.align % 4 != 0; }
-  bool known() const;
+  bool stepIsKnown() const;
   Val predicate(llvm::StringRef compare, const Val &x, const Val &y, const Val &also, llvm::StringRef name);
   Val both(const Val &p, const Val &q);
-  Start startOf(const Val &line);
-  Writers writersOf(const Start &start, int64_t columns, bool first, bool last, const Edge *edge);
-  Val inMemory(const Start &start, const Val &own, const Val &ofLastLane);
-  void put(const Start &start, const Writers &writers, int64_t offset, const Val &own, const Val &word,
+  Val steps(int64_t count);
+  void place(Piece &piece, const Val &slot, const Val &slotBefore);
+  Start startOf(const Piece &piece, const Val &line);
+  Writers writersOf(const Piece &piece, const Start &start, const Edge *edge);
+  Val keyed(const Val &place, int64_t key);
+  Val inMemory(const Piece &piece, const Start &start, const Val &own, int64_t number);
+  void put(const Start &start, const Writers &writers, int64_t place, const Val &own, const Val &word,
            const Val &exists);
-  void lay(int64_t number, int64_t columns, const Val &slot, bool last, const Edge *edge);
+  void lay(const Piece &piece, const Edge *edge);
 };
 
 } // namespace gemmc

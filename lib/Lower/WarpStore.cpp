@@ -93,6 +93,7 @@ struct Lowering::WarpStore : StagedSums {
   bool bringsC = false;               ///< TMA brings C into the buffers of the warpgroup `group`...
   Val group, readsC;                  ///< ...unless beta, given at launch, is 0.
   std::optional<OddLines> oddLines{}; ///< Of the block that is being stored.
+  Val slotBefore{};                   ///< Of its last piece.
 
   /// One piece of 16 lines: which sums, and where it is staged.
   struct Chunk {
@@ -254,14 +255,16 @@ struct Lowering::WarpStore : StagedSums {
     b.when(elected)("cp.async.bulk.commit_group");
   }
 
-  /// All lanes write lines, up to 16 bytes at a time.
+  /// All lanes write lines, up to 16 bytes at a time, words of odd ones.
   void sendByLanes(const Chunk &chunk) {
     warpSync();
     if (odd()) {
       const LinePiece &piece = chunk.piece;
       if (piece.column == 0)
         oddLines.emplace(l, d, rowOf(chunk), colOf(chunk));
-      return oddLines->piece(piece.column, piece.columns, chunk.slot, piece.column + piece.columns == acc.warpN);
+      oddLines->piece(piece.column, piece.columns, chunk.slot, slotBefore, piece.column + piece.columns == acc.warpN);
+      slotBefore = chunk.slot;
+      return;
     }
     l.copyOut(op, {tileOf(chunk.piece), lines, chunk.piece.columns, type, finished, chunk.slot, l.lane, 32,
                    rowOf(chunk), colOf(chunk)});
@@ -273,7 +276,7 @@ struct Lowering::WarpStore : StagedSums {
     if (bringsC)
       return; // C came into it
     if (!tma) {
-      if (number == 0)
+      if (number == 0 || odd()) // odd lines are made of two pieces
         warpSync();
       return;
     }

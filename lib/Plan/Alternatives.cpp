@@ -45,7 +45,7 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
     const Ranked &next = ranking.shapes[place];
     if (most && found.size() - before >= most)
       break;
-    Diags scratch = Diags::silent();
+    Diags scratch = Diags::wordless();
     checkShape(draft, next.shape, scratch);
     if (scratch.hasErrors() || exceedsShared(draft, next.shape))
       continue;
@@ -61,7 +61,7 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
 } // namespace
 
 std::vector<Alternative> plan::alternativesOf(const Spec &spec, Way way, size_t most) {
-  Diags scratch;
+  Diags scratch = Diags::wordless();
   Draft draft = draftOf(spec, scratch, way);
   decideProblem(draft);
   std::vector<Alternative> found;

@@ -57,6 +57,12 @@ unsigned mostUnshared(const Draft &draft, const Shape &shape) {
   return shape.clusterK > 2 || consumerWarpgroups(shape) > 2 ? 64 : 120;
 }
 
+/// Lines of D in 16 bits that do not start at multiples of 16 bytes, which lanes write word by word.
+bool writesOddLines(const Draft &draft) {
+  const Spec &s = draft.spec();
+  return *s.store == StoreKind::staged && bitsOf(*s.d.type) == 16 && promisedAlign(s.d) < 16;
+}
+
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
 // reads its operands from shared memory), or for the fragments of two k steps besides (mma).
 unsigned registersForSums(const Draft &draft, const Shape &shape) {
@@ -77,8 +83,8 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   const bool tall = shape.warpM == 192; // three blocks of rows
   unsigned limit = 0;
   switch (consumerWarpgroups(shape)) {
-  case 1:
-    limit = draft.shifts() ? unsigned(sumsBesideShifter) : wide ? 192 : 208; // of 168, else 255
+  case 1: // of 168, else 255; lanes that write odd lines keep more addresses
+    limit = draft.shifts() ? unsigned(sumsBesideShifter) : writesOddLines(draft) ? 184 : wide ? 192 : 208;
     break;
   case 2:
     // Of 232; the staged store and the streams of tiles keep more addresses, and with 192 ptxas spills.

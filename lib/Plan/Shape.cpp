@@ -24,7 +24,7 @@ constexpr double margin = 0.98;
 
 /// What is wrong with a shape: errors about what the spec does not say, which nobody can mend there, and all.
 std::pair<unsigned, unsigned> errorsOf(const Draft &draft, const Shape &shape) {
-  Diags scratch = Diags::silent();
+  Diags scratch = Diags::wordless();
   checkShape(draft, shape, scratch);
   auto nowhere = [](const Problem &problem) { return problem.severity == Severity::error && !problem.range.isValid(); };
   return {unsigned(llvm::count_if(scratch.all(), nowhere)), scratch.numErrors()};
@@ -36,6 +36,7 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   for (auto [key, place] : ranking.order) {
     const Ranked &next = ranking.shapes[place];
     const bool sameTile = best && next.shape.m == best->shape.m && next.shape.n == best->shape.n;
+    // Beside the choice and the next best tile only who needs fewer clocks is told of, at the power limit.
     const bool tellsNothing = best && best->second && next.estimate.clocks >= best->quickestClocks;
     if (sameTile || tellsNothing || exceedsShared(draft, next.shape) || errorsOf(draft, next.shape).second > 0)
       continue;

@@ -44,7 +44,7 @@ unsigned numDiags() { return std::size(rows); }
 void (*diagObserver)(Diag) = nullptr;
 
 Problem &Problem::fix(llvm::SMRange where, const llvm::Twine &text) {
-  if (where.isValid() && !silent)
+  if (where.isValid() && !wordless)
     fixes.emplace_back(where, text);
   return *this;
 }

@@ -43,7 +43,7 @@ struct Problem {
   std::string message;
   std::vector<llvm::SMFixIt> fixes;
   std::vector<Problem> notes;
-  bool silent = false; ///< Nobody reads it: no words, no fixes, no notes.
+  bool wordless = false; ///< Nobody reads it: no message, no fixes, no notes.
 
   /// Proposes `text` for the source in `where`.
   Problem &fix(llvm::SMRange where, const llvm::Twine &text);
@@ -51,7 +51,7 @@ struct Problem {
   template <typename... Args> Problem &note(Diag noteId, llvm::SMRange where, Args &&...args) {
     if (diagObserver)
       diagObserver(noteId);
-    if (silent)
+    if (wordless)
       return *this;
     notes.push_back(Problem{noteId,
                             severityOf(noteId),
@@ -68,9 +68,9 @@ class Diags {
 public:
   Diags() = default;
   /// A sink that is only asked which problems there are, and where: to put them into words takes much longer.
-  static Diags silent() {
+  static Diags wordless() {
     Diags diags;
-    diags.wordless = true;
+    diags.keepsWords = false;
     return diags;
   }
 
@@ -79,8 +79,8 @@ public:
   llvm::StringRef addSource(llvm::StringRef name, llvm::StringRef text);
 
   template <typename... Args> Problem &report(Diag id, llvm::SMRange range, Args &&...args) {
-    Problem problem{id, severityOf(id), range, {}, {}, {}, wordless};
-    if (!wordless)
+    Problem problem{id, severityOf(id), range, {}, {}, {}, !keepsWords};
+    if (keepsWords)
       problem.message = llvm::formatv(textOf(id).data(), std::forward<Args>(args)...).str();
     return add(std::move(problem));
   }
@@ -103,7 +103,7 @@ private:
   llvm::SourceMgr sources;
   std::deque<Problem> problems; // a deque: report() hands out references
   unsigned errors = 0;
-  bool wordless = false;
+  bool keepsWords = true;
 };
 
 } // namespace gemmc

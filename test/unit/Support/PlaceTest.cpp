@@ -11,9 +11,9 @@ TEST(Diags, PlaceCountsFromOne) {
 }
 
 // Of what nobody reads the rows, the places and the count are kept.
-TEST(Diags, ASilentSinkKeepsNoWords) {
-  gemmc::Diags loud, silent = gemmc::Diags::silent();
-  for (gemmc::Diags *diags : {&loud, &silent}) {
+TEST(Diags, AWordlessSinkKeepsNoWords) {
+  gemmc::Diags usual, wordless = gemmc::Diags::wordless();
+  for (gemmc::Diags *diags : {&usual, &wordless}) {
     llvm::StringRef text = diags->addSource("spec.yaml", "m: 1\n");
     llvm::SMRange place(llvm::SMLoc::getFromPointer(text.data()), llvm::SMLoc::getFromPointer(text.data() + 1));
     diags->report(gemmc::Diag::plan_warp_k, place, 32, 64).fix(place, "64").note(gemmc::Diag::plan_note_swapped, place);
@@ -21,8 +21,8 @@ TEST(Diags, ASilentSinkKeepsNoWords) {
     EXPECT_EQ(diags->numErrors(), 1u);
     EXPECT_EQ(diags->all()[0].id, gemmc::Diag::plan_warp_k);
     EXPECT_TRUE(diags->all()[0].range.isValid());
-    EXPECT_EQ(diags->all()[0].message.empty(), diags == &silent);
-    EXPECT_EQ(diags->all()[0].fixes.empty(), diags == &silent);
-    EXPECT_EQ(diags->all()[0].notes.empty(), diags == &silent);
+    EXPECT_EQ(diags->all()[0].message.empty(), diags == &wordless);
+    EXPECT_EQ(diags->all()[0].fixes.empty(), diags == &wordless);
+    EXPECT_EQ(diags->all()[0].notes.empty(), diags == &wordless);
   }
 }
