@@ -35,7 +35,8 @@ Rates ratesOf(const Draft &draft) {
 
 // The constants of wgmma are a fit to 34 races of 6 to 48 kernels on an H200 (2026-11-21, `gemmc tune`, shapes of 512^3
 // to 8192x28672x8192): the first choice was 0.5% slower than the best of the race on average, 3.3% at worst. With what
-// was added since it is 0.8% and 3.9% over the 16 of them that are kept (docs/hopper.md).
+// was added since it is 0.8% and 3.9% over the 16 of them that are kept (docs/hopper-shapes.md, *The
+// model*).
 /// Clocks from one tile's products to the next one's first, whose stages have come meanwhile; ping-pong: from one
 /// warpgroup's main loop to the other's. 950 and 335 of that fit were too many: 125 races of 6 to 14 kernels, of
 /// products of 320 to 29568 rows and columns (H200, 2026-11-23), have 1.0% behind their best in the place of 1.5.
@@ -346,7 +347,7 @@ bool energyIsKnown(const Draft &draft) {
 /// kernels of 17 products (H200, 2026-11-22, turns of 0.06 to 0.2 s) clocks have the power 0.494, and a byte of memory
 /// costs as much as 68 multiply-adds, a byte of the L2 nothing that shows. Kernels that take turns of a few launches
 /// share their clock, and clocks alone count. With a third both are within 0.7% of the best on average
-/// (docs/hopper.md).
+/// (docs/hopper-clock.md, *Whose clock*).
 double powerShare(const Draft &draft, const Shape &shape, const Estimate &estimate, double slots) {
   constexpr double share = 1.0 / 3;
   double k = double(draft.extentK().value_or(assumedSize));

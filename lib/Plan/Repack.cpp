@@ -94,7 +94,8 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
 
 // What a skinny product takes beyond its own estimate (StreamTime.cpp): a copy's launch in nanoseconds, its bytes a
 // nanosecond; with shifted lines the launch, and a tenth, because nothing hides their way to the tensor cores. After 21
-// products, each way (H200, 2026-11-23, docs/hopper.md): it chooses the faster one or one that is at most 8% slower.
+// products, each way (H200, 2026-11-23, docs/hopper-l2.md, *Lines that start anywhere*): it chooses the faster one or
+// one that is at most 8% slower.
 constexpr double copyLaunch = 1200, copiedBytes = 2500;
 constexpr double shiftLaunch = 1400, shiftPart = 1.1;
 

@@ -54,7 +54,8 @@ constexpr double sharedStep = 67, sharedStepK = 0.71;
 
 // Where lines are shifted on their way; no part of that fit. Three trips of a line to shared memory, 4 clocks for 128
 // bytes; and what the CTAs of a next cluster wait until lines have come and been shifted (48x5119x5119: four slices in
-// three waves of clusters 28.7 us, none 24.7; H200, 2026-11-23; docs/hopper.md has six more).
+// three waves of clusters 28.7 us, none 24.7; H200, 2026-11-23; six more: docs/hopper-l2.md, *Lines that start
+// anywhere*).
 constexpr double shiftRate = 55, restartTime = 1500;
 
 /// What all CTAs together ask the L2 for of one operand, in rows that reach into a second line.

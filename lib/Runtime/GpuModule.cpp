@@ -59,7 +59,8 @@ MaybeFailure encodeTensorMap(const Driver &driver, llvm::StringRef name, const T
   auto type = tensorTypeOf(map.type);
   assert(type && "an element type without a tensor map type");
   // A box row is 128 bytes, and the L2 fetches no more for it: with 256 what rows that start inside lines reach into
-  // came along, 2 to 18% slower where they do, and equal elsewhere (H200, 2026-11-23; docs/hopper.md).
+  // came along, 2 to 18% slower where they do, and equal elsewhere (H200, 2026-11-23; docs/hopper-l2.md,
+  // *Promotion, and slices that share*).
   cuda::Result code =
       driver.api().encodeTiled(reinterpret_cast<cuda::TensorMap *>(out), *type, map.dims.size(),
                                reinterpret_cast<void *>(map.address), map.dims.data(), map.strides.data(),

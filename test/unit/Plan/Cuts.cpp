@@ -12,7 +12,7 @@ static std::pair<Spec, std::string> kContiguous(int64_t m, int64_t n, int64_t k)
   return {spec, std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k)};
 }
 
-/// Each is what won on an H200, or within 4% of it, but for one (docs/hopper.md, skinny products).
+/// Each is what won on an H200, or within 4% of it, but for one (docs/hopper.md, *What brought how much*).
 TEST(PlanCuts, SkinnyProducts) {
   struct Row {
     int64_t m, n, k;
@@ -432,7 +432,7 @@ TEST(PlanCuts, OneWave) {
 }
 
 /// Which way the long operand takes where TMA cannot read it: the faster one of two that were measured
-/// (docs/hopper.md).
+/// (docs/hopper-l2.md, *Lines that start anywhere*).
 TEST(PlanCuts, LongOperandsAreShifted) {
   struct Row {
     int64_t m, n, k;

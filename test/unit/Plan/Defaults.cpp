@@ -26,7 +26,7 @@ TEST(PlanDefaults, LargeHopperProblem) {
   EXPECT_EQ(requirementsOf(plan), (Texts{"a_ptr % 16 == 0", "b_ptr % 16 == 0", "d_ptr % 16 == 0"}));
 }
 
-/// Each is what won on an H200, or within 2% of it (docs/hopper.md).
+/// Each is what won on an H200, or within 2% of it (docs/hopper-clock.md, *Whose clock*).
 TEST(PlanDefaults, TilesByShape) {
   struct Row {
     int64_t m, n, k;
