@@ -1,7 +1,6 @@
 """What the scripts that race kernels on a GPU have in common (utils/race-builds, utils/race-kernels)."""
 import argparse
 import json
-import math
 import os
 import pathlib
 import random
@@ -14,10 +13,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GEMMC = ROOT / "build" / "bin" / "gemmc"
 NO_DEVICE = 3  # gemmc's exit code where there is no GPU
 MOST_SECONDS = 60  # of one race: a kernel that hangs ends with it
-
-
-def mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def folder_for(command, folder, suite, endings):

@@ -192,20 +192,12 @@ struct Lowering::ThreadCopy {
     }
     place.to = places[round % period];
     place.toOffset = tile.offset(round / period * period * rowStep, 0);
-    constexpr int64_t maxOffset = int64_t(1) << 30; // an address holds 32 bits of offset
     if (stepBytes.isImm() && place.fromOffset + stepBytes.op.imm < maxOffset)
       place.fromOffset += stepBytes.op.imm;
     else
       place.from = l.add64(place.from, stepBytes, "from");
   }
 
-  Val both(const Val &a, const Val &c) {
-    if (!a.isReg() || !c.isReg())
-      return a.isReg() ? a : c;
-    Val p = b.reg(Type::pred, "both");
-    b("and.pred", p, a, c);
-    return p;
-  }
   Val rowInside(const Place &place, int64_t row) {
     if (!guardRows)
       return {};
@@ -222,7 +214,7 @@ struct Lowering::ThreadCopy {
       size = chosen;
     }
     llvm::StringRef mnemonic = bytes == 16 ? "cp.async.cg.shared.global" : "cp.async.ca.shared.global";
-    if (Val issues = both(inTile, when); issues.isReg())
+    if (Val issues = l.both(inTile, when); issues.isReg())
       b.when(issues);
     Val to = at(place.to, place.toOffset), from = at(place.from, place.fromOffset);
     if (size.isReg())
@@ -232,7 +224,7 @@ struct Lowering::ThreadCopy {
   }
 
   void load(const Place &place, int64_t row, const Val &inTile) {
-    Val inside = both(both(rowInside(place, row), place.colInside), inTile);
+    Val inside = l.both(l.both(rowInside(place, row), place.colInside), inTile);
     Val data = zeroed(inside.isReg());
     if (inside.isReg())
       b.when(inside);

@@ -151,6 +151,14 @@ Val Lowering::value(const Expr &expr) {
   }
 }
 
+Val Lowering::both(const Val &p, const Val &q, llvm::StringRef name) {
+  if (!p.isReg() || !q.isReg())
+    return p.isReg() ? p : q;
+  Val both = b.reg(Type::pred, name);
+  b("and.pred", both, p, q);
+  return both;
+}
+
 Val Lowering::condition(const Expr &expr) {
   if (expr.isConst())
     return expr.constant() ? Val() : [&] {

@@ -40,7 +40,8 @@ private:
   llvm::StringMap<Val> registers; ///< By buffer.
 };
 constexpr int64_t barrierBytes = 8;
-constexpr int64_t groupThreads = 128; ///< Of a warpgroup.
+constexpr int64_t maxOffset = int64_t(1) << 30; ///< An address holds 32 bits of offset.
+constexpr int64_t groupThreads = 128;           ///< Of a warpgroup.
 
 struct SharedView {
   SharedTile tile;
@@ -126,6 +127,7 @@ private:
   Val wide(const Val &a, const Val &b, llvm::StringRef name); ///< a (32) * b (imm or 64) as 64 bits.
   Val add64(const Val &a, const Val &b, llvm::StringRef name);
   Val inRegister(const Val &value, llvm::StringRef name);
+  Val both(const Val &p, const Val &q, llvm::StringRef name = "both"); ///< Of two predicates; None is true.
   /// The lane's part of a place in a fragment.
   Val laneSum(llvm::ArrayRef<LaneTerm> terms, llvm::StringRef name);
   Val floatInRegister(const Val &value);

@@ -15,7 +15,6 @@
 namespace gemmc {
 namespace {
 constexpr int64_t lanes = 32, wordBytes = 4, elementBytes = 2, pieceBytes = lanes * wordBytes;
-constexpr int64_t maxOffset = int64_t(1) << 30; // an address holds 32 bits of offset
 } // namespace
 
 SharedTile Lowering::OddLines::stagedPiece() {
@@ -58,15 +57,6 @@ Val Lowering::OddLines::predicate(llvm::StringRef compare, const Val &x, const V
   else
     b(("setp." + compare).str(), p, x, y);
   return p;
-}
-
-/// None is true.
-Val Lowering::OddLines::both(const Val &p, const Val &q) {
-  if (!p.isReg() || !q.isReg())
-    return p.isReg() ? p : q;
-  Val both = b.reg(Type::pred, "both");
-  b("and.pred", both, p, q);
-  return both;
 }
 
 /// A place of the first lines in that of other ones: `key` says where they are swizzled to.
@@ -159,7 +149,7 @@ Val Lowering::OddLines::inMemory(const Piece &piece, const Start &s, const Val &
 
 void Lowering::OddLines::put(const Start &s, const Writers &writers, int64_t place, const Val &own, const Val &word,
                              const Val &exists) {
-  if (Val p = both(writers.word, exists); p.isReg())
+  if (Val p = l.both(writers.word, exists); p.isReg())
     b.when(p);
   b("st.global.b32", at(s.address, place), word);
   auto putHalf = [&](const Val &p, int64_t beside, const Val &of, int64_t half) {
@@ -167,7 +157,7 @@ void Lowering::OddLines::put(const Start &s, const Writers &writers, int64_t pla
       return;
     std::vector<Val> halves = b.regs(Type::b16, "half", 2);
     b("mov.b32", Val(halves), of);
-    b.when(both(p, exists))("st.global.b16", at(s.address, place + beside), halves[half]);
+    b.when(l.both(p, exists))("st.global.b16", at(s.address, place + beside), halves[half]);
   };
   putHalf(writers.upper, elementBytes, word, 1);
   putHalf(writers.lower, 0, word, 0);

@@ -55,7 +55,6 @@ private:
   bool halves() const { return d.align % 4 != 0; }
   bool stepIsKnown() const;
   Val predicate(llvm::StringRef compare, const Val &x, const Val &y, const Val &also, llvm::StringRef name);
-  Val both(const Val &p, const Val &q);
   Val steps(int64_t count);
   void place(Piece &piece, const Val &slot, const Val &slotBefore);
   Start startOf(const Piece &piece, const Val &line);

@@ -106,7 +106,6 @@ struct Lowering::CopyOut {
   }
 
   void advance(const TensorView &t, Val &base, int64_t &offset) {
-    constexpr int64_t maxOffset = int64_t(1) << 30; // an address holds 32 bits of offset
     Val step = pitches.of(t);
     if (step.isImm() && offset + step.op.imm * lineStep < maxOffset) {
       offset += step.op.imm * lineStep;

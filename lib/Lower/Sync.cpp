@@ -126,16 +126,11 @@ void Lowering::arrive(const Op &op) {
     b("bar.warp.sync", -1);
   }
   Val thread = byWarps ? lane : binary("and.b32", tid, 127, "group_thread"), p = b.reg(Type::pred, "arrives");
-  auto both = [&](const Val &first, const Val &second) {
-    Val result = b.reg(Type::pred, "arrives");
-    b("and.pred", result, first, second);
-    return result;
-  };
   Val when = op.has("when") ? condition(op.expr("when")) : Val();
   if (clusterM * clusterN == 1) {
     b("setp.eq.u32", p, thread, 0);
     if (when.isReg())
-      p = both(p, when);
+      p = both(p, when, "arrives");
     b.when(p)("mbarrier.arrive.shared::cta.b64", b.sink(), at(bar));
     return;
   }
@@ -146,10 +141,10 @@ void Lowering::arrive(const Op &op) {
     b("setp.eq.u32", sameM, remainder(thread, clusterM, "peer_m"), rankM);
     b("setp.eq.u32", sameN, divide(thread, clusterM, "peer_n"), rankN);
     b("or.pred", near, sameM, sameN);
-    p = both(p, near);
+    p = both(p, near, "arrives");
   }
   if (when.isReg())
-    p = both(p, when);
+    p = both(p, when, "arrives");
   Val remote = b.reg(Type::b32, "remote_bar");
   Val peer = clusterK > 1 ? add(thread, mul(rankK, clusterM * clusterN, "peers"), "peer") : thread;
   b.when(p)("mapa.shared::cluster.u32", remote, bar, peer);

@@ -224,7 +224,6 @@ std::vector<Shape> candidates(const Draft &draft) {
   std::vector<Shape> shapes, unfit; ///< For what the spec asks of the pipeline.
   Shape shape;
   const int64_t depth = blockDepth(draft), warpDepth = s.warp.given ? (*s.warp)[2] : depth;
-  shape.k = depth, shape.warpK = warpDepth;
   shape.clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
   Tiles blocks = blockCandidates(draft);
   // Who takes tiles in turn needs two.
@@ -261,20 +260,21 @@ std::vector<Shape> candidates(const Draft &draft) {
   for (Schedule schedule : scheduleCandidates(draft)) {
     shape.schedule = schedule;
     std::vector<std::vector<Shape>> cuts(blocks.size()); // of each block, whatever the cluster
-    auto cutsOf = [&](size_t number) -> std::vector<Shape> & {
+    auto cutsOf = [&](size_t number) -> const std::vector<Shape> & {
       const Tile block = blocks[number];
       if (!cuts[number].empty())
         return cuts[number];
       for (Tile warp : warpCandidates(draft, schedule, block)) {
-        shape.m = block.m, shape.n = block.n;
-        shape.warpM = warp.m, shape.warpN = warp.n;
-        shape.k = open ? depthOfStage(draft, block.m + block.n) : depth;
-        shape.warpK = open ? shape.k : warpDepth;
-        const bool known = sane(shape);
-        if (known && takesHalfSteps(draft, shape))
-          shape.k /= 2, shape.warpK /= 2;
-        shape.stages = known ? bestStages(draft, shape) : 2;
-        cuts[number].push_back(shape);
+        Shape cut = shape;
+        cut.m = block.m, cut.n = block.n;
+        cut.warpM = warp.m, cut.warpN = warp.n;
+        cut.k = open ? depthOfStage(draft, block.m + block.n) : depth;
+        cut.warpK = open ? cut.k : warpDepth;
+        const bool known = sane(cut);
+        if (known && takesHalfSteps(draft, cut))
+          cut.k /= 2, cut.warpK /= 2;
+        cut.stages = known ? bestStages(draft, cut) : 2;
+        cuts[number].push_back(cut);
       }
       return cuts[number];
     };

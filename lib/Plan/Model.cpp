@@ -35,8 +35,7 @@ Rates ratesOf(const Draft &draft) {
 
 // The constants of wgmma are a fit to 34 races of 6 to 48 kernels on an H200 (2026-11-21, `gemmc tune`, shapes of 512^3
 // to 8192x28672x8192): the first choice was 0.5% slower than the best of the race on average, 3.3% at worst. With what
-// was added since it is 0.8% and 3.9% over the 16 of them that are kept (docs/hopper-shapes.md, *The
-// model*).
+// was added since it is 0.8% and 3.9% over the 16 of them that are kept (docs/hopper-shapes.md, *The model*).
 /// Clocks from one tile's products to the next one's first, whose stages have come meanwhile; ping-pong: from one
 /// warpgroup's main loop to the other's. 950 and 335 of that fit were too many: 125 races of 6 to 14 kernels, of
 /// products of 320 to 29568 rows and columns (H200, 2026-11-23), have 1.0% behind their best in the place of 1.5.

@@ -17,8 +17,7 @@ bool isOpen(const Draft &draft) {
 
 /// Tiles come in steps of 64 along the kernel's m and 8 along its n: D^T has others. Its store is as fast (63 products
 /// of 384 to 3072 rows and 384 to 6144 columns, H200, 2026-11-23: what is alike takes 0.2% less, what the model expects
-/// to gain 8% or more gains 9; docs/hopper-l2.md,
-/// *D^T, and slices of k*).
+/// to gain 8% or more gains 9; docs/hopper-l2.md, *D^T, and slices of k*).
 bool mayTurn(const Draft &draft) {
   const Spec &s = draft.spec();
   bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col) && !shortSideDecides(draft);

@@ -74,6 +74,10 @@ Plan expectCut(const Cut &cut) {
   EXPECT_EQ(*plan.spec.cluster, cut.cluster) << name;
   return plan;
 }
+void expectCuts(llvm::ArrayRef<Cut> cuts) {
+  for (const Cut &cut : cuts)
+    expectCut(cut);
+}
 } // namespace
 
 /// Where m or n is contiguous cooperative warpgroups cost 3%, three of them 2% more (docs/hopper-shapes.md, *The
@@ -147,8 +151,7 @@ TEST(PlanCuts, RowsAcrossTwoLines) {
       {160, 3024, 10080, {160, 128, 64}, {1, 1, 4}}, {168, 7968, 10096, {168, 128, 64}, {1, 1, 2}},
       {160, 7168, 6784, {160, 64, 64}, {1, 1, 1}}, // whole lines: fours take 7% longer
   };
-  for (const Cut &cut : cuts)
-    expectCut(cut);
+  expectCuts(cuts);
 }
 
 /// A contiguous short side whose rows start inside sectors: an SM's port takes lines, not bytes. Each was 19 to 31%
@@ -161,8 +164,7 @@ TEST(PlanCuts, LineByLine) {
       {216, 2048, 7168, {128, 128, 64}, {1, 2, 3}, col, row},
       {136, 3072, 2560, {136, 64, 64}, {1, 4, 2}, col, col},
   };
-  for (const Cut &cut : cuts)
-    expectCut(cut);
+  expectCuts(cuts);
 }
 
 /// Slices of few tiles, whose CTAs share tiles: fewer of them read the same rows at the same time. Each won its race on
@@ -174,8 +176,7 @@ TEST(PlanCuts, SlicesShare) {
       {512, 768, 2368, {64, 48, 64}, {1, 1, 1}},   {1024, 1024, 8192, {64, 128, 64}, {1, 1, 1}}, // whole
       {768, 1280, 6144, {64, 120, 64}, {1, 1, 1}}, // 60 tiles of 128x128: slices took 14% longer
   };
-  for (const Cut &cut : cuts)
-    expectCut(cut);
+  expectCuts(cuts);
 }
 
 /// Slices of deep products meet in memory. Each won its race on an H200, or was within 3% of who did; of skinny ones in
@@ -212,8 +213,7 @@ TEST(PlanCuts, TilesInStepsOfEight) {
       {4096, 6656, 4096, {128, 136, 64}, {1, 1, 1}}, // in 128x208 it takes 2.6% longer: stores hide under long loops
       {1920, 1920, 1920, {152, 192, 64}, {1, 1, 1}}, // and not under short ones: in 64x152 16% longer
   };
-  for (const Cut &cut : cuts)
-    expectCut(cut);
+  expectCuts(cuts);
   // What the columns' eights cannot be shared out for is added by fewer CTAs: such tiles are not cut in two.
   Spec spec = problem(fixed(616), fixed(1096), fixed(1720));
   spec.a.layout = given(Order::col), spec.b.layout = given(Order::row);
@@ -238,8 +238,7 @@ TEST(PlanCuts, WhoSharesTiles) {
       {1048, 1192, 1608, {176, 64, 64}, {1, 4, 1}, col, col}, {504, 1952, 3968, {64, 144, 64}, {2, 2, 1}, col, col},
       {2336, 288, 1352, {64, 96, 64}, {4, 1, 1}, row, col},   {488, 2152, 1072, {72, 128, 64}, {1, 1, 1}, row, col},
   };
-  for (const Cut &cut : cuts)
-    expectCut(cut);
+  expectCuts(cuts);
 }
 
 /// Deep slices whose rows start inside sectors meet in memory and share tiles: 36.1 -> 31.9 us and 33.3 -> 31.5 on an
@@ -264,8 +263,7 @@ TEST(PlanCuts, StreamsOnceMore) {
       {160, 2608, 880, {80, 64, 64}, {1, 1, 1}, row, col},   {216, 3936, 2560, {64, 144, 64}, {2, 4, 1}, col, col},
       {2352, 200, 5488, {80, 128, 64}, {2, 2, 2}, row, row}, {1688, 176, 8624, {64, 176, 64}, {2, 1, 4}, col, col},
   };
-  for (const Cut &cut : cuts)
-    expectCut(cut);
+  expectCuts(cuts);
 }
 
 /// mma has no signs for its operands: where alpha, which would have them, is not known they are copied for wgmma.
@@ -320,8 +318,7 @@ TEST(PlanCuts, LongOperandsInSplitRowsAreShared) {
       {144, 3240, 7800, {144, 64, 64}, {1, 4, 2}, Order::col, Order::row},
       {4856, 216, 7704, {192, 128, 64}, {2, 2, 2}, Order::col, Order::row},
   };
-  for (const Cut &cut : cuts)
-    expectCut(cut);
+  expectCuts(cuts);
 }
 
 /// Where the fastest cut of a stream does not fit the next one is taken; what TMA brings C for is not sliced.
