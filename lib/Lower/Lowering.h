@@ -256,6 +256,7 @@ private:
   StagedTile wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished);
   struct CopyOut; ///< A tile on its way from shared to global memory.
   void copyOut(const Op &store, const StagedTile &from);
+  struct LinesOfC; ///< LinesOfC.h: where warps bring C themselves.
   struct OddLines; ///< OddLines.h: where D's lines do not start at multiples of 16 bytes.
 
   // Parts.cpp: CTAs that share the k steps of a tile.
@@ -265,6 +266,7 @@ private:
     Val all;  ///< How many there are.
   };
   static bool isStream(const Op &tiles);
+  bool gathers() const; ///< Parts of a tile meet in the workspace.
   std::array<Expr, 2> clusterCounts() const;
   Expr tileCount() const;
   Expr stepCount() const;

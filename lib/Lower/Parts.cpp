@@ -232,12 +232,16 @@ void Lowering::gather(const Op &op) {
   b.place(end);
 }
 
+bool Lowering::gathers() const {
+  bool found = false;
+  tile::walk(kernel.body(), [&](const Op &op) { found |= op.kind == OpKind::Gather; });
+  return found;
+}
+
 Expr Lowering::counterCount() const {
   if (countsTiles())
     return 1;
-  bool gathers = false;
-  tile::walk(kernel.body(), [&](const Op &op) { gathers |= op.kind == OpKind::Gather; });
-  return gathers ? tileCount() * kernel.number("consumers") : Expr(0);
+  return gathers() ? tileCount() * kernel.number("consumers") : Expr(0);
 }
 
 /// A kernel that runs before this one: the counters start at zero, whatever the workspace held.

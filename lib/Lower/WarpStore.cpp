@@ -1,5 +1,6 @@
 // The epilogue of wgmma kernels through shared memory. A warp holds 16 rows of each 64-row block of its warpgroup's
 // tile; it stages 16 lines of up to 128 bytes at a time in buffers of its own, so that no warp waits for another one.
+#include "LinesOfC.h"
 #include "OddLines.h"
 #include "StagedSums.h"
 #include "llvm/Support/MathExtras.h"
@@ -90,10 +91,12 @@ struct Lowering::WarpStore : StagedSums {
   Val row0, col0; ///< Of the warp's first element, in D.
   Val slots;      ///< b32: the warp's buffers.
   int64_t buffers;
-  bool bringsC = false;               ///< TMA brings C into the buffers of the warpgroup `group`...
-  Val group, readsC;                  ///< ...unless beta, given at launch, is 0.
-  std::optional<OddLines> oddLines{}; ///< Of the block that is being stored.
-  Val slotBefore{};                   ///< Of its last piece.
+  bool bringsC = false;                       ///< TMA brings C into the buffers of the warpgroup `group`...
+  Val group, readsC;                          ///< ...unless beta, given at launch, is 0.
+  std::optional<LinesOfC> linesOfC{};         ///< A C that the warp itself brings there.
+  std::optional<LinesOfC::Fetched> fetched{}; ///< Its next chunk, under way.
+  std::optional<OddLines> oddLines{};         ///< Of the block that is being stored.
+  Val slotBefore{};                           ///< Of its last piece.
 
   /// One piece of 16 lines: which sums, and where it is staged.
   struct Chunk {
@@ -102,6 +105,7 @@ struct Lowering::WarpStore : StagedSums {
     Val slot;
     BufferOfC c;
   };
+  const Chunk *next = nullptr; ///< Behind the one that is being stored.
 
   int64_t elemBytes() const { return bytesOf(type); }
   bool odd() const { return !tma && finished && OddLines::areOf(d); }
@@ -125,10 +129,27 @@ struct Lowering::WarpStore : StagedSums {
 
   // C from shared memory to registers ---------------------------------------------------------------------------------
 
+  /// C of a chunk is put into its place; that of the next one is asked for, where registers are left for it.
+  void putLines(const Chunk &chunk) {
+    if (!fetched)
+      fetchLines(chunk);
+    linesOfC->put(*fetched, tileOf(chunk.piece), chunk.slot);
+    fetched.reset();
+    warpSync();
+  }
+  /// Whether a thread has registers for that beside its sums: what is left is for addresses and the lines of D, more of
+  /// it where beta may be 0, which ptxas 13 pays twice, and all of it where parts of a tile are gathered.
+  bool holdsNext() const {
+    constexpr int64_t others = 72, forBoth = 64, most = 255;
+    const int64_t sums = acc.warpM * acc.warpN / groupThreads, needed = readsC.isReg() ? others + forBoth : others;
+    return !l.gathers() && sums + linesOfC->registers() + needed <= l.kernel.root.number("consumer_regs", most);
+  }
+  void fetchLines(const Chunk &chunk) { fetched = linesOfC->fetch(chunk.piece.columns, rowOf(chunk), colOf(chunk)); }
+
   /// Calls `load` for registers of a chunk of C once it has come; they are zero when beta is.
   void takeC(const Chunk &chunk, int64_t count, Type registers,
              llvm::function_ref<void(const std::vector<Val> &regs)> load) {
-    if (!bringsC)
+    if (!bringsC && !linesOfC)
       return;
     std::vector<Val> regs = b.regs(registers, "c", count);
     Val none;
@@ -139,8 +160,13 @@ struct Lowering::WarpStore : StagedSums {
           registers == Type::f32 ? Val(ptx::Operand::makeF32(0)) : Val(0));
       b.unless(readsC)("bra", none);
     }
-    b.expand("sm90/mbar_wait", {{"bar", chunk.c.brought}, {"parity", chunk.c.parity}});
+    if (bringsC)
+      b.expand("sm90/mbar_wait", {{"bar", chunk.c.brought}, {"parity", chunk.c.parity}});
+    else
+      putLines(chunk);
     load(regs);
+    if (linesOfC && next && holdsNext())
+      fetchLines(*next);
     if (readsC.isReg())
       b.place(none);
   }
@@ -332,6 +358,7 @@ struct Lowering::WarpStore : StagedSums {
     for (size_t i = 0; i < chunks.size(); ++i) {
       if (op.has("block") && op.number("block") != chunks[i].block)
         continue;
+      next = i + 1 < chunks.size() ? &chunks[i + 1] : nullptr;
       reuse(int64_t(i), int64_t(chunks.size()));
       stage(chunks[i]);
       tma ? sendByTma(chunks[i]) : sendByLanes(chunks[i]);
@@ -363,6 +390,7 @@ void Lowering::storeThroughShared(const Op &op) {
   const Op &decl = *kernel.declaration(op.ref("from").name);
   Elem type = *parseElem(kernel.declaration(op.ref("through").name)->word("type"));
   bool tma = op.word("via") == "tma", brought = op.has("after");
+  bool byLines = op.has("c") && kernel.root.word("load_c") == "staged";
   b.blank();
   b.comment(llvm::Twine(op.has("c") ? "D = alpha * A B + beta * C" : "D = alpha * A B") +
             (tma ? ", through shared memory by TMA" : ", through shared memory, line by line"));
@@ -376,8 +404,13 @@ void Lowering::storeThroughShared(const Op &op) {
   Val col0 = add(value(op.subject.index[1]), mul(unitN, warpN, "unit_col"), "col0");
   col0 = add(col0, ownColumn, "col0");
   int64_t each = kernel.number("store_buffers");
-  StagedSums sums{
-      *this, b, acc, brought || !op.has("c"), type, fixedScale(op.word("alpha")), fixedScale(op.word("beta"))};
+  StagedSums sums{*this,
+                  b,
+                  acc,
+                  brought || byLines || !op.has("c"),
+                  type,
+                  fixedScale(op.word("alpha")),
+                  fixedScale(op.word("beta"))};
   if (d.order == Order::col)
     return storeTransposed(
         op, sums, unit, row0, col0,
@@ -387,7 +420,9 @@ void Lowering::storeThroughShared(const Op &op) {
   Val consumer = add(warp, -roleWarp, "consumer_warp");
   Val slots = add(stageAddress(view, op.ref("through"), "slots"), mul(consumer, each * bufferBytes, "slots"), "slots");
   WarpStore store{sums, op, d, tma, row0, col0, slots, each, brought, unit, {}};
-  if (brought && !sums.beta) {
+  if (byLines)
+    store.linesOfC.emplace(*this, tensors.find(op.ref("c").name)->second);
+  if ((brought || byLines) && !sums.beta) {
     store.readsC = b.reg(Type::pred, "reads_c");
     b("setp.neu.f32", store.readsC, beta, Val(ptx::Operand::makeF32(0)));
   }

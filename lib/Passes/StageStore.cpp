@@ -31,11 +31,11 @@ size_t combineWithC(std::vector<Op> &tile, size_t at) {
   return at + 4;
 }
 
-/// 16 lines of 128 bytes for each buffer of each consumer warp. With a C that lanes read, the sums themselves are
-/// staged and become D on their way out; else D is.
+/// 16 lines of 128 bytes for each buffer of each consumer warp. With a C that is added on the way out the sums
+/// themselves are staged and become D there; else D is.
 Op warpBuffers(const Kernel &kernel, const Op &store) {
   constexpr int64_t warpsOfGroup = 4, lines = 16, lineBytes = 128;
-  bool sums = store.has("c") && kernel.root.word("load_c") != "tma";
+  bool sums = store.has("c") && kernel.root.word("load_c", "direct") == "direct";
   llvm::StringRef type = kernel.declaration(sums ? "acc" : store.subject.name)->word("type");
   int64_t buffers = kernel.number("consumers") * warpsOfGroup * kernel.number("store_buffers");
   return Op(OpKind::Shared, "sD")

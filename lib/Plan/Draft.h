@@ -103,6 +103,8 @@ unsigned consumerWarpgroups(const Shape &shape); ///< wgmma.
 inline int64_t mostWarpgroups(Schedule schedule) { return schedule == Schedule::pipelined ? 4 : 3; }
 unsigned threadsOf(const Draft &draft, const Shape &shape);
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape);
+/// Whether D has lines in 16 bits that do not start at multiples of 16 bytes, which lanes write word by word.
+bool writesOddLines(const Draft &draft);
 unsigned accumulatorLimit(const Draft &draft, const Shape &shape);
 /// wgmma: of these, what is left where slices meet in the workspace; else 255.
 unsigned mostGathered(const Draft &draft, const Shape &shape);

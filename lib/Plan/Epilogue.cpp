@@ -37,6 +37,32 @@ std::string whyNotBroughtC(const Draft &draft) {
   return "";
 }
 
+/// Why a consumer warp cannot bring lines of C to where it will put D; empty: it can.
+std::string whyNotLinesOfC(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (!readsC(draft))
+    return "reads C: beta is 0";
+  if (*s.c.type != *s.d.type)
+    return formatv("brings C into the places of D: their types are {0} and {1}", nameOf(*s.c.type), nameOf(*s.d.type));
+  if (*s.c.layout != *s.d.layout)
+    return formatv("brings C into the places of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
+                   nameOf(*s.d.layout));
+  if (!storesRows(draft))
+    return "brings rows of C: d is column order in the kernel's view";
+  if (s.store.given && *s.store == StoreKind::direct)
+    return "brings C into the places of D: the store is direct";
+  return "";
+}
+
+/// Whether warps bring lines of C themselves: as asked, or because TMA cannot. Element by element, on the way out,
+/// takes up to two and a half times as long (H200, 2026-11-26, docs/hopper-l2.md, *Odd lines of C*).
+bool takesLinesOfC(const Draft &draft) {
+  const Field<StoreKind> &given = draft.spec().loadC;
+  if (given.given ? *given != StoreKind::staged : !draft.wgmma() || whyNotBroughtC(draft).empty())
+    return false;
+  return whyNotLinesOfC(draft).empty();
+}
+
 /// Why TMA cannot write D, whatever C does; empty: it can.
 std::string whyNotTmaStore(const Draft &draft) {
   const Spec &s = draft.spec();
@@ -52,7 +78,7 @@ std::string whyNotTmaStore(const Draft &draft) {
 void decideStore(Draft &draft) {
   Spec &s = draft.spec();
   bool otherC = s.loadC.given && *s.loadC != StoreKind::tma;
-  bool addsNone = readsC(draft) && (otherC || !whyNotBroughtC(draft).empty());
+  bool addsNone = readsC(draft) && (otherC || !whyNotBroughtC(draft).empty()) && !takesLinesOfC(draft);
   bool buffers = !(s.storeBuffers.given && *s.storeBuffers == 0), asked = s.storeBuffers.given && buffers;
   if (draft.wmma())
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
@@ -73,6 +99,8 @@ void decideLoadC(Draft &draft) {
     s.loadC.decide(StoreKind::direct, "C is not read");
   else if (*s.store == StoreKind::tma && whyNotBroughtC(draft).empty())
     s.loadC.decide(StoreKind::tma, "while the main loop runs, into the buffers that D leaves through");
+  else if (takesLinesOfC(draft) && *s.store != StoreKind::direct)
+    s.loadC.decide(StoreKind::staged, "TMA cannot bring it: each warp brings whole lines to where D will lie");
   else
     s.loadC.decide(StoreKind::direct, "with the lines of D, in one go");
 }
@@ -92,17 +120,20 @@ void checkStore(Draft &draft) {
     return;
   if (std::string why = whyNotTmaStore(draft); !why.empty())
     return refuse(why, "staged");
-  if (!readsC(draft) || *s.loadC == StoreKind::tma)
+  if (!readsC(draft) || *s.loadC != StoreKind::direct)
     return;
-  std::string why = whyNotBroughtC(draft);
-  refuse(why.empty() ? formatv("takes C from TMA alone: `epilogue.c` is {0}", nameOf(*s.loadC)).str() : why, "staged");
+  refuse(s.loadC.given ? "takes a C that lies where D will: `epilogue.c` is direct" : whyNotBroughtC(draft), "staged");
 }
 
-/// staged: C as fragments of the accumulators' type, in the tile that D leaves through.
+/// staged: C as lines that a warp adds to its sums (wgmma), or as fragments of the accumulators' type (wmma), in what D
+/// leaves through.
 std::string whyNotStagedC(const Draft &draft) {
   const Spec &s = draft.spec();
+  if (draft.wgmma())
+    return *s.store == StoreKind::direct ? "brings C into the places of D: the store is direct" : whyNotLinesOfC(draft);
   if (!draft.wmma())
-    return formatv("loads fragments of wmma: the instruction is {0}", nameOf(*s.instruction));
+    return formatv("goes through the shared memory of wgmma and wmma kernels: the instruction is {0}",
+                   nameOf(*s.instruction));
   if (!readsC(draft))
     return "reads C: beta is 0";
   if (*s.accumulator == Elem::f16)

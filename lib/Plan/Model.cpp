@@ -47,6 +47,19 @@ constexpr double turnClocks = 100;
 constexpr double overlapLeaves = 0.65;
 /// Bytes of D that an SM stores in a clock.
 double storeBytes(const Draft &draft) { return draft.wgmma() ? 50 : 24; }
+
+/// Clocks until a tile has left. Lines of C that warps bring themselves take more than what they write, and where lines
+/// of D are odd, too, as much for one warpgroup as for all at once: of 26 products whose tile it changes it makes 4%
+/// (one of 41 without C loses 1% by such a term, twice of it 4%; H200, 2026-11-26, docs/hopper-l2.md, *Odd lines of
+/// C*).
+double storeClocks(const Draft &draft, const Shape &shape) {
+  constexpr double ofLinesOfC = 0.14, ofOddD = 0.24; // an element of a warpgroup
+  const double bytes = double(shape.m) * double(shape.n) * bytesOf(*draft.spec().d.type) / storeBytes(draft);
+  if (!draft.wgmma() || *draft.spec().loadC != StoreKind::staged)
+    return bytes;
+  const double each = ofLinesOfC + (writesOddLines(draft) ? ofOddD : 0);
+  return std::max(bytes, each * double(shape.warpM) * double(shape.warpN));
+}
 constexpr int64_t assumedSize = 4096; // of a dynamic extent
 
 /// CTAs that one SM holds at a time.
@@ -439,7 +452,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   const double filled = waves > 1 ? 1 : std::min(1.0, tiles * double(slices * inMemory) / draft.limits.sms);
   result.main =
       depth * columnClocks(draft, shape, rates, m, n, waves, filled) * (bringsInTurns(draft, shape) ? turnsCost : 1);
-  double store = double(shape.m) * shape.n * bytesOf(*draft.spec().d.type) / storeBytes(draft);
+  const double store = storeClocks(draft, shape);
   const double start = startClocks(draft);
   result.epilogue = start + store;
   result.loose = oddColumns(draft, shape);

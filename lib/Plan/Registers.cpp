@@ -19,6 +19,11 @@ unsigned accumulatorRegisters(const Draft &draft, const Shape &shape) {
   return unsigned(shape.warpM * shape.warpN * bitsOf(*draft.spec().accumulator) / (lanes * 32));
 }
 
+bool writesOddLines(const Draft &draft) {
+  const Spec &s = draft.spec();
+  return *s.store == StoreKind::staged && bitsOf(*s.d.type) == 16 && promisedAlign(s.d) < 16;
+}
+
 namespace {
 /// mma: registers of the fragments of two k steps.
 unsigned fragmentRegisters(const Draft &draft, const Shape &shape) {
@@ -57,12 +62,6 @@ unsigned mostUnshared(const Draft &draft, const Shape &shape) {
   return shape.clusterK > 2 || consumerWarpgroups(shape) > 2 ? 64 : 120;
 }
 
-/// Lines of D in 16 bits that do not start at multiples of 16 bytes, which lanes write word by word.
-bool writesOddLines(const Draft &draft) {
-  const Spec &s = draft.spec();
-  return *s.store == StoreKind::staged && bitsOf(*s.d.type) == 16 && promisedAlign(s.d) < 16;
-}
-
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
 // reads its operands from shared memory), or for the fragments of two k steps besides (mma).
 unsigned registersForSums(const Draft &draft, const Shape &shape) {
@@ -79,12 +78,17 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   if (shape.schedule == Schedule::pipelined)
     return std::min(255u, even) - 32;
   // C takes some on its way, of f32 more: what ptxas 13 compiles without a spill, whatever the tile's width.
-  bool brings = *draft.spec().loadC == StoreKind::tma, wide = brings && bytesOf(*draft.spec().d.type) == 4;
+  bool stages = *draft.spec().loadC == StoreKind::staged, brings = stages || *draft.spec().loadC == StoreKind::tma;
+  const bool wide = brings && bytesOf(*draft.spec().d.type) == 4;
   const bool tall = shape.warpM == 192; // three blocks of rows
   unsigned limit = 0;
   switch (consumerWarpgroups(shape)) {
-  case 1: // of 168, else 255; lanes that write odd lines keep more addresses
-    limit = draft.shifts() ? unsigned(sumsBesideShifter) : writesOddLines(draft) ? 184 : wide ? 192 : 208;
+  case 1: // of 168, else 255; lanes that read lines of C, or write odd ones of D, keep more addresses
+    limit = draft.shifts()          ? unsigned(sumsBesideShifter)
+            : stages                ? 176
+            : writesOddLines(draft) ? 184
+            : wide                  ? 192
+                                    : 208;
     break;
   case 2:
     // Of 232; the staged store and the streams of tiles keep more addresses, and with 192 ptxas spills.
@@ -111,6 +115,8 @@ unsigned mostGathered(const Draft &draft, const Shape &shape) {
   case 1:
     return shape.warpM == 256 ? 96 : scales(draft) || !leavesAsItLies(draft) ? 112 : 255;
   case 2:
+    if (*draft.spec().loadC == StoreKind::staged)
+      return 144;
     return scales(draft) || !leavesAsItLies(draft) ? 168 : 192;
   default:
     return scales(draft) ? 76 : 255;

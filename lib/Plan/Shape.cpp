@@ -186,7 +186,7 @@ void decideShape(Draft &draft) {
   std::vector<Shape> shapes = candidates(draft);
   std::optional<Choice> choice = choose(draft, shapes);
   // What nobody asked for gives way to stages or tiles that somebody did.
-  bool wanted = (s.loadC.given && *s.loadC == StoreKind::tma) || (s.storeBuffers.given && *s.storeBuffers > 0);
+  bool wanted = (s.loadC.given && *s.loadC != StoreKind::direct) || (s.storeBuffers.given && *s.storeBuffers > 0);
   bool open = draft.wgmma() && !s.store.given && !wanted;
   auto instead = [&](StoreKind store, const char *why) {
     s.store.decide(store, why);
@@ -194,8 +194,8 @@ void decideShape(Draft &draft) {
     shapes = candidates(draft);
     choice = choose(draft, shapes);
   };
-  if (!choice && open && *s.loadC == StoreKind::tma)
-    instead(StoreKind::staged, "the tile leaves no registers or no shared memory for a C that TMA brings");
+  if (!choice && open && *s.loadC != StoreKind::direct)
+    instead(StoreKind::staged, "the tile leaves no registers or no shared memory for a C that lies where D will");
   if (!choice && open && *s.store != StoreKind::direct)
     instead(StoreKind::direct, "the tile leaves no registers or no shared memory for whole lines");
   if (choice)
