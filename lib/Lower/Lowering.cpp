@@ -113,11 +113,17 @@ void addParam(ptx::Function &function, ptx::KernelInfo &info, ptx::ParamInfo par
   info.params.push_back(std::move(param));
 }
 
+/// What parameter or shared memory `name` is called in the module: not like its kernel, as ptxas 13 and the driver
+/// write beyond their own memory then (parameters: "double free or corruption", segmentation faults) or refuse it.
+std::string Lowering::symbolOf(llvm::StringRef name) const {
+  return (name == kernel.name() ? name + "_given" : llvm::Twine(name)).str();
+}
+
 /// Tensor maps first (they are aligned to 64 bytes), then pointers, sizes, scales.
 void Lowering::declareParams() {
   using ptx::ParamInfo;
   auto add = [&](ParamInfo::Kind kind, Type type, llvm::StringRef name, llvm::StringRef source, Expr value = 0) {
-    addParam(function, result.kernel, {kind, name.str(), type, source.str(), value});
+    addParam(function, result.kernel, {kind, symbolOf(name), type, source.str(), value});
   };
   auto isTensor = [](const Op &op) { return op.kind == OpKind::Tensor; };
   auto isOperand = [&](const Op &op) {
@@ -176,35 +182,36 @@ void Lowering::identify() {
   shared.space = ptx::Space::shared;
   shared.type = Type::b8;
   shared.align = 1024;
-  shared.name = sharedName.str();
+  shared.name = symbolOf(sharedName);
   shared.extent = {0};
   shared.isExtern = true;
   result.module.vars.push_back(shared);
   sharedBase = b.reg(Type::b32, "smem_base");
-  b("mov.u32", sharedBase, b.symbol(sharedName));
+  b("mov.u32", sharedBase, b.symbol(shared.name));
 
   for (const ptx::ParamInfo &param : result.kernel.params) {
+    const std::string name = param.name == symbolOf(kernel.name()) ? kernel.name().str() : param.name;
     switch (param.kind) {
     case ptx::ParamInfo::TensorMap:
       break;
     case ptx::ParamInfo::Pointer: {
-      Val raw = b.reg(Type::b64, param.name), address = b.reg(Type::b64, param.source + "_base");
+      Val raw = b.reg(Type::b64, name), address = b.reg(Type::b64, param.source + "_base");
       b("ld.param.u64", raw, at(b.symbol(param.name)));
       b("cvta.to.global.u64", address, raw);
-      variables[param.name] = address;
+      variables[name] = address;
       break;
     }
     case ptx::ParamInfo::Int: {
       bool is64 = param.type == Type::u64;
-      Val reg = b.reg(is64 ? Type::b64 : Type::b32, param.name);
+      Val reg = b.reg(is64 ? Type::b64 : Type::b32, name);
       b(is64 ? "ld.param.u64" : "ld.param.u32", reg, at(b.symbol(param.name)));
-      variables[param.name] = reg;
+      variables[name] = reg;
       break;
     }
     case ptx::ParamInfo::Float: {
-      Val reg = b.reg(Type::f32, param.name);
+      Val reg = b.reg(Type::f32, name);
       b("ld.param.f32", reg, at(b.symbol(param.name)));
-      (param.name == "alpha" ? alpha : beta) = reg;
+      (name == "alpha" ? alpha : beta) = reg;
       break;
     }
     }
@@ -213,7 +220,7 @@ void Lowering::identify() {
 
 Val Lowering::mapAddress(llvm::StringRef name) {
   Val map = b.reg(Type::b64, (name + "_param").str()), address = b.reg(Type::b64, name);
-  b("mov.b64", map, b.symbol(name));
+  b("mov.b64", map, b.symbol(symbolOf(name)));
   b("cvta.param.u64", address, map);
   return address;
 }

@@ -109,6 +109,7 @@ private:
   void nameRegion(const Op &op, int64_t bytes, int64_t stages, llvm::StringRef field);
   AccumulatorView accumulatorView(const Op &op);
   FragmentView fragmentView(const Op &op);
+  std::string symbolOf(llvm::StringRef name) const;
   Val mapAddress(llvm::StringRef name); ///< Of the tensor map in parameter `name`.
   void identify();
   void ops(const std::vector<Op> &body);

@@ -220,7 +220,7 @@ void Parser::func(Module &module, Variable linkage) {
 
 void Parser::signatureAndBody(Module &module, Function &made) {
   if (lex.take('('))
-    params(made.params);
+    params(made.params, made.name);
   functionDirectives(made);
   if (lex.peek() == ';') {
     if (made.isEntry)
@@ -237,7 +237,7 @@ void Parser::signatureAndBody(Module &module, Function &made) {
   module.functions.push_back(std::move(made));
 }
 
-void Parser::params(std::vector<Variable> &into) {
+void Parser::params(std::vector<Variable> &into, StringRef ofFunction) {
   if (lex.take(')'))
     return;
   do {
@@ -253,6 +253,8 @@ void Parser::params(std::vector<Variable> &into) {
       break;
     if (!paramNames.insert(param->name).second)
       diags.report(Diag::ptx_redeclared, lex.from(start), param->name);
+    if (param->name == ofFunction)
+      diags.report(Diag::ptx_own_name, lex.from(start), param->name);
     bool more = lex.peek() == ',';
     param->comments = std::move(comments);
     into.push_back(std::move(*param));

@@ -45,7 +45,8 @@ private:
   void entry(Module &module, Variable linkage);
   void func(Module &module, Variable linkage);
   void signatureAndBody(Module &module, Function &made);
-  void params(std::vector<Variable> &into);
+  /// `ofFunction`: whose name none may have.
+  void params(std::vector<Variable> &into, llvm::StringRef ofFunction = "");
   void functionDirectives(Function &function);
   bool functionDirective(llvm::StringRef word, Function &function);
   std::array<unsigned, 3> triple();
