@@ -11,13 +11,19 @@ namespace gemmc::plan {
 namespace {
 constexpr int64_t assumedSize = 4096; // of a dynamic extent
 constexpr double copyRate = 4e12;     // bytes a second, read and written (H200: 4.3e12 at best)
-constexpr double launchTime = 3e-6;   // seconds that one more kernel takes
+constexpr double launchTime = 1.3e-6; // seconds that one more kernel takes, which overlaps with the product
+constexpr double startTime = 1.2e-6;  // until a kernel's first products, and from its last ones to the end
 constexpr double wgmmaRate = 650e12;  // operations a second of a large product, under sustained load
 constexpr int64_t tileEdge = 64;      // the smallest block tiles: the SMs of a partial wave stand still
 
 /// Operations a second of mma kernels whose copies move so many bytes at a time.
 double mmaRate(unsigned copyBytes) {
   return copyBytes >= 16 ? 400e12 : copyBytes >= 8 ? 300e12 : copyBytes >= 4 ? 150e12 : 50e12;
+}
+
+/// Seconds that such a kernel takes for each k at least: its few stages wait for what they have asked for.
+double mmaLatency(unsigned copyBytes) {
+  return copyBytes >= 16 ? 5e-9 : copyBytes >= 8 ? 9.2e-9 : copyBytes >= 4 ? 16.5e-9 : 25e-9;
 }
 
 double sizeOf(std::optional<int64_t> extent) { return double(extent.value_or(assumedSize)); }
@@ -27,6 +33,18 @@ double productTime(const Draft &draft, double rate) {
   double tiles = std::ceil(sizeOf(draft.extentM()) / tileEdge) * std::ceil(sizeOf(draft.extentN()) / tileEdge);
   double waves = std::ceil(tiles / draft.limits.sms);
   return waves * 2 * tileEdge * tileEdge * sizeOf(draft.extentK()) / (rate / draft.limits.sms);
+}
+
+/// ... by mma. Of 70 products that it had been chosen for, when nothing but its rate was looked at, 53 were faster with
+/// a copy or shifted lines, 1.3 times on average and up to three times; what is chosen now is within 10% of the faster
+/// one of both but for a few (H200, 2026-11-26, docs/hopper-l2.md, *Pitches of 8 bytes*).
+double mmaTime(const Draft &draft) {
+  constexpr double narrowStores = 1.5e-12; // a byte of D in rows that start at multiples of 2 or 4 bytes
+  const Spec &s = draft.spec();
+  const unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
+  const double stored = sizeOf(draft.extentM()) * sizeOf(draft.extentN()) * bytesOf(*s.d.type);
+  return std::max(productTime(draft, mmaRate(narrow)), mmaLatency(narrow) * sizeOf(draft.extentK())) +
+         (promisedAlign(s.d) < 8 ? narrowStores * stored : 0);
 }
 
 double bytesOfOperand(const Spec &s, const OperandInfo &info) {
@@ -156,7 +174,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   }
   unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
   double copy = bytes > 0 ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
-         slow = productTime(draft, mmaRate(narrow));
+         slow = mmaTime(draft);
   // mma has no signs for its operands: they are alpha's, which must be known then.
   auto negated = [](const OperandSpec &operand) { return operand.negate.given && *operand.negate == Persistence::on; };
   const bool signs = s.alpha.value.dynamic() && (negated(s.a) || negated(s.b));
@@ -164,15 +182,15 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   if (streamed && !refused && !given) {
     double shifted = timeWith(draft, streamed->operand, Repack::inside),
            copied = timeWith(draft, streamed->operand, Repack::on);
-    pays |= copied * 1e-9 < slow;
-    if (shifted < copied && (!asked.empty() || shifted * 1e-9 < slow))
+    pays |= copied * 1e-9 < slow + startTime;
+    if (shifted < copied && (!asked.empty() || shifted * 1e-9 < slow + startTime))
       (s.*streamed->operand)
           .repack.decide(Repack::inside,
                          formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "
                                  "them into place on their way, which costs no second trip through memory",
                                  promisedAlign(s.*streamed->operand)));
   }
-  std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 3 us to launch) and "
+  std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and "
                               "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
                               bytes / 1e6, copy * 1e6, fast * 1e6, narrow, slow * 1e6);
   if (signs)

@@ -110,8 +110,8 @@ TEST(PlanDefaults, OddPitchesTakeNarrowerCopies) {
     unsigned bytes;
   };
   // Row pitches of A: 2 k bytes.
-  for (Row row : {Row{64, CopyKind::tma, 16}, Row{68, CopyKind::cp_async, 8}, Row{66, CopyKind::cp_async, 4},
-                  Row{65, CopyKind::ld, 2}}) {
+  for (Row row : {Row{64, CopyKind::tma, 16}, Row{68, CopyKind::cp_async, 8}, Row{34, CopyKind::cp_async, 4},
+                  Row{33, CopyKind::ld, 2}}) {
     SCOPED_TRACE(row.k);
     Plan plan = planOf(problem(fixed(256), fixed(256), fixed(row.k)));
     EXPECT_EQ(*plan.spec.copy, row.copy);
