@@ -267,7 +267,8 @@ private:
     Val all;  ///< How many there are.
   };
   static bool isStream(const Op &tiles);
-  bool gathers() const; ///< Parts of a tile meet in the workspace.
+  int64_t registersOfThread() const; ///< Of one that multiplies.
+  bool gathers() const;              ///< Parts of a tile meet in the workspace.
   std::array<Expr, 2> clusterCounts() const;
   Expr tileCount() const;
   Expr stepCount() const;

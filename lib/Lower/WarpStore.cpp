@@ -140,9 +140,10 @@ struct Lowering::WarpStore : StagedSums {
   /// Whether a thread has registers for that beside its sums: what is left is for addresses and the lines of D, more of
   /// it where beta may be 0, which ptxas 13 pays twice, and all of it where parts of a tile are gathered.
   bool holdsNext() const {
-    constexpr int64_t others = 72, forBoth = 64, most = 255;
-    const int64_t sums = acc.warpM * acc.warpN / groupThreads, needed = readsC.isReg() ? others + forBoth : others;
-    return !l.gathers() && sums + linesOfC->registers() + needed <= l.kernel.root.number("consumer_regs", most);
+    constexpr int64_t others = 72, forBoth = 64;
+    const int64_t sums = acc.warpM * acc.warpN / groupThreads / (acc.half() ? 2 : 1);
+    const int64_t needed = readsC.isReg() ? others + forBoth : others;
+    return !l.gathers() && sums + linesOfC->registers() + needed <= l.registersOfThread();
   }
   void fetchLines(const Chunk &chunk) { fetched = linesOfC->fetch(chunk.piece.columns, rowOf(chunk), colOf(chunk)); }
 
@@ -270,7 +271,8 @@ struct Lowering::WarpStore : StagedSums {
 
   /// One lane gives the piece to TMA, which leaves out what lies beyond D's edges.
   void sendByTma(const Chunk &chunk) {
-    b("fence.proxy.async.shared::cta");
+    // What lanes have read of C may be what TMA writes next.
+    b(linesOfC ? "fence.proxy.async" : "fence.proxy.async.shared::cta");
     warpSync();
     Val elected = b.reg(Type::pred, "elected");
     b("elect.sync", ptx::pair(b.sink(), elected), -1);
@@ -369,6 +371,12 @@ struct Lowering::WarpStore : StagedSums {
       leave(chunks.back(), 0);
   }
 };
+
+int64_t Lowering::registersOfThread() const {
+  constexpr int64_t ofSM = 65536, most = 255, unit = 8;
+  const int64_t even = ofSM / kernel.number("threads") / unit * unit;
+  return kernel.root.number("consumer_regs", std::min(even, most));
+}
 
 void Lowering::keep(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;

@@ -99,7 +99,7 @@ void decideLoadC(Draft &draft) {
     s.loadC.decide(StoreKind::direct, "C is not read");
   else if (*s.store == StoreKind::tma && whyNotBroughtC(draft).empty())
     s.loadC.decide(StoreKind::tma, "while the main loop runs, into the buffers that D leaves through");
-  else if (takesLinesOfC(draft) && *s.store != StoreKind::direct)
+  else if (draft.wgmma() && *s.store != StoreKind::direct && whyNotLinesOfC(draft).empty())
     s.loadC.decide(StoreKind::staged, "TMA cannot bring it: each warp brings whole lines to where D will lie");
   else
     s.loadC.decide(StoreKind::direct, "with the lines of D, in one go");
@@ -122,15 +122,18 @@ void checkStore(Draft &draft) {
     return refuse(why, "staged");
   if (!readsC(draft) || *s.loadC != StoreKind::direct)
     return;
-  refuse(s.loadC.given ? "takes a C that lies where D will: `epilogue.c` is direct" : whyNotBroughtC(draft), "staged");
+  std::string why = whyNotLinesOfC(draft);
+  refuse(why.empty() ? "takes a C that lies where D will: `epilogue.c` is direct" : why, "staged");
 }
 
 /// staged: C as lines that a warp adds to its sums (wgmma), or as fragments of the accumulators' type (wmma), in what D
 /// leaves through.
 std::string whyNotStagedC(const Draft &draft) {
   const Spec &s = draft.spec();
-  if (draft.wgmma())
-    return *s.store == StoreKind::direct ? "brings C into the places of D: the store is direct" : whyNotLinesOfC(draft);
+  if (draft.wgmma()) {
+    std::string why = whyNotLinesOfC(draft);
+    return why.empty() && *s.store == StoreKind::direct ? "brings C into the places of D: the store is direct" : why;
+  }
   if (!draft.wmma())
     return formatv("goes through the shared memory of wgmma and wmma kernels: the instruction is {0}",
                    nameOf(*s.instruction));

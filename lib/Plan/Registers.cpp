@@ -75,17 +75,20 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     unsigned taken = fragmentRegisters(draft, shape) + 32, all = std::min(255u, even);
     return std::min(limit, all > taken ? all - taken : 0);
   }
+  // C takes some on its way, of f32 more: what ptxas 13 compiles without a spill, whatever the tile's width. Lines that
+  // warps bring themselves take more where k is given at launch, f16 sums on their way to them, too.
+  const bool lines = *draft.spec().loadC == StoreKind::staged;
+  const unsigned besideLines = *draft.spec().accumulator == Elem::f16 ? 144 : 160;
   if (shape.schedule == Schedule::pipelined)
-    return std::min(255u, even) - 32;
-  // C takes some on its way, of f32 more: what ptxas 13 compiles without a spill, whatever the tile's width.
-  bool stages = *draft.spec().loadC == StoreKind::staged, brings = stages || *draft.spec().loadC == StoreKind::tma;
+    return std::min(255u, even) - (lines ? 48 : 32);
+  bool brings = lines || *draft.spec().loadC == StoreKind::tma;
   const bool wide = brings && bytesOf(*draft.spec().d.type) == 4;
   const bool tall = shape.warpM == 192; // three blocks of rows
   unsigned limit = 0;
   switch (consumerWarpgroups(shape)) {
   case 1: // of 168, else 255; lanes that read lines of C, or write odd ones of D, keep more addresses
     limit = draft.shifts()          ? unsigned(sumsBesideShifter)
-            : stages                ? 176
+            : lines                 ? besideLines
             : writesOddLines(draft) ? 184
             : wide                  ? 192
                                     : 208;
@@ -94,7 +97,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     // Of 232; the staged store and the streams of tiles keep more addresses, and with 192 ptxas spills.
     limit = *draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k ? 184 : 200;
     if (brings)
-      limit = wide && shape.warpN % 16 != 0 ? 104 : wide || tall ? 144 : 176;
+      limit = wide && shape.warpN % 16 != 0 ? 104 : wide || tall ? 144 : lines ? besideLines : 176;
     break;
   default:
     // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start.

@@ -187,17 +187,21 @@ void decideShape(Draft &draft) {
   std::optional<Choice> choice = choose(draft, shapes);
   // What nobody asked for gives way to stages or tiles that somebody did.
   bool wanted = (s.loadC.given && *s.loadC != StoreKind::direct) || (s.storeBuffers.given && *s.storeBuffers > 0);
-  bool open = draft.wgmma() && !s.store.given && !wanted;
-  auto instead = [&](StoreKind store, const char *why) {
-    s.store.decide(store, why);
-    s.loadC.decide(StoreKind::direct, why);
+  bool open = draft.wgmma() && !wanted;
+  auto instead = [&](StoreKind store, StoreKind loadC, const char *why) {
+    if (*s.store != store)
+      s.store.decide(store, why);
+    s.loadC.decide(loadC, why);
     shapes = candidates(draft);
     choice = choose(draft, shapes);
   };
-  if (!choice && open && *s.loadC != StoreKind::direct)
-    instead(StoreKind::staged, "the tile leaves no registers or no shared memory for a C that lies where D will");
-  if (!choice && open && *s.store != StoreKind::direct)
-    instead(StoreKind::direct, "the tile leaves no registers or no shared memory for whole lines");
+  constexpr const char *noneForC = "the tile leaves no registers or no shared memory for a C that lies where D will";
+  if (!choice && open && *s.loadC == StoreKind::tma && !s.loadC.given)
+    instead(*s.store, StoreKind::staged, "the tile leaves no shared memory for a C that TMA brings");
+  if (!choice && open && *s.loadC != StoreKind::direct && !(s.store.given && *s.store == StoreKind::tma))
+    instead(StoreKind::staged, StoreKind::direct, noneForC);
+  if (!choice && open && *s.store != StoreKind::direct && !s.store.given)
+    instead(StoreKind::direct, StoreKind::direct, "the tile leaves no registers or no shared memory for whole lines");
   if (choice)
     return record(draft, *choice);
   if (draft.stream) { // its cut does not fit: another one may, or the usual tiles
