@@ -214,7 +214,7 @@ bool isShort(int64_t length, int64_t other);
 bool isSkinny(const Draft &draft);
 /// Slices of k of a tile that the planner tries, and the k from which they may meet in memory, which takes
 /// microseconds. Nine to sixteen of them in memory are slower than eight, in memory or a cluster (28 skinny products by
-/// 5%; H100, 2026-11-25).
+/// 5%; H100, 2026-11-25), but where tiles are so few that eight leave most SMs idle 16, 32 and 64 are tried, too.
 constexpr int64_t mostSlices = 8, deepInMemory = 8192;
 /// Whether so many CTAs are one wave that keeps half of the SMs busy.
 inline bool fillsOneWave(const Draft &draft, int64_t ctas) {

@@ -212,7 +212,8 @@ std::vector<Stream> streams(const Draft &draft) {
       return;
     if (!gainsFromFours(draft, tile, shortTile, slices, sharing))
       return;
-    if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || slices * sharing.ctas() > mostCtas)
+    const int64_t together = through == SplitThrough::cluster ? slices * sharing.ctas() : sharing.ctas();
+    if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || together > mostCtas)
       return;
     // Each of four brings a quarter of the k of a stage, at least 32 of them.
     const bool quarters = shortLies && sharing.ofShort == 4 && shortTile < cacheLine;
@@ -253,6 +254,9 @@ std::vector<Stream> streams(const Draft &draft) {
           consider(parts, tile, slices, sharing, SplitThrough::cluster);
       for (int64_t slices = 2; slices <= inMemory; ++slices)
         consider(parts, tile, slices, {1, 1}, SplitThrough::workspace);
+      for (int64_t slices : {16, 32, 64})
+        if (inMemory > 1)
+          consider(parts, tile, slices, {1, 1}, SplitThrough::workspace);
     }
   // Of two tiles that take as long the one with more columns comes first: wgmma reads less of it.
   llvm::stable_sort(found, [](const Stream &x, const Stream &y) {

@@ -206,7 +206,12 @@ bool streamMayMeetInMemory(const Draft &draft, const Sides &sides) {
 
 bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way) {
   const auto [alongLong, alongShort] = clustersOf(sides, way);
-  return way.slices <= mostSlices && fillsOneWave(draft, alongLong * alongShort * way.slices);
+  const int64_t tiles = alongLong * alongShort, ctas = tiles * way.slices;
+  if (way.slices <= mostSlices)
+    return fillsOneWave(draft, ctas);
+  // Only where fewer cannot keep half of the SMs busy.
+  constexpr int64_t deepSlice = 2048;
+  return !fillsOneWave(draft, tiles * mostSlices) && ctas <= draft.limits.sms && sides.depth >= way.slices * deepSlice;
 }
 
 std::optional<StreamTime> streamTime(const Draft &draft) {

@@ -35,7 +35,7 @@ bool cAllowsSlices(const Draft &draft);
 /// Whether slices of k may meet in memory: those of deep products. Nobody shares tiles then.
 bool streamMayMeetInMemory(const Draft &draft, const Sides &sides);
 /// Whether a cut in such slices is what was measured: at most eight of them, in one wave that keeps half of the SMs
-/// busy.
+/// busy, or more where tiles are too few for that.
 bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way);
 
 /// From the launch to the end of a cut, and what sets its pace.
