@@ -39,12 +39,13 @@ double productTime(const Draft &draft, double rate) {
 /// a copy or shifted lines, 1.3 times on average and up to three times; what is chosen now is within 10% of the faster
 /// one of both but for a few (H200, 2026-11-26, docs/hopper-l2.md, *Pitches of 8 bytes*).
 double mmaTime(const Draft &draft) {
-  constexpr double narrowStores = 1.5e-12; // a byte of D in rows that start at multiples of 2 or 4 bytes
+  // A byte of D, beyond what it takes wgmma's epilogues; in rows that start at multiples of 2 or 4 bytes.
+  constexpr double stores = 0.3e-12, narrowStores = 1.5e-12;
   const Spec &s = draft.spec();
   const unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
   const double stored = sizeOf(draft.extentM()) * sizeOf(draft.extentN()) * bytesOf(*s.d.type);
   return std::max(productTime(draft, mmaRate(narrow)), mmaLatency(narrow) * sizeOf(draft.extentK())) +
-         (promisedAlign(s.d) < 8 ? narrowStores * stored : 0);
+         (promisedAlign(s.d) < 8 ? narrowStores : stores) * stored;
 }
 
 double bytesOfOperand(const Spec &s, const OperandInfo &info) {
