@@ -430,6 +430,26 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
   return (rows + columns) * depth * draft.inputBits() / 8.0;
 }
 
+/// Clocks that moving bytes takes, whatever waits for them: what memory reads and writes, more where lines of D leave
+/// in parts of 128 bytes, tiles are turned, or small; and what the L2 sends and takes. They decide where k is few and D
+/// most of it, and more than the L2 holds. A fit to 16 products of k from 8 to 256, 20 kernels each; of D in f32, or
+/// that the L2 holds, it has 3 to 8% more than without (H200, 2026-11-26, docs/hopper-shapes.md, *Few of k*).
+double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, double k, double tiles) {
+  constexpr double ofMemory = 1800, ofL2 = 3900; // bytes of a clock: 3.2e12 and 6.8e12 a second
+  constexpr double held = 45e6, few = 160;
+  constexpr double turned = 0.06, parts = 0.1, small = 0.35, area = 128 * 128;
+  const Spec &s = draft.spec();
+  const double element = draft.inputBits() / 8.0, ofD = m * n * 2;
+  if (!draft.wgmma() || draft.stream || bytesOf(*s.d.type) != 2 || ofD < held || k > few)
+    return 0;
+  const double result = ofD + (s.beta.value != Scale{0.0} ? m * n * bytesOf(*s.c.type) : 0);
+  const bool turns = draft.plan.swapped != (*s.d.layout == Order::col);
+  const double memory = ((m + n) * k * element + result) / ofMemory *
+                        (1 + (turns ? turned : 0) + ((turns ? shape.m : shape.n) % 64 != 0 ? parts : 0) +
+                         small * std::max(0.0, 1 - double(shape.m) * double(shape.n) / area));
+  return atOnce<8>({memory, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
+}
+
 Estimate estimate(const Draft &draft, const Shape &shape) {
   const Rates rates = ratesOf(draft);
   int64_t m = draft.extentM().value_or(assumedSize), n = draft.extentN().value_or(assumedSize);
@@ -476,6 +496,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
   if (draft.wgmma() && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
+  result.clocks = atOnce<8>({result.clocks, bytesClocks(draft, shape, double(m), double(n), double(k), tiles)});
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   result.cost = result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft);
   if (together > 4 && slices == 1)
