@@ -14,13 +14,9 @@ std::string rowStarts(const char *name, const OperandSpec &operand) {
                  *operand.align, operand.ld.value.dynamic() ? "dynamic" : std::to_string(*operand.ld.value.fixed));
 }
 
-/// Why TMA cannot bring C into the places where D will lie; empty: it can.
-std::string whyNotBroughtC(const Draft &draft) {
+/// Why C cannot come to the places where D will lie, whoever brings it; empty: it can.
+std::string whyNotInPlaceOfD(const Draft &draft) {
   const Spec &s = draft.spec();
-  if (!draft.wgmma())
-    return formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction));
-  if (!readsC(draft))
-    return "with `epilogue.c: tma` reads C: beta is 0";
   if (*s.c.type != *s.d.type)
     return formatv("brings C into the places of D: their types are {0} and {1}", nameOf(*s.c.type), nameOf(*s.d.type));
   if (*s.c.layout != *s.d.layout)
@@ -28,6 +24,18 @@ std::string whyNotBroughtC(const Draft &draft) {
                    nameOf(*s.d.layout));
   if (!storesRows(draft))
     return "brings rows of C: d is column order in the kernel's view";
+  return "";
+}
+
+/// Why TMA cannot bring C into the places where D will lie; empty: it can.
+std::string whyNotBroughtC(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (!draft.wgmma())
+    return formatv("belongs to wgmma kernels: the instruction is {0}", nameOf(*s.instruction));
+  if (!readsC(draft))
+    return "with `epilogue.c: tma` reads C: beta is 0";
+  if (std::string why = whyNotInPlaceOfD(draft); !why.empty())
+    return why;
   if (promisedAlign(s.c) < 16)
     return "takes C from rows that start at multiples of 16 bytes: " + rowStarts("c", s.c);
   if (s.schedule.given && *s.schedule == Schedule::pipelined)
@@ -42,13 +50,8 @@ std::string whyNotLinesOfC(const Draft &draft) {
   const Spec &s = draft.spec();
   if (!readsC(draft))
     return "reads C: beta is 0";
-  if (*s.c.type != *s.d.type)
-    return formatv("brings C into the places of D: their types are {0} and {1}", nameOf(*s.c.type), nameOf(*s.d.type));
-  if (*s.c.layout != *s.d.layout)
-    return formatv("brings C into the places of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
-                   nameOf(*s.d.layout));
-  if (!storesRows(draft))
-    return "brings rows of C: d is column order in the kernel's view";
+  if (std::string why = whyNotInPlaceOfD(draft); !why.empty())
+    return why;
   if (s.store.given && *s.store == StoreKind::direct)
     return "brings C into the places of D: the store is direct";
   return "";
