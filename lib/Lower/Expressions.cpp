@@ -205,4 +205,9 @@ Val Lowering::sharedOffset(const SharedTile &tile, const Val &row, const Val &by
 
 bool Lowering::covers(const Expr &extent, int64_t step) { return extent.isConst() && extent.constant() % step == 0; }
 
+bool Lowering::tilesCover(const TensorView &tensor) const {
+  return covers(tensor.rows, kernel.root.item("block", 0) * clusterM) &&
+         covers(tensor.cols, kernel.root.item("block", 1) * clusterN);
+}
+
 } // namespace gemmc

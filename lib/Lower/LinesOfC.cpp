@@ -11,9 +11,6 @@ namespace gemmc {
 namespace {
 constexpr int64_t warpLanes = 32, wordBytes = 4, mostBytes = 16;
 
-std::string vectorOf(llvm::StringRef stem, size_t words) {
-  return (stem + (words == 4 ? ".v4.b32" : words == 2 ? ".v2.b32" : ".b32")).str();
-}
 Val oneOrAll(const std::vector<Val> &regs) { return regs.size() == 1 ? regs[0] : Val(regs); }
 } // namespace
 
@@ -69,11 +66,7 @@ void Lowering::LinesOfC::load(Fetched &to, const Start &start, bool atEdge) {
   const Lanes &lanes = to.lanes;
   const Val step = pitches.of(c);
   const bool known = step.isImm() && step.op.imm * lines < maxOffset;
-  Val address = start.address, advance = step;
-  if (!known && step.isImm())
-    advance = lanes.atOnce * step.op.imm;
-  else if (!known && lanes.atOnce > 1)
-    b("mul.lo.u64", advance = b.reg(Type::b64, "lines_step"), step, lanes.atOnce);
+  Val address = start.address, advance = known ? Val() : pitches.of(c, lanes.atOnce);
   for (int64_t round = 0; round < int64_t(to.parts.size()); ++round) {
     const std::vector<Val> &part = to.parts[round];
     const int64_t first = round * lanes.atOnce, offset = known ? first * step.op.imm : 0;
@@ -94,7 +87,7 @@ void Lowering::LinesOfC::load(Fetched &to, const Start &start, bool atEdge) {
       for (const Val &reg : part)
         b(halves() ? "mov.b16" : "mov.b32", reg, 0);
     if (!halves())
-      fetch(vectorOf("ld.global", part.size()), oneOrAll(part), 0);
+      fetch(vectorOf("ld.global", int64_t(part.size()), "b32"), oneOrAll(part), 0);
     else
       for (size_t i = 0; i < part.size(); ++i)
         fetch("ld.global.b16", part[i], int64_t(i) * c.elemBytes());
@@ -111,9 +104,7 @@ Lowering::LinesOfC::Fetched Lowering::LinesOfC::fetch(int64_t columns, const Val
   start.col = l.add(col, l.mul(to.lanes.part, to.lanes.bytes / element, "part_col"), "col");
   start.address = l.add64(l.wide(start.row, pitches.of(c), "line_offset"), c.base, c.buffer + "_line");
   start.address = l.add64(start.address, l.wide(start.col, element, "col_offset"), c.buffer + "_part");
-  const int64_t tileM = l.kernel.root.item("block", 0) * l.clusterM,
-                tileN = l.kernel.root.item("block", 1) * l.clusterN;
-  if (covers(c.rows, tileM) && covers(c.cols, tileN)) {
+  if (l.tilesCover(c)) {
     load(to, start, false);
     return to;
   }
@@ -149,7 +140,7 @@ void Lowering::LinesOfC::put(const Fetched &fetched, const SharedTile &staged, c
     }
     const int64_t first = round * lanes.atOnce, key = staged.xorOf(first) * 16;
     const Val place = key ? l.binary("xor.b32", own, key, "staged") : own;
-    b(vectorOf("st.shared", words.size()), at(place, first * staged.pitch), oneOrAll(words));
+    b(vectorOf("st.shared", int64_t(words.size()), "b32"), at(place, first * staged.pitch), oneOrAll(words));
   }
 }
 

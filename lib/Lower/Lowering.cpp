@@ -32,6 +32,21 @@ Val Pitches::of(const TensorView &tensor) {
   return entry->second;
 }
 
+Val Pitches::of(const TensorView &tensor, int64_t lines) {
+  Val pitch = of(tensor);
+  if (pitch.isImm())
+    return lines * pitch.op.imm;
+  if (lines == 1)
+    return pitch;
+  Val step = b.reg(Type::b64, tensor.buffer + "_step");
+  b("mul.lo.u64", step, pitch, lines);
+  return step;
+}
+
+std::string vectorOf(llvm::StringRef stem, int64_t count, llvm::StringRef type) {
+  return (stem + (count == 1 ? "." : count == 2 ? ".v2." : ".v4.") + type).str();
+}
+
 Lowering::Lowering(const tile::Kernel &kernel)
     : kernel(kernel), function(result.module.functions.emplace_back()), b(function) {
   isWgmma = kernel.word("instruction") == "wgmma";

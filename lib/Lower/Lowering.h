@@ -34,11 +34,14 @@ class Pitches {
 public:
   explicit Pitches(ptx::Builder &b) : b(b) {}
   Val of(const TensorView &tensor);
+  Val of(const TensorView &tensor, int64_t lines); ///< From a line to the one so many on.
 
 private:
   ptx::Builder &b;
   llvm::StringMap<Val> registers; ///< By buffer.
 };
+/// `ld.shared` of 4 words as `ld.shared.v4.b32`, of one as `ld.shared.b32`.
+std::string vectorOf(llvm::StringRef stem, int64_t count, llvm::StringRef type);
 constexpr int64_t barrierBytes = 8;
 constexpr int64_t maxOffset = int64_t(1) << 30; ///< An address holds 32 bits of offset.
 constexpr int64_t groupThreads = 128;           ///< Of a warpgroup.
@@ -134,6 +137,8 @@ private:
   Val floatInRegister(const Val &value);
   /// Whether `extent` is known to be a multiple of `step`: then no tile reaches beyond it.
   static bool covers(const Expr &extent, int64_t step);
+  /// Whether no tile of the kernel's, or of its clusters, reaches beyond a matrix like D.
+  bool tilesCover(const TensorView &tensor) const;
 
   bool isDependent() const { return kernel.root.word("dependent") == "on"; }
 
@@ -267,8 +272,7 @@ private:
     Val all;  ///< How many there are.
   };
   static bool isStream(const Op &tiles);
-  int64_t registersOfThread() const; ///< Of one that multiplies.
-  bool gathers() const;              ///< Parts of a tile meet in the workspace.
+  bool gathers() const; ///< Parts of a tile meet in the workspace.
   std::array<Expr, 2> clusterCounts() const;
   Expr tileCount() const;
   Expr stepCount() const;

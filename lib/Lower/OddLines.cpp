@@ -22,23 +22,15 @@ SharedTile Lowering::OddLines::stagedPiece() {
 }
 
 Lowering::OddLines::OddLines(Lowering &lowering, const TensorView &d, const Val &row0, const Val &col0)
-    : l(lowering), b(lowering.b), d(d), row0(row0), col0(col0) {
+    : l(lowering), b(lowering.b), d(d), row0(row0), col0(col0), pitches(lowering.b) {
   b.comment("lines at any multiple of 2 bytes, in whole words");
-  step = Pitches(b).of(d);
+  step = pitches.of(d);
   start = b.reg(Type::b64, d.buffer + "_line");
   Val line = l.add64(l.wide(row0, step, "line_offset"), d.base, d.buffer + "_line");
   b("add.s64", start, line, l.wide(col0, elementBytes, "col_offset"));
 }
 
 bool Lowering::OddLines::stepIsKnown() const { return step.isImm() && step.op.imm * lines < maxOffset; }
-
-Val Lowering::OddLines::steps(int64_t count) {
-  if (step.isImm() || count == 1)
-    return step.isImm() ? Val(count * step.op.imm) : step;
-  Val many = b.reg(Type::b64, "lines_step");
-  b("mul.lo.u64", many, step, count);
-  return many;
-}
 
 std::vector<Lowering::LinePiece> Lowering::OddLines::pieces(int64_t columns) {
   std::vector<LinePiece> pieces;
@@ -171,10 +163,10 @@ void Lowering::OddLines::lay(const Piece &piece, const Edge *edge) {
   std::vector<Start> alike;
   std::vector<Writers> writers;
   for (int64_t kind = 0; kind < kinds; ++kind) {
-    alike.push_back(startOf(piece, kind ? l.add64(piece.begin, steps(piece.atOnce), "line") : piece.begin));
+    alike.push_back(startOf(piece, kind ? l.add64(piece.begin, pitches.of(d, piece.atOnce), "line") : piece.begin));
     writers.push_back(writersOf(piece, alike.back(), edge));
   }
-  Val line = piece.begin, advance = kinds ? Val() : steps(piece.atOnce);
+  Val line = piece.begin, advance = kinds ? Val() : pitches.of(d, piece.atOnce);
   for (int64_t round = 0, first = 0; first < lines; ++round, first += piece.atOnce) {
     if (round > 0 && !kinds)
       line = l.add64(line, advance, "line");
@@ -193,9 +185,7 @@ void Lowering::OddLines::piece(int64_t column, int64_t columns, const Val &slot,
   piece.words = int64_t(llvm::PowerOf2Ceil(uint64_t(columns * elementBytes / wordBytes)));
   piece.atOnce = lanes / piece.words;
   place(piece, slot, slotBefore);
-  const int64_t tileM = l.kernel.root.item("block", 0) * l.clusterM,
-                tileN = l.kernel.root.item("block", 1) * l.clusterN;
-  if (covers(d.rows, tileM) && covers(d.cols, tileN))
+  if (l.tilesCover(d))
     return lay(piece, nullptr);
   Val across = b.label("edge"), done = b.label("stored"), firstColumn = l.add(col0, column, "col");
   Val linesLeft = l.binary("sub.s32", l.inRegister(l.value(d.rows), "rows"), row0, "lines_left");

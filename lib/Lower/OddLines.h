@@ -49,13 +49,13 @@ private:
     Val lines, bytes; ///< How far D goes, from the lane's first line and the piece's first element on.
   };
 
+  Pitches pitches;
   Val step, start; ///< Bytes from line to line; b64: where the first one begins.
 
   static SharedTile stagedPiece();
   bool halves() const { return d.align % 4 != 0; }
   bool stepIsKnown() const;
   Val predicate(llvm::StringRef compare, const Val &x, const Val &y, const Val &also, llvm::StringRef name);
-  Val steps(int64_t count);
   void place(Piece &piece, const Val &slot, const Val &slotBefore);
   Start startOf(const Piece &piece, const Val &line);
   Writers writersOf(const Piece &piece, const Start &start, const Edge *edge);

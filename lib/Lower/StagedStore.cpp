@@ -106,19 +106,11 @@ struct Lowering::CopyOut {
   }
 
   void advance(const TensorView &t, Val &base, int64_t &offset) {
-    Val step = pitches.of(t);
-    if (step.isImm() && offset + step.op.imm * lineStep < maxOffset) {
-      offset += step.op.imm * lineStep;
-      return;
-    }
-    if (step.isReg()) {
-      Val many = b.reg(Type::b64, t.buffer + "_step");
-      b("mul.lo.u64", many, step, lineStep);
-      step = many;
-    } else {
-      step = step.op.imm * lineStep;
-    }
-    base = l.add64(base, step, t.buffer + "_unit");
+    Val pitch = pitches.of(t);
+    if (pitch.isImm() && offset + pitch.op.imm * lineStep < maxOffset)
+      offset += pitch.op.imm * lineStep;
+    else
+      base = l.add64(base, pitches.of(t, lineStep), t.buffer + "_unit");
   }
 
   Unit first() {
@@ -162,9 +154,6 @@ struct Lowering::CopyOut {
     if (count == 1)
       return regs[at];
     return Val(std::vector<Val>(regs.begin() + at, regs.begin() + at + count));
-  }
-  static std::string vectorOf(llvm::StringRef stem, int64_t count, llvm::StringRef type) {
-    return (stem + (count == 1 ? "." : count == 2 ? ".v2." : ".v4.") + type).str();
   }
 
   static Type registerOf(Elem type) {
@@ -460,8 +449,7 @@ struct Lowering::CopyOut {
   }
 
   void run(const Val &end) {
-    int64_t tileM = l.kernel.root.item("block", 0) * l.clusterM, tileN = l.kernel.root.item("block", 1) * l.clusterN;
-    bool inside = covers(d.rows, tileM) && covers(d.cols, tileN);
+    bool inside = l.tilesCover(d);
     if (!c || beta) {
       paths(c != nullptr, inside, end);
       b.place(end);

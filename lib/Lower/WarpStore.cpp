@@ -140,10 +140,11 @@ struct Lowering::WarpStore : StagedSums {
   /// Whether a thread has registers for that beside its sums: what is left is for addresses and the lines of D, more of
   /// it where beta may be 0, which ptxas 13 pays twice, and all of it where parts of a tile are gathered.
   bool holdsNext() const {
-    constexpr int64_t others = 72, forBoth = 64;
+    constexpr int64_t others = 72, forBoth = 64, ofSM = 65536, most = 255, unit = 8;
+    const int64_t even = std::min(most, ofSM / l.kernel.number("threads") / unit * unit);
     const int64_t sums = acc.warpM * acc.warpN / groupThreads / (acc.half() ? 2 : 1);
     const int64_t needed = readsC.isReg() ? others + forBoth : others;
-    return !l.gathers() && sums + linesOfC->registers() + needed <= l.registersOfThread();
+    return !l.gathers() && sums + linesOfC->registers() + needed <= l.kernel.root.number("consumer_regs", even);
   }
   void fetchLines(const Chunk &chunk) { fetched = linesOfC->fetch(chunk.piece.columns, rowOf(chunk), colOf(chunk)); }
 
@@ -371,12 +372,6 @@ struct Lowering::WarpStore : StagedSums {
       leave(chunks.back(), 0);
   }
 };
-
-int64_t Lowering::registersOfThread() const {
-  constexpr int64_t ofSM = 65536, most = 255, unit = 8;
-  const int64_t even = ofSM / kernel.number("threads") / unit * unit;
-  return kernel.root.number("consumer_regs", std::min(even, most));
-}
 
 void Lowering::keep(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;

@@ -440,7 +440,7 @@ double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, d
   constexpr double turned = 0.06, parts = 0.1, small = 0.35, area = 128 * 128;
   const Spec &s = draft.spec();
   const double element = draft.inputBits() / 8.0, ofD = m * n * 2;
-  if (!draft.wgmma() || draft.stream || bytesOf(*s.d.type) != 2 || ofD < held || k > few)
+  if (!draft.wgmma() || draft.stream || bytesOf(*s.d.type) != 2 || ofD < held || k > few || atPowerLimit(draft))
     return 0;
   const double result = ofD + (s.beta.value != Scale{0.0} ? m * n * bytesOf(*s.c.type) : 0);
   const bool turns = draft.plan.swapped != (*s.d.layout == Order::col);
@@ -496,9 +496,10 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
   if (draft.wgmma() && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
-  result.clocks = atOnce<8>({result.clocks, bytesClocks(draft, shape, double(m), double(n), double(k), tiles)});
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
-  result.cost = result.clocks * (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft);
+  const double moving = bytesClocks(draft, shape, double(m), double(n), double(k), tiles);
+  result.cost = atOnce<8>({result.clocks, moving}) *
+                (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft);
   if (together > 4 && slices == 1)
     result.cost *= doubtOfEights;
   return result;

@@ -196,7 +196,7 @@ void decideShape(Draft &draft) {
     choice = choose(draft, shapes);
   };
   constexpr const char *noneForC = "the tile leaves no registers or no shared memory for a C that lies where D will";
-  if (!choice && open && *s.loadC == StoreKind::tma && !s.loadC.given)
+  if (!choice && open && *s.loadC == StoreKind::tma)
     instead(*s.store, StoreKind::staged, "the tile leaves no shared memory for a C that TMA brings");
   if (!choice && open && *s.loadC != StoreKind::direct && !(s.store.given && *s.store == StoreKind::tma))
     instead(StoreKind::staged, StoreKind::direct, noneForC);
