@@ -164,6 +164,10 @@ void Lowering::declareParams() {
     add(ParamInfo::Pointer, Type::u64, "workspace_ptr", "workspace");
   for (const std::string &name : variablesOf(kernel, byTma))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
+  for (const Op &op : kernel.body())
+    if (isTensor(op))
+      for (const auto &[name, number] : edgeNumbers(op))
+        add(ParamInfo::Int, Type::u32, name, "", number);
   for (llvm::StringRef key : {"alpha", "beta"}) {
     bool given = false; // a tile may be stored in parts
     tile::walk(kernel.body(), [&](const Op &op) {

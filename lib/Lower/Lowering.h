@@ -187,6 +187,7 @@ private:
   struct Edge;  ///< What an operand's last tile has.
   Edge edgeOf(const Op &tensor) const;
   std::optional<ptx::TensorMapInfo> edgeMap(const Op &tensor) const;
+  std::vector<std::pair<std::string, Expr>> edgeNumbers(const Op &tensor) const;
   Val isLastTile(const Op &tensor);
   using CopyBox = llvm::function_ref<void(const Val &map, const Val &x, const Val &y, int64_t offset)>;
   void copyBoxes(const Op &op, const Boxes &boxes, const TensorView &tensor, CopyBox copy);

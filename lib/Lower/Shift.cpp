@@ -34,7 +34,7 @@ std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
     map.type = *parseElem(tensor.word("type"));
     map.dims = {length + Expr(skew / each), ceilDiv(lines - Expr(first), maps)};
     map.strides = {Expr(maps * pitch)};
-    map.box = {uint32_t(raw.item("extent", kMajor ? 1 : 0)), uint32_t(raw.item("extent", kMajor ? 0 : 1) / maps)};
+    map.box = {raw.item("extent", kMajor ? 1 : 0), raw.item("extent", kMajor ? 0 : 1) / maps};
     map.offset = first * pitch - skew;
     result.push_back(std::move(map));
   }

@@ -37,15 +37,17 @@ struct Lowering::Boxes {
   }
 };
 
-/// Of an operand whose m or n ends inside its last tile (tensor with `rest`). Where k is contiguous its rows are rows
-/// of boxes: each of the CTAs that share a tile brings `share` of them, the first `whole` CTAs all, the next one
-/// `part`, by a map of its own unless there is no other tile, and those behind none. Where m or n is contiguous the
-/// spans from `spans` on are not brought.
+/// Of an operand whose m or n ends inside its last tile (tensor with `rest`), or may do so: it is given at launch.
+/// Where k is contiguous its rows are rows of boxes: each of the CTAs that share a tile brings `share` of them, the
+/// first `whole` CTAs all, the next one `part`, by a map of its own unless there is no other tile, and those behind
+/// none. Where m or n is contiguous the spans from `spans` on are not brought.
 struct Lowering::Edge {
-  int64_t share = 0, whole = 0, part = 0;
+  bool atLaunch = false; ///< It is known when the kernel is launched (and no CTAs share a tile).
+  int64_t share = 0, whole = 0;
+  Expr part = 0;
   bool only = false; ///< Of an operand with one tile, which no CTAs share.
-  int64_t spans = 0;
-  int64_t bytes = 0; ///< That a stage has less.
+  int64_t spans = 0; ///< 0: at launch.
+  Expr bytes = 0;    ///< That a stage has less.
 };
 
 int64_t Lowering::sharesOf(const Op &tensor) const {
@@ -56,9 +58,19 @@ int64_t Lowering::sharesOf(const Op &tensor) const {
 Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
   const bool isA = tensor.subject.name == "A";
   const SharedTile tile = tile::tileOf(*kernel.declaration(isA ? "sA" : "sB"));
-  const int64_t rest = tensor.number("rest");
+  const Expr &restOf = tensor.expr("rest");
   Edge result;
   result.spans = tile.spans;
+  if (result.atLaunch = !restOf.isConst(); result.atLaunch) {
+    if (!tile.kMajor)
+      result.spans = 0;
+    result.share = tile.rows;
+    result.part = tile.kMajor ? restOf : Expr(0);
+    result.bytes = tile.kMajor ? (tile.rows - restOf) * (tile.pitch * tile.spans)
+                               : (tile.spans - ceilDiv(restOf, tile.spanElems())) * tile.spanStride();
+    return result;
+  }
+  const int64_t rest = restOf.constant();
   if (tile.kMajor) {
     result.share = tile.rows / sharesOf(tensor);
     result.whole = rest / result.share;
@@ -81,7 +93,7 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
 
   bool rowOrder = tensor.order == Order::row;
   if (source.has("rest") && edgeOf(source).only)
-    rows = boxRows = edgeOf(source).part;
+    rows = boxRows = edgeOf(source).part.constant();
   if (llvm::none_of(result.kernel.maps, [&](const auto &map) { return map.buffer == tensor.buffer; })) {
     ptx::TensorMapInfo map;
     map.name = tensor.buffer + "_map";
@@ -89,7 +101,7 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
     map.type = tensor.type;
     map.dims = {rowOrder ? tensor.cols : tensor.rows, rowOrder ? tensor.rows : tensor.cols};
     map.strides = {kernel.declaration(op.ref("from").name)->expr("ld") * tensor.elemBytes()};
-    map.box = {uint32_t(tile.spanElems()), uint32_t(boxRows)};
+    map.box = {tile.spanElems(), boxRows};
     map.swizzle = tmaSwizzle(tile.layout);
     result.kernel.maps.push_back(map);
     if (auto edge = edgeMap(source)) {
@@ -108,21 +120,37 @@ std::optional<ptx::TensorMapInfo> Lowering::edgeMap(const Op &tensor) const {
   if (!tensor.has("rest"))
     return std::nullopt;
   const Edge edge = edgeOf(tensor);
-  if (!edge.part || edge.only)
+  if (edge.part.isConst(0) || edge.only)
     return std::nullopt;
   ptx::TensorMapInfo map;
   map.name = tensor.word("buffer").str() + "_edge_map";
   const SharedTile tile = tile::tileOf(*kernel.declaration("s" + tensor.subject.name));
-  map.box = {uint32_t(tile.spanElems()), uint32_t(edge.part)};
+  map.box = {tile.spanElems(), edge.part};
   return map;
+}
+
+/// Of an edge that is known at launch, what kernels are told: the number of its tile, and by how many bytes a stage has
+/// less than others; of a contiguous m or n also what the tile has of it.
+std::vector<std::pair<std::string, Expr>> Lowering::edgeNumbers(const Op &tensor) const {
+  if (!tensor.has("rest") || !edgeOf(tensor).atLaunch)
+    return {};
+  const bool isA = tensor.subject.name == "A";
+  const Expr last = (tensor.expr(isA ? "rows" : "cols") - 1) / kernel.root.item("block", isA ? 0 : 1);
+  const std::string name = tensor.word("buffer").str();
+  std::vector<std::pair<std::string, Expr>> numbers{{name + "_last", last}, {name + "_less", edgeOf(tensor).bytes}};
+  if (!edgeOf(tensor).spans)
+    numbers.push_back({name + "_rest", tensor.expr("rest")});
+  return numbers;
 }
 
 /// Whether the tile is the last one along the operand's m or n, or one that a cluster has behind it.
 Val Lowering::isLastTile(const Op &tensor) {
   const bool isA = tensor.subject.name == "A";
-  Val last = b.reg(Type::pred, "last_of_" + tensor.word("buffer").str());
-  b("setp.ge.u32", last, inRegister(variables[isA ? "tm" : "tn"], "tile"),
-    tensor.number(isA ? "rows" : "cols") / kernel.root.item("block", isA ? 0 : 1));
+  const std::string name = tensor.word("buffer").str();
+  Val last = b.reg(Type::pred, "last_of_" + name), tile = inRegister(variables[isA ? "tm" : "tn"], "tile");
+  b("setp.ge.u32", last, tile,
+    edgeOf(tensor).atLaunch ? variables[name + "_last"]
+                            : Val(tensor.number(isA ? "rows" : "cols") / kernel.root.item("block", isA ? 0 : 1)));
   return last;
 }
 
@@ -143,13 +171,24 @@ void Lowering::copyBoxes(const Op &op, const Boxes &boxes, const TensorView &ten
   };
   const bool shared = op.has("multicast") && boxes.tile.kMajor && edge.share < boxes.tile.rows;
   Val rank = !shared ? Val() : op.word("multicast") == "m" ? rankM : rankN;
-  if (edge.part) {
+  if (!edge.part.isConst(0)) {
     map = b.reg(Type::b64, tensor.buffer + "_map");
     b("selp.b64", map, variables[edgeMap(source)->name], tensor.map,
       shared ? both("setp.eq.and.u32", rank, edge.whole) : last);
   }
-  if (const int64_t none = edge.whole + (edge.part > 0); shared && none < boxes.tile.rows / edge.share)
+  if (const int64_t none = edge.whole + !edge.part.isConst(0); shared && none < boxes.tile.rows / edge.share)
     b.when(both("setp.ge.and.u32", rank, none))("bra", end);
+  if (!edge.spans) { // the first one is always there
+    for (int64_t span = 0; span < boxes.tile.spans; ++span) {
+      if (span) {
+        Val beyond = b.reg(Type::pred, "beyond");
+        b("setp.le.and.u32", beyond, variables[tensor.buffer + "_rest"], span * boxes.tile.spanElems(), last);
+        b.when(beyond)("bra", end);
+      }
+      spans(map, span, span + 1);
+    }
+    return b.place(end);
+  }
   spans(map, 0, edge.spans);
   if (edge.spans < boxes.tile.spans) {
     b.when(last)("bra", end);
@@ -165,11 +204,12 @@ Val Lowering::bytesExpected(int64_t whole) {
       continue;
     const Edge edge = edgeOf(tensor);
     if (edge.only) {
-      bytes = add(bytes, -edge.bytes, "bytes");
+      bytes = add(bytes, -edge.bytes.constant(), "bytes");
       continue;
     }
     Val less = b.reg(Type::b32, "bytes"), last = isLastTile(tensor);
-    b("selp.b32", less, edge.bytes, 0, last);
+    b("selp.b32", less, edge.atLaunch ? variables[tensor.word("buffer").str() + "_less"] : Val(edge.bytes.constant()),
+      0, last);
     bytes = binary("sub.u32", inRegister(bytes, "bytes"), less, "bytes");
   }
   return bytes;
@@ -183,29 +223,51 @@ void Lowering::clear(const Op &op) {
   const SharedTile tile = tile::tileOf(shared);
   const Edge edge = edgeOf(tensor);
   // In each stage one region, of each span where spans have rows beyond.
-  const int64_t regions = tile.kMajor ? tile.spans : 1, pieces = edge.bytes / regions / pieceBytes;
-  const int64_t first = tile.kMajor ? tensor.number("rest") * tile.pitch : edge.spans * tile.spanStride();
+  const int64_t regions = tile.kMajor ? tile.spans : 1;
   const int64_t threads = roleWarps ? roleWarps * warpThreads : kernel.number("threads");
   b.blank();
   b.comment("no copy brings what lies beyond " + tensor.word("buffer"));
   Val end = b.label("cleared");
   if (roleWarps && !edge.only)
     b.unless(isLastTile(tensor))("bra", end);
-  Val thread = add(tid, -roleWarp * warpThreads, "thread");
-  Val place = add(mul(thread, pieceBytes, "piece"), sharedBase, "piece");
-  for (int64_t stage = 0; stage < shared.number("stages"); ++stage)
-    for (int64_t region = 0; region < regions; ++region)
-      for (int64_t piece = 0; piece < pieces; piece += threads) {
-        if (pieces - piece < threads) {
+  Val thread = add(tid, -roleWarp * warpThreads, "thread"), piece = mul(thread, pieceBytes, "piece");
+  // `visit` gets the place of each region.
+  auto each = [&](llvm::function_ref<void(int64_t offset)> visit) {
+    for (int64_t stage = 0; stage < shared.number("stages"); ++stage)
+      for (int64_t region = 0; region < regions; ++region)
+        visit(shared.number("offset") + stage * tile.stageBytes() + region * tile.spanStride());
+  };
+  auto zero = [&](const Val &place, int64_t offset) {
+    b("st.shared.v4.b32", at(place, offset), llvm::ArrayRef<Val>{0, 0, 0, 0});
+  };
+  if (edge.atLaunch) {
+    const int64_t regionBytes = tile.kMajor ? tile.rows * tile.pitch : tile.spans * tile.spanStride();
+    Val bytes = divide(variables[tensor.word("buffer").str() + "_less"], regions, "beyond"), again = b.label("clear");
+    Val at = b.reg(Type::b32, "at"), done = b.reg(Type::pred, "done");
+    b("sub.u32", at, regionBytes, inRegister(bytes, "beyond"));
+    b("add.u32", at, at, piece);
+    b.place(again);
+    b("setp.ge.u32", done, at, regionBytes);
+    b.when(done)("bra", end);
+    Val place = add(at, sharedBase, "place");
+    each([&](int64_t offset) { zero(place, offset); });
+    b("add.u32", at, at, threads * pieceBytes);
+    b("bra", again);
+  } else {
+    const int64_t pieces = edge.bytes.constant() / regions / pieceBytes;
+    const int64_t first = tile.kMajor ? tensor.number("rest") * tile.pitch : edge.spans * tile.spanStride();
+    Val place = add(piece, sharedBase, "piece");
+    each([&](int64_t offset) {
+      for (int64_t number = 0; number < pieces; number += threads) {
+        if (pieces - number < threads) {
           Val mine = b.reg(Type::pred, "mine");
-          b("setp.lt.u32", mine, thread, pieces - piece);
+          b("setp.lt.u32", mine, thread, pieces - number);
           b.when(mine);
         }
-        b("st.shared.v4.b32",
-          at(place, shared.number("offset") + stage * tile.stageBytes() + region * tile.spanStride() + first +
-                        piece * pieceBytes),
-          llvm::ArrayRef<Val>{0, 0, 0, 0});
+        zero(place, offset + first + number * pieceBytes);
       }
+    });
+  }
   b.place(end);
   if (!op.has("meet"))
     return;

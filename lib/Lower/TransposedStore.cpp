@@ -33,7 +33,7 @@ std::vector<ptx::TensorMapInfo> Lowering::turnedMaps(const Op &tensor, const Op 
     map.type = type;
     map.dims = {tensor.expr("rows"), tensor.expr("cols")};
     map.strides = {tensor.expr("ld") * int64_t(bytesOf(type))};
-    map.box = {uint32_t(spanBytes / bytesOf(type)), uint32_t(lines)};
+    map.box = {spanBytes / bytesOf(type), lines};
     map.swizzle = tmaSwizzle(SharedLayout::b128);
     maps.push_back(map);
   }

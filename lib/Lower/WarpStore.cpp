@@ -77,7 +77,7 @@ std::vector<ptx::TensorMapInfo> Lowering::pieceMaps(const Op &tensor) const {
     map.type = type;
     map.dims = {tensor.expr("cols"), tensor.expr("rows")};
     map.strides = {ld * int64_t(bytesOf(type))};
-    map.box = {uint32_t(piece.columns), uint32_t(rows)};
+    map.box = {piece.columns, rows};
     map.swizzle = tmaSwizzle(layoutOf(piece.bytes));
     maps.push_back(map);
   }

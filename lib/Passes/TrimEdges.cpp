@@ -3,17 +3,24 @@
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t leastBeyond = 8; ///< Rows of boxes that are worth it.
+constexpr int64_t leastBeyond = 8;  ///< Rows of boxes that are worth it.
+constexpr int64_t highestBox = 256; ///< Rows.
 
 /// What the last tile of `tensor` has of its m or n; 0 where no row of a box, or too few, would lie beyond the matrix.
-/// Where that side is contiguous a row that only ends beyond it costs nothing: whole spans count.
-int64_t lastPart(const Op &tensor, const Op &shared) {
+/// Where that side is contiguous a row that only ends beyond it costs nothing: whole spans count. Of an extent that is
+/// given at launch all of them may lie beyond, or none.
+Expr trimmedPart(const Kernel &kernel, const Op &tensor, const Op &shared) {
   const Expr &extent = tensor.expr(tensor.subject.name == "A" ? "rows" : "cols");
   const int64_t length = shared.item("extent", 0);
-  if (!extent.isConst() || tensor.has("shift"))
+  if (tensor.has("shift"))
     return 0;
-  const int64_t rest = extent.constant() % length;
   const SharedTile tile = tileOf(shared);
+  if (!extent.isConst()) { // one box brings a span, which no CTAs share
+    const bool alone = kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) == 1;
+    const bool beyond = tile.kMajor ? tile.rows <= highestBox : tile.spans > 1;
+    return alone && beyond ? lastPart(extent, length) : Expr(0);
+  }
+  const int64_t rest = lastPart(extent, length).constant();
   bool trims =
       tile.kMajor ? length - rest >= leastBeyond : int64_t(llvm::divideCeil(rest, tile.spanElems())) < tile.spans;
   return rest > 0 && trims ? rest : 0;
@@ -43,7 +50,7 @@ void trimEdges(Kernel &kernel) {
     if (op.kind != OpKind::Tensor || (op.subject.name != "A" && op.subject.name != "B"))
       continue;
     const std::string tile = "s" + op.subject.name;
-    if (int64_t rest = lastPart(op, *kernel.declaration(tile))) {
+    if (Expr rest = trimmedPart(kernel, op, *kernel.declaration(tile)); !rest.isConst(0)) {
       op.set("rest", rest);
       clears.push_back(Op(OpKind::Clear, tile));
     }

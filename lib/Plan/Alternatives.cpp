@@ -137,7 +137,8 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
 
 // The long operand of a skinny product may be read in two ways: those of the one that the planner does not take come
 // last, a third of all.
-std::vector<Alternative> alternatives(const Spec &spec, unsigned count, Diags &diags) {
+std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
+  const Spec spec = atTypicalSizes(given);
   std::optional<RepackChoice> other, none;
   std::vector<Alternative> found = alternativesOf(spec, count, diags, other);
   if (!other || (count && count / 3 == 0))

@@ -7,18 +7,13 @@ namespace gemmc {
 using namespace plan;
 
 namespace {
-constexpr int64_t assumedSize = 4096; // of a dynamic size, as in the model
 
 /// Bytes of `elements` of a type, which may share bytes.
 double bytesOfElements(double elements, Elem type) { return elements * bitsOf(type) / 8; }
 
 void addProblem(const Draft &draft, Analysis &out) {
   const Spec &s = draft.spec();
-  auto extent = [&](const Field<Size> &size) {
-    out.assumed |= size.value.dynamic();
-    return size.value.fixed.value_or(assumedSize);
-  };
-  out.m = extent(s.m), out.n = extent(s.n), out.k = extent(s.k);
+  out.m = typicalM(s), out.n = typicalN(s), out.k = typicalK(s);
   double m = double(out.m), n = double(out.n), k = double(out.k);
   out.flops = 2 * m * n * k;
   out.bytes = bytesOfElements(m * k, *s.a.type) + bytesOfElements(k * n, *s.b.type) + bytesOfElements(m * n, *s.d.type);
@@ -197,8 +192,10 @@ MachineRates ratesOf(Target target, Elem input) {
           half ? row.powerConstant : 0};
 }
 
-Analysis analyse(const Plan &plan, unsigned next) {
+Analysis analyse(const Plan &given, unsigned next) {
   Diags scratch;
+  Plan plan = given;
+  plan.spec = atTypicalSizes(given.spec);
   Draft draft{plan, scratch, limitsOf(*plan.spec.target), nullptr};
   if (!draft.wgmma())
     decideMatrix(draft);
@@ -206,6 +203,7 @@ Analysis analyse(const Plan &plan, unsigned next) {
   out.machine = ratesOf(*plan.spec.target, *plan.spec.a.type);
   Shape shape = shapeOf(plan);
   Estimate estimate = plan::estimate(draft, shape);
+  out.assumed = assumedSizes(given.spec);
   addProblem(draft, out);
   addTiles(draft, shape, estimate, out);
   out.launch = launchOf(draft);

@@ -3,6 +3,7 @@
 #pragma once
 #include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Plan/Plan.h"
+#include "gemmc/Plan/Typical.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -50,6 +51,10 @@ struct Draft {
   std::optional<int64_t> extentM() const { return (plan.swapped ? spec().n : spec().m).value.fixed; }
   std::optional<int64_t> extentN() const { return (plan.swapped ? spec().m : spec().n).value.fixed; }
   std::optional<int64_t> extentK() const { return spec().k.value.fixed; }
+  /// What is planned for: the extents, the typical ones of those that are dynamic.
+  int64_t plannedM() const { return plan.swapped ? typicalN(spec()) : typicalM(spec()); }
+  int64_t plannedN() const { return plan.swapped ? typicalM(spec()) : typicalN(spec()); }
+  int64_t plannedK() const { return typicalK(spec()); }
   /// The user's operand that the kernel calls A (B).
   const OperandSpec &kernelA() const { return plan.swapped ? spec().b : spec().a; }
   const OperandSpec &kernelB() const { return plan.swapped ? spec().a : spec().b; }
@@ -201,7 +206,9 @@ bool exceedsShared(const Draft &draft, const Shape &shape);
 /// Reports into `diags` every rule that `shape` breaks (Checks.cpp).
 void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
-// The steps, in the order of makePlan.
+/// makePlan with dynamic sizes left open where a decision needs to know them.
+std::optional<Plan> planAsItIs(const Spec &spec, Diags &diags);
+// Its steps, in their order.
 void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.

@@ -12,6 +12,12 @@ using namespace plan;
 namespace {
 std::string textOf(const Size &size) { return size.fixed ? std::to_string(*size.fixed) : "dynamic"; }
 
+/// A dynamic size with the one that is planned for: `dynamic~64`; `dynamic` is for the usual one.
+std::string textOf(const Field<Size> &size, const Field<int64_t> &typical) {
+  std::string text = textOf(*size);
+  return size.value.dynamic() && *typical != usualSize ? text + "~" + std::to_string(*typical) : text;
+}
+
 /// More than 16 bytes of alignment make no other kernel.
 std::string textOf(const OperandSpec &operand) {
   std::string text = formatv("{0}:{1}:{2}:{3}", nameOf(*operand.type), nameOf(*operand.layout),
@@ -42,7 +48,7 @@ bool isProblemField(StringRef path) {
   auto [section, key] = path.split('.');
   if (llvm::is_contained(operands, section)) // they also say how an operand is copied
     return llvm::is_contained(keys, key);
-  return section == "problem" || llvm::is_contained(fields, path);
+  return section == "problem" || section == "typical" || llvm::is_contained(fields, path);
 }
 
 std::optional<ProblemKey> problemKey(const Spec &spec) {
@@ -53,8 +59,8 @@ std::optional<ProblemKey> problemKey(const Spec &spec) {
     return std::nullopt;
   const Spec &s = draft.spec();
   ProblemKey key;
-  key.problem = formatv("{0} {1}x{2}x{3} a={4} b={5}", nameOf(*s.target), textOf(*s.m), textOf(*s.n), textOf(*s.k),
-                        textOf(s.a), textOf(s.b));
+  key.problem = formatv("{0} {1}x{2}x{3} a={4} b={5}", nameOf(*s.target), textOf(s.m, s.typicalM),
+                        textOf(s.n, s.typicalN), textOf(s.k, s.typicalK), textOf(s.a), textOf(s.b));
   if (s.beta.value != Scale{0.0})
     key.problem += " c=" + textOf(s.c);
   key.problem += formatv(" d={0} sums={1} alpha={2} beta={3}", textOf(s.d), nameOf(*s.accumulator), kindOf(*s.alpha),

@@ -60,7 +60,6 @@ double storeClocks(const Draft &draft, const Shape &shape) {
   const double each = ofLinesOfC + (writesOddLines(draft) ? ofOddD : 0);
   return std::max(bytes, each * double(shape.warpM) * double(shape.warpN));
 }
-constexpr int64_t assumedSize = 4096; // of a dynamic extent
 
 /// CTAs that one SM holds at a time.
 int64_t residentCtas(const Draft &draft, const Shape &shape) {
@@ -254,8 +253,8 @@ bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) 
 /// Whether the power limit sets the SMs' clock: products long enough (multiply-adds).
 bool atPowerLimit(const Draft &draft) {
   constexpr double longProduct = 34e9;
-  double m = double(draft.extentM().value_or(assumedSize)), n = double(draft.extentN().value_or(assumedSize));
-  return m * n * double(draft.extentK().value_or(assumedSize)) > longProduct;
+  double m = double(draft.plannedM()), n = double(draft.plannedN());
+  return m * n * double(draft.plannedK()) > longProduct;
 }
 
 /// Clocks for which rows that start inside sectors keep the L2 busy, for each k of a wave of tiles (of each slice of
@@ -362,8 +361,8 @@ bool energyIsKnown(const Draft &draft) {
 /// (docs/hopper-clock.md, *Whose clock*).
 double powerShare(const Draft &draft, const Shape &shape, const Estimate &estimate, double slots) {
   constexpr double share = 1.0 / 3;
-  double k = double(draft.extentK().value_or(assumedSize));
-  double area = double(draft.extentM().value_or(assumedSize)) * double(draft.extentN().value_or(assumedSize));
+  double k = double(draft.plannedK());
+  double area = double(draft.plannedM()) * double(draft.plannedN());
   const Spec &s = draft.spec();
   double group = double(s.rasterGroup.given ? *s.rasterGroup : squareGroup(slots, shape.m, shape.n));
   RasterOrder order = s.rasterOrder.given ? kernelView(draft, *s.rasterOrder) : RasterOrder::along_m;
@@ -417,8 +416,8 @@ double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB) {
 }
 
 double waveBytes(const Draft &draft, const Shape &shape, double slots, double group, RasterOrder order) {
-  double tilesM = std::ceil(double(draft.extentM().value_or(assumedSize)) / double(shape.m));
-  double tilesN = std::ceil(double(draft.extentN().value_or(assumedSize)) / double(shape.n));
+  double tilesM = std::ceil(double(draft.plannedM()) / double(shape.m));
+  double tilesN = std::ceil(double(draft.plannedN()) / double(shape.n));
   // A wave covers `group` tiles along one side of the raster and as many as are left along the other.
   double together = std::max(1.0, std::min(slots, tilesM * tilesN));
   group = std::min(group, order == RasterOrder::hilbert ? std::ceil(std::sqrt(together)) : together); // as wide as high
@@ -426,7 +425,7 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
   double along = together / group; // of two cuts that cover as much, none is to win by a tile at the edge
   double rows = std::min(tilesM, byRows ? group : along) * double(shape.m);
   double columns = std::min(tilesN, byRows ? along : group) * double(shape.n);
-  double depth = std::ceil(double(draft.extentK().value_or(assumedSize)) / double(shape.k)) * double(shape.k);
+  double depth = std::ceil(double(draft.plannedK()) / double(shape.k)) * double(shape.k);
   return (rows + columns) * depth * draft.inputBits() / 8.0;
 }
 
@@ -452,8 +451,8 @@ double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, d
 
 Estimate estimate(const Draft &draft, const Shape &shape) {
   const Rates rates = ratesOf(draft);
-  int64_t m = draft.extentM().value_or(assumedSize), n = draft.extentN().value_or(assumedSize);
-  int64_t k = draft.extentK().value_or(assumedSize);
+  int64_t m = draft.plannedM(), n = draft.plannedN();
+  int64_t k = draft.plannedK();
   auto tilesOf = [](int64_t extent, int64_t tile, int64_t cluster) {
     return (extent / tile + (extent % tile != 0) + cluster - 1) / cluster * cluster;
   };

@@ -84,7 +84,7 @@ Draft plan::draftOf(const Spec &spec, Diags &diags, Way way) {
   return draft;
 }
 
-std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
+std::optional<Plan> plan::planAsItIs(const Spec &spec, Diags &diags) {
   Draft draft = draftOf(spec, diags);
   if (!decideAll(draft))
     return std::nullopt;
@@ -92,6 +92,11 @@ std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
     return other;
   addRequirements(draft);
   return std::move(draft.plan);
+}
+
+std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
+  std::optional<Plan> typical = planForTypicalSizes(spec);
+  return typical ? std::move(typical) : planAsItIs(spec, diags);
 }
 
 } // namespace gemmc

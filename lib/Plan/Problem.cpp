@@ -219,6 +219,7 @@ void decideProblem(Draft &draft) {
   checkSize(draft, s.m, "problem.m");
   checkSize(draft, s.n, "problem.n");
   checkSize(draft, s.k, "problem.k");
+  decideTypicalSizes(s);
   decideTypes(draft);
   decideLayouts(draft);
   for (const OperandInfo &info : operandInfos) {

@@ -9,7 +9,6 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
-constexpr int64_t assumedSize = 4096; // of a dynamic extent
 constexpr double copyRate = 4e12;     // bytes a second, read and written (H200: 4.3e12 at best)
 constexpr double launchTime = 1.3e-6; // seconds that one more kernel takes, which overlaps with the product
 constexpr double startTime = 1.2e-6;  // until a kernel's first products, and from its last ones to the end
@@ -26,13 +25,11 @@ double mmaLatency(unsigned copyBytes) {
   return copyBytes >= 16 ? 5e-9 : copyBytes >= 8 ? 9.2e-9 : copyBytes >= 4 ? 16.5e-9 : 25e-9;
 }
 
-double sizeOf(std::optional<int64_t> extent) { return double(extent.value_or(assumedSize)); }
-
 /// Seconds of the product alone.
 double productTime(const Draft &draft, double rate) {
-  double tiles = std::ceil(sizeOf(draft.extentM()) / tileEdge) * std::ceil(sizeOf(draft.extentN()) / tileEdge);
+  double tiles = std::ceil(double(draft.plannedM()) / tileEdge) * std::ceil(double(draft.plannedN()) / tileEdge);
   double waves = std::ceil(tiles / draft.limits.sms);
-  return waves * 2 * tileEdge * tileEdge * sizeOf(draft.extentK()) / (rate / draft.limits.sms);
+  return waves * 2 * tileEdge * tileEdge * double(draft.plannedK()) / (rate / draft.limits.sms);
 }
 
 /// ... by mma. Of 70 products that it had been chosen for, when nothing but its rate was looked at, 53 were faster with
@@ -43,13 +40,13 @@ double mmaTime(const Draft &draft) {
   constexpr double stores = 0.3e-12, narrowStores = 1.5e-12;
   const Spec &s = draft.spec();
   const unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
-  const double stored = sizeOf(draft.extentM()) * sizeOf(draft.extentN()) * bytesOf(*s.d.type);
-  return std::max(productTime(draft, mmaRate(narrow)), mmaLatency(narrow) * sizeOf(draft.extentK())) +
+  const double stored = double(draft.plannedM()) * double(draft.plannedN()) * bytesOf(*s.d.type);
+  return std::max(productTime(draft, mmaRate(narrow)), mmaLatency(narrow) * double(draft.plannedK())) +
          (promisedAlign(s.d) < 8 ? narrowStores : stores) * stored;
 }
 
 double bytesOfOperand(const Spec &s, const OperandInfo &info) {
-  return sizeOf((s.*info.rows).value.fixed) * sizeOf((s.*info.cols).value.fixed) * bytesOf(*(s.*info.operand).type);
+  return double(typicalSize(s, info.rows)) * double(typicalSize(s, info.cols)) * bytesOf(*(s.*info.operand).type);
 }
 
 /// Whether TMA can read the rows as they lie; those of a dynamic ld by a requirement of the launch.

@@ -59,10 +59,10 @@ std::string blockReason(const Draft &draft, const Choice &choice) {
   const Estimate &e = choice.estimate;
   if (draft.stream)
     return draft.stream->reason;
-  bool assumed = !draft.extentM() || !draft.extentN() || !draft.extentK();
-  std::string text =
-      formatv("{0} tile{1} in {2} wave{3} over {4} SMs{5}", e.tiles, e.tiles == 1 ? "" : "s", e.waves,
-              e.waves == 1 ? "" : "s", draft.limits.sms, assumed ? " (dynamic sizes taken as 4096)" : "");
+  std::string text = formatv("{0} tile{1} in {2} wave{3} over {4} SMs", e.tiles, e.tiles == 1 ? "" : "s", e.waves,
+                             e.waves == 1 ? "" : "s", draft.limits.sms);
+  if (std::string assumed = assumedSizes(draft.spec()); !assumed.empty())
+    text += " (" + assumed + ")";
   auto name = [&](const Shape &shape) {
     auto tile = kernelView(draft, {shape.m, shape.n, shape.k});
     return formatv("{0}x{1}", tile[0], tile[1]).str();

@@ -1,13 +1,16 @@
 #include "gemmc/Run/Gemm.h"
 #include "gemmc/Driver/Compiler.h"
+#include "gemmc/Plan/Typical.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace gemmc {
 
 struct Gemm::Compilation {
-  std::mutex mutex; ///< Of the fallbacks, which report into the same sink.
+  std::mutex mutex; ///< Of the kernels that are compiled later, which report into the same sink.
   Diags diags;
   std::optional<Spec> spec;
+  /// Ranges may have the same kernel.
+  std::map<std::string, std::shared_ptr<const GpuModule>> modules;
 
   Failure failure() const {
     std::string messages;
@@ -33,7 +36,10 @@ Outcome<std::shared_ptr<const Gemm>> Gemm::create(std::string_view spec, const O
   auto compiled = compileSpec(*compilation.spec, compilation.diags);
   if (!compiled)
     return compilation.failure();
-  gemm->text = std::move(compiled->ptx);
+  gemm->text = compiled->ptx;
+  const Spec &given = *compilation.spec;
+  gemm->ranged = {given.m.value.dynamic() && !given.typicalM.given, given.n.value.dynamic() && !given.typicalN.given,
+                  given.k.value.dynamic() && !given.typicalK.given};
 
   auto driver = Driver::load(options.driver);
   if (!driver)
@@ -42,77 +48,155 @@ Outcome<std::shared_ptr<const Gemm>> Gemm::create(std::string_view spec, const O
   if (!device)
     return device.failure();
   gemm->device = *device;
-  auto module = GpuModule::load(gemm->device, gemm->text, std::move(compiled->launch), targetOf(gemm->text));
-  if (!module)
-    return module.failure();
-  gemm->first = *module;
+  gemm->base = std::make_unique<Range>();
+  auto asIs = [&](const Spec &, Diags &) { return std::move(compiled); };
+  if (auto failed = gemm->prepare(gemm->base->first, {}, /*required=*/true, asIs))
+    return *failed;
   return std::shared_ptr<const Gemm>(std::move(gemm));
 }
 
-MaybeFailure Gemm::prepare(Fallback kind) const {
-  Second &second = seconds[size_t(kind)];
-  std::call_once(second.once, [&] {
+MaybeFailure Gemm::prepare(Kernel &kernel, const Typical &typical, bool required, Compile compile) const {
+  std::call_once(kernel.once, [&] {
     std::lock_guard lock(compilation->mutex);
-    auto compiled = compileFallback(*compilation->spec, kind, compilation->diags);
-    if (!compiled) {
-      if (kind != Fallback::repack)
-        second.failure = compilation->failure();
-      return;
+    Spec spec = *compilation->spec;
+    for (auto [size, field] :
+         {std::pair{typical[0], &Spec::typicalM}, {typical[1], &Spec::typicalN}, {typical[2], &Spec::typicalK}})
+      if (size)
+        (spec.*field).value = size, (spec.*field).given = true;
+    if (auto compiled = compile(spec, compilation->diags)) {
+      auto &module = compilation->modules[compiled->ptx];
+      if (!module) {
+        auto loaded = GpuModule::load(device, compiled->ptx, std::move(compiled->launch), targetOf(compiled->ptx));
+        if (loaded)
+          module = *loaded;
+        else
+          kernel.failure = loaded.failure();
+      }
+      kernel.module = module;
+    } else if (required) {
+      kernel.failure = compilation->failure();
     }
-    auto module = GpuModule::load(device, compiled->ptx, std::move(compiled->launch), targetOf(compiled->ptx));
-    if (module)
-      second.module = *module;
-    else
-      second.failure = module.failure();
+    kernel.ready = true;
   });
-  return second.failure;
+  return kernel.failure;
+}
+
+MaybeFailure Gemm::prepareFirst(Range &range) const {
+  return prepare(range.first, range.typical, /*required=*/true,
+                 [](const Spec &spec, Diags &diags) { return compileSpec(spec, diags); });
+}
+
+MaybeFailure Gemm::prepareRepack(Range &range) const {
+  return prepare(range.repack, range.typical, /*required=*/false,
+                 [](const Spec &spec, Diags &diags) { return compileFallback(spec, Fallback::repack, diags); });
+}
+
+MaybeFailure Gemm::preparePlain() const {
+  return prepare(plain, {}, /*required=*/true,
+                 [](const Spec &spec, Diags &diags) { return compileFallback(spec, Fallback::plain, diags); });
 }
 
 MaybeFailure Gemm::prepareFallback() const {
-  for (Fallback kind : fallbacks)
-    if (auto failed = prepare(kind))
-      return failed;
-  return std::nullopt;
+  if (auto failed = prepareRepack(*base))
+    return failed;
+  return preparePlain();
 }
 
-Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const {
-  if (args.m == 0 || args.n == 0 || !first->unmet(args))
-    return first.get();
-  // Wrong arguments are nobody's reason to compile another kernel: let the first one say what is wrong with them.
-  if (checkShape(first->info(), args))
-    return first.get();
-  if (!workspace || *workspace) { // copies have to lie somewhere
-    if (auto failed = prepare(Fallback::repack))
-      return *failed;
-    const GpuModule *repack = seconds[size_t(Fallback::repack)].module.get();
-    if (repack && !repack->unmet(args) &&
-        (!workspace || gemmc::workspaceBytes(repack->info(), args, device->sms).value_or(UINT64_MAX) <= *workspace))
-      return repack;
+Gemm::Range &Gemm::rangeOf(const GemmArgs &args) const {
+  const int64_t sizes[] = {args.m, args.n, args.k};
+  Typical typical{};
+  for (unsigned i = 0; i < 3; ++i)
+    if (int64_t end = i == 2 ? endOfRangeOfK(sizes[i]) : endOfRange(sizes[i]); ranged[i] && end != usualSize)
+      typical[i] = end;
+  if (typical == Typical{})
+    return *base;
+  {
+    std::shared_lock lock(mutex);
+    if (auto found = ranges.find(typical); found != ranges.end())
+      return *found->second;
   }
-  if (auto failed = prepare(Fallback::plain))
+  std::unique_lock lock(mutex);
+  auto &range = ranges[typical];
+  if (!range) {
+    range = std::make_unique<Range>();
+    range->typical = typical;
+  }
+  return *range;
+}
+
+bool Gemm::serves(const Kernel &kernel, const GemmArgs &args, std::optional<uint64_t> workspace) const {
+  return kernel.ready && kernel.module && !kernel.module->unmet(args) &&
+         (!workspace ||
+          gemmc::workspaceBytes(kernel.module->info(), args, device->sms).value_or(UINT64_MAX) <= *workspace);
+}
+
+Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace,
+                                           bool compiles) const {
+  // Wrong arguments are nobody's reason to compile another kernel: let the first one say what is wrong with them.
+  const GpuModule *first = base->first.module.get();
+  if (args.m == 0 || args.n == 0 || checkShape(first->info(), args))
+    return first;
+  Range &range = rangeOf(args);
+  if (compiles)
+    if (auto failed = prepareFirst(range))
+      return *failed;
+  if (serves(range.first, args, workspace))
+    return range.first.module.get();
+  if (!first->unmet(args))
+    return first;
+  if (!workspace || *workspace) { // copies have to lie somewhere
+    if (compiles)
+      if (auto failed = prepareRepack(range))
+        return *failed;
+    if (serves(range.repack, args, workspace))
+      return range.repack.module.get();
+  }
+  if (auto failed = preparePlain())
     return *failed;
-  return seconds[size_t(Fallback::plain)].module.get();
+  return plain.module.get();
+}
+
+/// What cannot say counts as a stream that is not being captured.
+bool Gemm::isCapturing(void *stream) const {
+  int status = cuda::captureNone;
+  const auto &api = device->api();
+  return api.streamIsCapturing && api.streamIsCapturing(static_cast<cuda::Stream>(stream), &status) == cuda::success &&
+         status != cuda::captureNone;
 }
 
 MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
-  if (first->prepared(args)) // most launches: nothing has to be decided
-    return first->launch(static_cast<cuda::Stream>(stream), args);
-  auto module = moduleFor(args, args.workspace ? args.workspaceBytes : 0);
+  const bool several = ranged != std::array<bool, 3>{};
+  const GpuModule *likely = several ? nullptr : base->first.module.get();
+  if (several && args.m > 0 && args.n > 0)
+    if (const Range &range = rangeOf(args); range.first.ready)
+      likely = range.first.module.get();
+  GemmArgs own = args;
+  own.workspaceReady &= !several;      // another kernel may have been there since
+  if (likely && likely->prepared(own)) // most launches: nothing has to be decided
+    return likely->launch(static_cast<cuda::Stream>(stream), own);
+  auto module = moduleFor(own, own.workspace ? own.workspaceBytes : 0, !isCapturing(stream));
   if (!module)
     return module.failure();
-  return (*module)->launch(static_cast<cuda::Stream>(stream), args);
+  return (*module)->launch(static_cast<cuda::Stream>(stream), own);
+}
+
+MaybeFailure Gemm::prepare(const GemmArgs &args) const {
+  auto module = moduleFor(args, args.workspaceBytes, /*compiles=*/true);
+  return module ? MaybeFailure() : module.failure();
 }
 
 Outcome<uint64_t> Gemm::workspaceBytes(const GemmArgs &args) const {
-  auto module = moduleFor(args, std::nullopt);
+  auto module = moduleFor(args, std::nullopt, /*compiles=*/true);
   if (!module)
     return module.failure();
   return gemmc::workspaceBytes((*module)->info(), args, device->sms).value_or(0);
 }
 
 std::string Gemm::fallbackReason(const GemmArgs &args) const {
-  const Expr *unmet = args.m != 0 && args.n != 0 ? first->unmet(args) : nullptr;
-  return unmet ? unmet->str() : std::string();
+  if (args.m == 0 || args.n == 0)
+    return "";
+  const Expr *unmet = base->first.module->unmet(args);
+  return unmet && !serves(rangeOf(args).first, args, std::nullopt) ? unmet->str() : std::string();
 }
 
 } // namespace gemmc

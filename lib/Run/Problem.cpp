@@ -1,4 +1,5 @@
 #include "gemmc/Run/Problem.h"
+#include "gemmc/Plan/Typical.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <cstring>
@@ -324,6 +325,16 @@ void HostMatrix::fillPoison() {
     std::memcpy(data.data() + filled, data.data(), more);
     filled += more;
   }
+}
+
+void takeTypicalSizes(ProblemOptions &options, const Spec &spec) {
+  auto take = [](std::optional<int64_t> &size, const Field<Size> &extent, int64_t typical) {
+    if (!size && extent.value.dynamic())
+      size = typical;
+  };
+  take(options.m, spec.m, typicalM(spec));
+  take(options.n, spec.n, typicalN(spec));
+  take(options.k, spec.k, typicalK(spec));
 }
 
 Outcome<GemmProblem> makeProblem(const LaunchInfo &info, const ProblemOptions &options) {

@@ -95,7 +95,6 @@ MaybeFailure Preparation::tensorMap(const TensorMapInfo &info, MapEncoder encode
   TensorMapArgs map;
   map.type = info.type;
   map.swizzle = info.swizzle;
-  map.box.assign(info.box.begin(), info.box.end());
   auto address = buffer(info.buffer);
   bool ranked = !info.dims.empty() && info.dims.size() <= 5 && info.strides.size() + 1 == info.dims.size() &&
                 info.box.size() == info.dims.size();
@@ -114,6 +113,12 @@ MaybeFailure Preparation::tensorMap(const TensorMapInfo &info, MapEncoder encode
     if (auto failed = valueOf(dim, "extent of tensor map " + llvm::Twine(info.name), 1, int64_t(1) << 32, value))
       return failed;
     map.dims.push_back(static_cast<uint64_t>(value));
+  }
+  for (const Expr &extent : info.box) {
+    int64_t value = 0;
+    if (auto failed = valueOf(extent, "box of tensor map " + llvm::Twine(info.name), 0, UINT32_MAX, value))
+      return failed;
+    map.box.push_back(static_cast<uint32_t>(value));
   }
   for (const Expr &stride : info.strides) {
     int64_t value = 0;

@@ -26,10 +26,12 @@ void addSection(StringRef section, const Spec &spec, bool reasons, std::vector<L
   std::vector<Line> entries;
   bool commented = false;
   for (const Row &row : rows())
-    if (row.section() == section) {
+    if (row.section() == section && (section != "typical" || row.print(spec) != "auto")) { // of dynamic sizes alone
       entries.push_back({keyAndValue(row, spec), reasons ? commentOf(row.reason(spec)) : ""});
       commented |= !entries.back().comment.empty();
     }
+  if (entries.empty())
+    return;
   if (!commented) {
     auto texts = llvm::map_range(entries, [](const Line &line) { return line.text; });
     lines.push_back({(section + ": {" + llvm::join(texts, ", ") + "}").str(), ""});

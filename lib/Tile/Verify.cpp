@@ -1,4 +1,5 @@
 #include "gemmc/Tile/IR.h"
+#include "gemmc/Tile/SharedTileOf.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -158,7 +159,6 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "shifted_stages", 2, maxStages},
     {"kernel", "padding", 16, 1024},
     {"tensor", "align", 1, 1 << 20},
-    {"tensor", "rest", 1, maxExtent},
     {"shared", "extent", 1, maxExtent, 2},
     {"shared", "stages", 1, maxStages},
     {"shared", "padding", 16, 1024},
@@ -237,12 +237,14 @@ private:
   /// Copies and barriers count on it.
   void rest(const Op &tensor) {
     const std::string &name = tensor.subject.name;
-    const Op *tile = name == "A" || name == "B" ? kernel.declaration("s" + name) : nullptr;
+    const Op *shared = name == "A" || name == "B" ? kernel.declaration("s" + name) : nullptr;
     const Expr &extent = tensor.expr(name == "A" ? "rows" : "cols");
-    bool known = tile && tile->kind == OpKind::Shared && extent.isConst() && !tensor.has("shift");
-    const int64_t right = known ? extent.constant() % tile->item("extent", 0) : 0;
-    if (tensor.number("rest") != right)
-      diags.report(Diag::tile_rest, placeOf(tensor), name, tensor.number("rest"), right);
+    bool read = shared && shared->kind == OpKind::Shared && !tensor.has("shift");
+    if (!extent.isConst()) // no CTAs share a tile whose end comes at launch
+      read &= kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) == 1;
+    const Expr right = read ? lastPart(extent, shared->item("extent", 0)) : Expr(0);
+    if (right.isConst(0) || tensor.expr("rest") != right)
+      diags.report(Diag::tile_rest, placeOf(tensor), name, tensor.expr("rest").str(), right.str());
   }
 
   void clear(const Op &op) {

@@ -1,6 +1,7 @@
 // The order of `auto`: database of this device, table that gemmc ships, model. What does not fit is a remark.
 #include "gemmc/Tune/Choose.h"
 #include "gemmc/Plan/Key.h"
+#include "gemmc/Plan/Typical.h"
 #include "gemmc/Tune/Entries.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -69,6 +70,9 @@ public:
     want({key->text(), true});
     if (!key->given.empty())
       want({key->problem, false}); // measured without what is given: good where nothing contradicts
+    if (hasDynamicSizes(spec))
+      if (auto typical = problemKey(atTypicalSizes(spec)))
+        want({typical->problem, false});
     openDatabase();
     for (const Wanted &wanted : all)
       for (const Found &found : candidatesFor(wanted.text))
@@ -171,7 +175,7 @@ private:
     std::string reason = tuned.str();
     if (otherType)
       reason += formatv(" with {0}, whose kernels are as fast", otherType);
-    if (plan.spec.m.value.dynamic() || plan.spec.n.value.dynamic() || plan.spec.k.value.dynamic())
+    if (hasDynamicSizes(plan.spec))
       reason += " at " + tuned.sizes;
     if (found.origin == Origin::table)
       reason += " (gemmc's own table)";
@@ -221,37 +225,13 @@ std::optional<Plan> choosePlan(const Spec &spec, const ChooseOptions &options, D
 }
 
 std::string wholeChoice(const Spec &spec, StringRef choice) {
-  // What the planner's model and the tuner vary; other fields follow from these and the problem.
-  static constexpr StringRef deciding[] = {"instruction",       "copy",
-                                           "a.repack",          "b.repack",
-                                           "tile.block",        "tile.warp",
-                                           "tile.cluster",      "pipeline.stages",
-                                           "pipeline.schedule", "raster.order",
-                                           "raster.group",      "split.mode",
-                                           "split.slices",      "split.through",
-                                           "swap_operands",     "a.cache",
-                                           "b.cache",           "launch.dependent",
-                                           "launch.prefetch",   "raster.persistent",
-                                           "raster.scheduler",  "pipeline.in_flight",
-                                           "launch.trigger",    "epilogue.overlap",
-                                           "epilogue.buffers"};
   Diags scratch;
   Spec with = spec;
   auto paths = applyChoice(with, choice, scratch);
   auto plan = paths ? makePlan(with, scratch) : std::nullopt;
   if (!plan)
     return choice.str();
-  std::vector<FieldText> given = fieldTexts(spec);
-  std::string words;
-  for (auto [index, field] : llvm::enumerate(fieldTexts(plan->spec))) {
-    if (given[index].given || (!llvm::is_contained(deciding, field.path) && !llvm::is_contained(*paths, field.path)))
-      continue;
-    words += (words.empty() ? "" : " ") + field.path.str() + "=";
-    for (char c : field.value)
-      if (c != ' ')
-        words += c;
-  }
-  return words;
+  return choiceOf(*plan, spec, *paths);
 }
 
 } // namespace gemmc::tune

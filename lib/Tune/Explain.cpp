@@ -64,8 +64,8 @@ private:
       return formatv("{0} {1} {2}", name, nameOf(*operand.type), nameOf(*operand.layout)).str();
     };
     line("problem", formatv("{0} x {1} x {2}{3}, {4}, {5}, {6}, sums {7}", a.m, a.n, a.k,
-                            a.assumed ? " (dynamic sizes taken as 4096)" : "", operand("a", spec.a),
-                            operand("b", spec.b), operand("d", spec.d), nameOf(*spec.accumulator)));
+                            a.assumed.empty() ? "" : " (" + a.assumed + ")", operand("a", spec.a), operand("b", spec.b),
+                            operand("d", spec.d), nameOf(*spec.accumulator)));
     line("needs", formatv("{0}, {1} when each matrix is moved once: {2:f0} operations a byte", flops(a.flops),
                           bytes(a.bytes), a.intensity()));
     std::string floor =
@@ -174,7 +174,7 @@ std::string explanationJson(const Chosen &chosen, const Analysis &a) {
       {"m", a.m},
       {"n", a.n},
       {"k", a.k},
-      {"assumed_sizes", a.assumed},
+      {"assumed_sizes", !a.assumed.empty()},
       {"origin", nameOf(chosen.origin)},
       {"device", chosen.device},
       {"machine", Object{{"card", a.machine.card},

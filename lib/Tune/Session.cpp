@@ -12,10 +12,9 @@ using Clock = std::chrono::steady_clock;
 
 /// The sizes that a job multiplies: its own, the options' or the default.
 std::string sizesOf(const Spec &spec, const run::ProblemOptions &options) {
-  auto one = [&](const Field<Size> &size, const std::optional<int64_t> &given) {
-    return size.value.fixed.value_or(given.value_or(options.defaultSize));
-  };
-  return formatv("{0}x{1}x{2}", one(spec.m, options.m), one(spec.n, options.n), one(spec.k, options.k));
+  return formatv("{0}x{1}x{2}", spec.m.value.fixed.value_or(options.m.value_or(0)),
+                 spec.n.value.fixed.value_or(options.n.value_or(0)),
+                 spec.k.value.fixed.value_or(options.k.value_or(0)));
 }
 
 Tuned tunedOf(const Job &job, const std::string &key, const TuneReport &report, const TuneRequest &request) {
@@ -58,6 +57,8 @@ Outcome<unsigned> tuneAll(llvm::ArrayRef<Job> jobs, const SessionRequest &reques
   for (unsigned i = 0; i < jobs.size(); ++i) {
     const Job &job = jobs[i];
     JobResult result;
+    TuneRequest each = request.tune;
+    run::takeTypicalSizes(each.problem, job.spec);
     result.job = &job, result.number = i + 1, result.count = unsigned(jobs.size());
     auto start = Clock::now();
     auto key = problemKey(job.spec);
@@ -66,7 +67,7 @@ Outcome<unsigned> tuneAll(llvm::ArrayRef<Job> jobs, const SessionRequest &reques
       auto known = database->find(device->name, key->text());
       if (!known)
         return known.failure();
-      if (*known && (*known)->kernels == kernelVersion && (*known)->sizes == sizesOf(job.spec, request.tune.problem)) {
+      if (*known && (*known)->kernels == kernelVersion && (*known)->sizes == sizesOf(job.spec, each.problem)) {
         result.state = JobResult::kept;
         result.tuned = **known;
         listener(result);
@@ -75,7 +76,7 @@ Outcome<unsigned> tuneAll(llvm::ArrayRef<Job> jobs, const SessionRequest &reques
     }
     if (request.tune.stopped && request.tune.stopped())
       return Failure::make(Diag::measuring_stopped);
-    auto report = request.tuner ? request.tuner(job.spec, request.tune, device) : tune(job.spec, request.tune, device);
+    auto report = request.tuner ? request.tuner(job.spec, each, device) : tune(job.spec, each, device);
     result.elapsed = std::chrono::duration<double>(Clock::now() - start).count();
     if (!report) {
       if (report.failure().contextDead || report.failure().id == Diag::measuring_stopped || jobs.size() == 1)

@@ -2,6 +2,7 @@
 #include "Problem.h"
 #include "Seconds.h"
 #include "Stop.h"
+#include "gemmc/Plan/Typical.h"
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Run/SuiteReport.h"
 #include "llvm/Support/Path.h"
@@ -64,11 +65,14 @@ std::vector<run::Rival> rivals(Diags &diags) {
 /// One for all problems of a suite: it takes long to load. Without one, each report says why.
 std::shared_ptr<const CublasLt> loadedCublas;
 
-run::BenchRequest request() {
+/// `spec`: of the kernel; null for PTX.
+run::BenchRequest requestFor(const Spec *spec) {
   run::BenchRequest request;
   request.cublas = loadedCublas;
   request.problem = problem.get();
-  request.problem.defaultSize = 4096;
+  request.problem.defaultSize = usualSize;
+  if (spec)
+    run::takeTypicalSizes(request.problem, *spec);
   request.versusCublas = versus == Versus::cublaslt;
   request.warmUpSeconds = warmUp;
   request.turn.rest = rest;
@@ -81,10 +85,11 @@ run::BenchRequest request() {
 using FallbackOf = function_ref<std::optional<run::Code>(Fallback)>;
 
 /// Measures `kernels`; a single one whose requirements do not hold is replaced by the first fallback whose do.
-Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, FallbackOf fallbackOf,
+Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, const Spec *spec, FallbackOf fallbackOf,
                                   const std::shared_ptr<const Device> &device) {
   Progress progress("measuring on " + device->name);
-  auto report = run::runBench(kernels, request(), device);
+  const run::BenchRequest request = requestFor(spec);
+  auto report = run::runBench(kernels, request, device);
   if (report || report.failure().id != Diag::launch_requirement)
     return report;
   if (any_of(drop_begin(kernels), [](const run::Rival &rival) { return !rival.optional; }))
@@ -93,7 +98,7 @@ Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, FallbackOf fa
   for (Fallback kind : fallbacks)
     if (!report && report.failure().id == Diag::launch_requirement)
       if (auto fallback = fallbackOf(kind))
-        report = run::runBench(run::Rival{"gemmc", std::move(*fallback)}, request(), device);
+        report = run::runBench(run::Rival{"gemmc", std::move(*fallback)}, request, device);
   if (report)
     report->remark += (report->remark.empty() ? "" : "; ") + ("the fallback kernel was measured: " + why);
   return report;
@@ -114,7 +119,7 @@ run::SuiteEntry entryOf(const SuiteProblem &problem, const std::shared_ptr<const
   }
   std::vector<run::Rival> kernels{{"gemmc", std::move(*code)}};
   append_range(kernels, kernel.compileNext(problem.spec, next));
-  auto report = measure(std::move(kernels), fallback, device);
+  auto report = measure(std::move(kernels), &problem.spec, fallback, device);
   if (report) {
     entry.report = std::move(*report);
     return entry;
@@ -168,10 +173,14 @@ int runOne(Diags &diags) {
   std::vector<run::Rival> kernels = rivals(diags);
   if (kernels.empty())
     return finish(diags);
+  const Spec *spec = kernel.planned();
+  if (const run::ProblemOptions sizes = problem.get(); spec)
+    if (std::string others = typicalFor(*spec, {sizes.m, sizes.n, sizes.k}); !others.empty())
+      diags.report(Diag::bench_other_sizes, {}, assumedSizes(*spec), others);
   if (!device)
     return finishWith(device.failure(), diags);
   auto report =
-      measure(std::move(kernels), [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, *device);
+      measure(std::move(kernels), spec, [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, *device);
   if (!report)
     return finishWith(report.failure(), diags);
   if (asJson)

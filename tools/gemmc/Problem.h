@@ -43,7 +43,9 @@ public:
   std::optional<run::Code> compileChosen(const Spec &spec, Diags &diags) const;
   /// The planner's best `count` alternatives to that plan, by what they choose.
   std::vector<run::Rival> compileNext(const Spec &spec, unsigned count) const;
-  /// The same of the kernel that was compiled last; none of a `.ptx` file.
+  /// The spec of the kernel that was compiled last; null for a `.ptx` file.
+  const Spec *planned() const { return spec ? &*spec : nullptr; }
+  /// The alternatives of that; none of a `.ptx` file.
   std::vector<run::Rival> compileNext(unsigned count) const;
 
 private:

@@ -132,7 +132,6 @@ tune::SessionRequest requestOf(Ticker &ticker) {
   tune::SessionRequest request;
   request.again = again;
   request.tune.problem = problem.get();
-  request.tune.problem.defaultSize = 4096;
   request.tune.top = top;
   request.tune.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
   request.tune.turnSeconds = turn;

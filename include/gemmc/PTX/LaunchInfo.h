@@ -27,7 +27,7 @@ struct TensorMapInfo {
   Elem type = Elem::f16;
   std::vector<Expr> dims;    ///< Extents in elements.
   std::vector<Expr> strides; ///< Bytes, of dimensions 1..rank-1.
-  std::vector<uint32_t> box; ///< Extents in elements.
+  std::vector<Expr> box;     ///< Extents in elements, 1 to 256.
   TmaSwizzle swizzle = TmaSwizzle::none;
   Expr offset = 0; ///< Bytes from the buffer's start to the matrix.
 };

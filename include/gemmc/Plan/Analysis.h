@@ -23,7 +23,7 @@ MachineRates ratesOf(Target target, Elem input);
 struct Analysis {
   MachineRates machine;
   int64_t m = 0, n = 0, k = 0; ///< The user's.
-  bool assumed = false;        ///< A dynamic size was taken as 4096.
+  std::string assumed;         ///< `m taken as 64`: of dynamic sizes; see assumedSizes.
 
   double flops = 0, bytes = 0; ///< Of the product; each matrix moved once.
   double intensity() const { return bytes > 0 ? flops / bytes : 0; }

@@ -1,20 +1,28 @@
-/// One GEMM kernel, compiled from a spec and loaded on a device, for use in a program.
+/// One GEMM, compiled from a spec and loaded on a device, for use in a program.
 ///
 ///     auto gemm = gemmc::Gemm::create("problem: {m: dynamic, n: 4096, k: 4096}\n");
 ///     if (!gemm) { puts(gemm.failure().str().c_str()); ... }
 ///     gemmc::GemmArgs args;                        // sizes, leading dimensions, device addresses, alpha, beta
 ///     if (auto failed = (*gemm)->launch(stream, args)) ...
 ///
+/// Where sizes are dynamic, and the spec does not say what is typical for them, a kernel for each range of sizes
+/// (endOfRange, gemmc/Plan/Typical.h) is compiled when the first launch or prepare() comes to it: m of 64 and of 4096
+/// want different tiles.
+///
 /// There is no global state. A Gemm is const: launch it from as many threads and on as many streams as you like. The
 /// context that is current at creation is used, else the device's primary context (the one of the CUDA runtime).
 #pragma once
 #include "gemmc/Runtime/GpuModule.h"
+#include <atomic>
+#include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <string_view>
 
 namespace gemmc {
 
-enum class Fallback : uint8_t; // gemmc/Driver/Compiler.h
+struct Compiled; // gemmc/Driver/Compiler.h
+struct Spec;
 using GemmArgs = LaunchArgs;
 
 class Gemm {
@@ -34,37 +42,60 @@ public:
   /// Enqueues D = alpha A B + beta C on `stream` (a CUstream or cudaStream_t); nothing waits. Launches that differ in
   /// addresses alone go as executable graphs from the second one on, and a stream may be captured: see
   /// GpuModule::launch, also for what is allocated. Where the kernel's requirements do not hold for these arguments
-  /// (alignment, K = 0), the fallback kernel runs; it is compiled at its first use, which makes that launch unfit for
-  /// stream capture: see prepareFallback.
+  /// (alignment, K = 0), the fallback kernel runs. A kernel is compiled at its first use, which takes tenths of a
+  /// second (milliseconds from the cache of cubins): see prepare(). A stream that is being captured gets what is there:
+  /// the kernel of these sizes, if it was prepared, else info()'s. `args.workspaceReady` counts where no size has
+  /// ranges.
   MaybeFailure launch(void *stream, const GemmArgs &args) const;
   /// Bytes of workspace that launch() needs for `args`; 0 for most kernels. With less, operands at odd pitches are not
-  /// copied to rows that TMA reads, and a slower kernel runs.
+  /// copied to rows that TMA reads, sums of slices do not meet there, and a slower kernel runs.
   Outcome<uint64_t> workspaceBytes(const GemmArgs &args) const;
   /// Whether `args` need the fallback kernel; the requirement that does not hold, or an empty string.
   std::string fallbackReason(const GemmArgs &args) const;
+  /// Compiles and loads now what launch() takes for the sizes, leading dimensions, alignment and workspace of `args`.
+  MaybeFailure prepare(const GemmArgs &args) const;
   /// Compiles and loads the fallback kernels now, once.
   MaybeFailure prepareFallback() const;
 
+  /// Of the kernel for the typical sizes.
   const std::string &ptx() const { return text; }
-  const ptx::LaunchInfo &info() const { return first->info(); }
+  const ptx::LaunchInfo &info() const { return base->first.module->info(); }
 
 private:
   struct Compilation; ///< The spec with the texts it points into.
   Gemm();
-  /// A kernel for launches that the first one's requirements exclude, compiled when it is needed.
-  struct Second {
+  /// A kernel that is compiled when it is needed.
+  struct Kernel {
     std::once_flag once;
+    std::atomic<bool> ready = false;         ///< `module` will not change any more.
     std::shared_ptr<const GpuModule> module; ///< None: not for this spec, or `failure` says why.
     MaybeFailure failure;
   };
-  MaybeFailure prepare(Fallback kind) const;
-  /// The module for `args`: the first, or a fallback; the best that so many bytes of workspace allow (none: any).
-  Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const;
+  using Typical = std::array<int64_t, 3>; ///< m, n, k; 0: as the spec says.
+  /// Kernels that are planned for the same sizes.
+  struct Range {
+    Typical typical{};
+    Kernel first, repack;
+  };
+  using Compile = llvm::function_ref<std::optional<Compiled>(const Spec &, Diags &)>;
+  MaybeFailure prepare(Kernel &kernel, const Typical &typical, bool required, Compile compile) const;
+  MaybeFailure prepareFirst(Range &range) const;
+  MaybeFailure prepareRepack(Range &range) const;
+  MaybeFailure preparePlain() const;
+  Range &rangeOf(const GemmArgs &args) const;
+  /// Whether `kernel` is there, its requirements hold, and so many bytes of workspace (none: any) are enough for it.
+  bool serves(const Kernel &kernel, const GemmArgs &args, std::optional<uint64_t> workspace) const;
+  /// The module for `args`, the best that so many bytes of workspace allow. `compiles`: one that is not there is made.
+  Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace, bool compiles) const;
+  bool isCapturing(void *stream) const;
   std::shared_ptr<const Device> device;
   std::unique_ptr<Compilation> compilation;
   std::string text;
-  std::shared_ptr<const GpuModule> first;
-  mutable std::array<Second, 2> seconds; ///< By Fallback.
+  std::array<bool, 3> ranged{}; ///< m, n, k: dynamic, and nothing is typical for it.
+  std::unique_ptr<Range> base;  ///< Of the typical sizes.
+  mutable Kernel plain;         ///< Right for all arguments.
+  mutable std::shared_mutex mutex;
+  mutable std::map<Typical, std::unique_ptr<Range>> ranges;
 };
 
 } // namespace gemmc

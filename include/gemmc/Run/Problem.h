@@ -8,6 +8,10 @@
 #include "gemmc/Runtime/Launch.h"
 #include "llvm/ADT/ArrayRef.h"
 
+namespace gemmc {
+struct Spec;
+}
+
 namespace gemmc::run {
 
 /// A matrix in memory, its bytes exactly those from the first to behind the last element.
@@ -45,6 +49,9 @@ struct ProblemOptions {
   bool inPlace = false;      ///< C and D share memory.
   uint64_t maxBytes = uint64_t(32) << 30;
 };
+
+/// Gives dynamic sizes of `spec` that are not given here what is typical for them.
+void takeTypicalSizes(ProblemOptions &options, const Spec &spec);
 
 struct GemmProblem {
   ProblemOptions options;

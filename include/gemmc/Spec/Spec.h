@@ -90,6 +90,8 @@ struct Spec {
   Field<std::string> name; ///< Of the kernel: [a-z_][a-z0-9_]{0,62}.
   Field<Target> target;
   Field<Size> m, n, k;
+  Field<int64_t> typicalM, typicalN,
+      typicalK;           ///< Of dynamic ones: what is planned for; open until then for the others.
   OperandSpec a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n.
   Field<Elem> accumulator;
   Field<Scale> alpha, beta;

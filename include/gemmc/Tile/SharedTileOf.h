@@ -12,4 +12,9 @@ inline SharedTile tileOf(const Op &shared) {
                         shared.number("padding", 16));
 }
 
+/// What of `extent` the last of tiles of `length` has: 0 for whole tiles, 1 to `length` of one that is given at launch.
+inline Expr lastPart(const Expr &extent, int64_t length) {
+  return extent.isConst() ? Expr(extent.constant() % length) : (extent - 1) % length + 1;
+}
+
 } // namespace gemmc::tile

@@ -67,10 +67,10 @@ TEST(PlanRequirements, TmaStoreEndsRowsAt16Bytes) {
   EXPECT_TRUE(holds(plan, launch()));
   EXPECT_FALSE(holds(plan, launchWith("n", 201)));
   EXPECT_TRUE(holds(plan, launchWith("m", 101)));
-  spec.d.ld = given(Size{208});
-  spec.n = given(Size{201});
+  spec.d.ld = given(Size{2008});
+  spec.n = given(Size{2001});
   EXPECT_NE(*planOf(spec).spec.store, StoreKind::tma);
-  spec.n = given(Size{200});
+  spec.n = given(Size{2000});
   EXPECT_EQ(*planOf(spec).spec.store, StoreKind::tma);
 }
 

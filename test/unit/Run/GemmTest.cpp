@@ -8,6 +8,7 @@ using namespace gemmc;
 namespace {
 constexpr const char *spec = "target: sm_90a\n"
                              "problem: {m: dynamic, n: dynamic, k: dynamic}\n"
+                             "typical: {m: 4096, n: 4096, k: 4096}\n"
                              "a: {type: bf16, layout: row}\n"
                              "b: {type: bf16, layout: col}\n"
                              "d: {type: bf16, layout: row}\n"
@@ -118,6 +119,92 @@ TEST_F(GemmTest, WrongArgumentsAreAFailureOfTheFirstKernel) {
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->id, Diag::launch_ld);
   EXPECT_EQ(fake->modules, 1);
+}
+
+/// m alone is given at launch.
+constexpr const char *rowsAtLaunch = "problem: {m: dynamic, n: 4096, k: 4096}\n"
+                                     "b: {layout: col}\n";
+
+// m of 64 and of 4096 have kernels of their own, which all sizes of a range share.
+TEST_F(GemmTest, RangesOfSizesHaveTheirOwnKernels) {
+  auto gemm = create(rowsAtLaunch);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  auto launch = [&](int64_t m) {
+    MaybeFailure failed = (*gemm)->launch(nullptr, args(m, 4096, 4096));
+    EXPECT_FALSE(failed) << failed->str();
+    return fake->launches.back().config.sharedBytes;
+  };
+  EXPECT_EQ(fake->modules, 1); // the one for m of 4096
+  auto of64 = launch(64);
+  EXPECT_EQ(fake->modules, 2);
+  EXPECT_EQ(launch(57), of64);
+  EXPECT_EQ(fake->modules, 2);
+  auto of4096 = launch(4096);
+  EXPECT_EQ(launch(3841), of4096);
+  EXPECT_EQ(fake->modules, 2);
+  EXPECT_NE(of64, of4096);
+  EXPECT_EQ(launch(64), of64);
+  EXPECT_EQ(fake->launches.size(), 5u);
+  ASSERT_FALSE((*gemm)->prepare(args(490, 4096, 4096)));
+  EXPECT_EQ(fake->modules, 3);
+  launch(512);
+  EXPECT_EQ(fake->modules, 3);
+  launch(16384);
+  const int all = fake->modules;
+  launch(20000);
+  EXPECT_EQ(fake->modules, all);
+}
+
+TEST_F(GemmTest, ATypicalSizeIsPlannedForAlone) {
+  auto gemm = create(std::string(rowsAtLaunch) + "typical: {m: 64}\n");
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  for (int64_t m : {1, 64, 4096, 20000})
+    ASSERT_FALSE((*gemm)->launch(nullptr, args(m, 4096, 4096)));
+  EXPECT_EQ(fake->modules, 1);
+  auto fixed = create("problem: {m: 64, n: 4096, k: 4096}\nb: {layout: col}\n");
+  ASSERT_TRUE(bool(fixed));
+  EXPECT_EQ((*gemm)->info().kernels.back().dynamicShared, (*fixed)->info().kernels.back().dynamicShared);
+}
+
+// Modules cannot be loaded while a stream is captured: what is there runs.
+TEST_F(GemmTest, ACapturedStreamGetsWhatIsThere) {
+  auto gemm = create(rowsAtLaunch);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  auto opened = device();
+  const cuda::DriverTable &api = opened->api();
+  cuda::Stream stream = nullptr;
+  ASSERT_EQ(api.streamCreate(&stream, 0), cuda::success);
+  auto capture = [&](int64_t m) {
+    ASSERT_EQ(api.captureBegin(stream, cuda::captureThreadLocal), cuda::success);
+    MaybeFailure failed = (*gemm)->launch(stream, args(m, 4096, 4096));
+    EXPECT_FALSE(failed) << failed->str();
+    cuda::Graph graph = nullptr;
+    ASSERT_EQ(api.captureEnd(stream, &graph), cuda::success);
+    api.graphDestroy(graph);
+  };
+  capture(64);
+  EXPECT_EQ(fake->modules, 1);
+  ASSERT_FALSE((*gemm)->prepare(args(64, 4096, 4096)));
+  EXPECT_EQ(fake->modules, 2);
+  capture(64);
+  EXPECT_EQ(fake->modules, 2);
+  api.streamDestroy(stream);
+}
+
+// A kernel whose slices meet in memory needs some; without it the one for the typical sizes runs.
+TEST_F(GemmTest, ARangeWithoutItsWorkspaceHasTheKernelOfTypicalSizes) {
+  auto gemm = create("problem: {m: 16, n: 16, k: dynamic}\n"
+                     "b: {layout: col}\n");
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  GemmArgs deep = args(16, 16, 200000);
+  auto bytes = (*gemm)->workspaceBytes(deep);
+  ASSERT_TRUE(bool(bytes)) << bytes.failure().str();
+  EXPECT_GT(*bytes, 0u);
+  ASSERT_FALSE((*gemm)->launch(nullptr, deep));
+  const unsigned without = fake->launches.back().config.gridX;
+  deep.workspace = 0x7000000, deep.workspaceBytes = *bytes;
+  ASSERT_FALSE((*gemm)->launch(nullptr, deep));
+  EXPECT_NE(fake->launches.back().config.gridX, without);
 }
 
 TEST_F(GemmTest, AnEmptyResultIsNoLaunch) {

@@ -1,0 +1,133 @@
+// Sizes that are given at launch. What a kernel for all of them is fast at is decided by a plan for typical ones: the
+// planner makes it as if they were fixed, and then the plan of the spec takes over what that plan has chosen.
+#include "gemmc/Plan/Typical.h"
+#include "Draft.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace gemmc {
+namespace {
+/// A size, and where a spec says what is typical for it.
+struct TypicalField {
+  const char *name;
+  Field<Size> Spec::*size;
+  Field<int64_t> Spec::*typical;
+};
+constexpr TypicalField fields[] = {
+    {"m", &Spec::m, &Spec::typicalM}, {"n", &Spec::n, &Spec::typicalN}, {"k", &Spec::k, &Spec::typicalK}};
+
+bool isDynamic(const Spec &spec, const TypicalField &field) { return (spec.*field.size).value.dynamic(); }
+
+int64_t sizeOf(const Spec &spec, const TypicalField &field) {
+  if (!isDynamic(spec, field))
+    return *(spec.*field.size).value.fixed;
+  const int64_t typical = *(spec.*field.typical);
+  return typical ? typical : usualSize;
+}
+} // namespace
+
+int64_t typicalSize(const Spec &spec, Field<Size> Spec::*size) {
+  return sizeOf(spec, *llvm::find_if(fields, [&](const TypicalField &field) { return field.size == size; }));
+}
+
+bool hasDynamicSizes(const Spec &spec) {
+  return llvm::any_of(fields, [&](const TypicalField &field) { return isDynamic(spec, field); });
+}
+
+std::string assumedSizes(const Spec &spec) {
+  std::string text;
+  for (const TypicalField &field : fields)
+    if (isDynamic(spec, field))
+      text += (text.empty() ? "" : ", ") + std::string(field.name) + (text.empty() ? " taken as " : " as ") +
+              std::to_string(sizeOf(spec, field));
+  return text;
+}
+
+void decideTypicalSizes(Spec &spec) {
+  for (const TypicalField &field : fields)
+    if (isDynamic(spec, field))
+      (spec.*field.typical).decide(usualSize, "nobody says what the size is most of all");
+}
+
+Spec atTypicalSizes(const Spec &spec) {
+  Spec fixed = spec;
+  for (const TypicalField &field : fields)
+    (fixed.*field.size).value = Size{sizeOf(spec, field)};
+  return fixed;
+}
+
+std::optional<Plan> planForTypicalSizes(const Spec &spec) {
+  if (!hasDynamicSizes(spec))
+    return std::nullopt;
+  Diags scratch;
+  auto typical = plan::planAsItIs(atTypicalSizes(spec), scratch);
+  Spec with = spec;
+  auto paths = typical ? applyChoice(with, choiceOf(*typical, spec), scratch) : std::nullopt;
+  auto plan = paths && !paths->empty() ? plan::planAsItIs(with, scratch) : std::nullopt;
+  if (!plan || !scratch.all().empty())
+    return std::nullopt;
+  std::vector<FieldText> decided = fieldTexts(typical->spec);
+  for (const std::string &path : *paths) {
+    std::string reason = llvm::find_if(decided, [&](const FieldText &field) { return field.path == path; })->reason;
+    if (path == "tile.block")
+      reason += " (" + assumedSizes(spec) + ")";
+    settleChoice(plan->spec, path, reason);
+  }
+  return plan;
+}
+
+/// `parts` of each octave, up to `last`.
+static int64_t endOf(int64_t size, int64_t parts, int64_t last) {
+  constexpr int64_t shortest = 8;
+  if (size >= last)
+    return last;
+  const int64_t octave = size > 1 ? int64_t(llvm::bit_floor(uint64_t(size - 1))) : 1;
+  return llvm::alignTo(uint64_t(std::max<int64_t>(1, size)), uint64_t(std::max(shortest, octave / parts)));
+}
+
+// Tiles come in waves: planned for powers of two and halfway to the next, 102 products of m from 1 to 3000 took 1.2
+// times as long as planned for their m, up to 2.5 times (H200, 2026-11-26, docs/plan.md, *Sizes at launch*).
+int64_t endOfRange(int64_t size) { return endOf(size, 8, 16384); }
+int64_t endOfRangeOfK(int64_t size) { return endOf(size, 2, 262144); }
+
+std::string typicalFor(const Spec &spec, const std::array<std::optional<int64_t>, 3> &sizes) {
+  std::string text;
+  for (const auto &[field, size] : llvm::zip_equal(fields, sizes)) {
+    auto end = field.size == &Spec::k ? endOfRangeOfK : endOfRange;
+    if (isDynamic(spec, field) && size && end(*size) != end(sizeOf(spec, field)))
+      text +=
+          (text.empty() ? "--set typical." : " --set typical.") + std::string(field.name) + "=" + std::to_string(*size);
+  }
+  return text;
+}
+
+std::string choiceOf(const Plan &plan, const Spec &spec, llvm::ArrayRef<std::string> more) {
+  // What the planner's model and the tuner vary; other fields follow from these and the problem.
+  static constexpr llvm::StringRef deciding[] = {"instruction",       "copy",
+                                                 "a.repack",          "b.repack",
+                                                 "tile.block",        "tile.warp",
+                                                 "tile.cluster",      "pipeline.stages",
+                                                 "pipeline.schedule", "raster.order",
+                                                 "raster.group",      "split.mode",
+                                                 "split.slices",      "split.through",
+                                                 "swap_operands",     "a.cache",
+                                                 "b.cache",           "launch.dependent",
+                                                 "launch.prefetch",   "raster.persistent",
+                                                 "raster.scheduler",  "pipeline.in_flight",
+                                                 "launch.trigger",    "epilogue.overlap",
+                                                 "epilogue.buffers"};
+  std::vector<FieldText> given = fieldTexts(spec);
+  std::string words;
+  for (auto [index, field] : llvm::enumerate(fieldTexts(plan.spec))) {
+    if (given[index].given || (!llvm::is_contained(deciding, field.path) && !llvm::is_contained(more, field.path)))
+      continue;
+    words += (words.empty() ? "" : " ") + field.path.str() + "=";
+    for (char c : field.value)
+      if (c != ' ')
+        words += c;
+  }
+  return words;
+}
+
+} // namespace gemmc
