@@ -33,12 +33,13 @@ int main() {
     return complain(stream.failure());
 
   GemmArgs args;
-  args.m = 1000, args.n = 600, args.k = 128;
+  constexpr int64_t mostRows = 5000;
+  args.n = 600, args.k = 128;
   args.lda = args.ldb = args.k;
   args.ldc = args.ldd = args.n;
-  auto a = DeviceMemory::allocate(*device, args.m * args.k * 2, "a");
+  auto a = DeviceMemory::allocate(*device, mostRows * args.k * 2, "a");
   auto b = DeviceMemory::allocate(*device, args.n * args.k * 2, "b");
-  auto d = DeviceMemory::allocate(*device, args.m * args.n * 2, "d");
+  auto d = DeviceMemory::allocate(*device, mostRows * args.n * 2, "d");
   for (auto *memory : {&a, &b, &d})
     if (!*memory)
       return complain(memory->failure());
@@ -47,22 +48,27 @@ int main() {
   const Driver &driver = (*device)->driver();
   Device::Scope scope(**device);
   constexpr unsigned short one = 0x3f80; // 1.0 in bf16
-  driver.api().memset16(args.a, one, args.m * args.k, stream->get());
+  driver.api().memset16(args.a, one, mostRows * args.k, stream->get());
   driver.api().memset16(args.b, one, args.n * args.k, stream->get());
-  if (auto failed = (*gemm)->launch(stream->get(), args))
-    return complain(*failed);
+  for (int64_t m :
+       {int64_t(3), int64_t(60), int64_t(1000), mostRows}) { // each with a kernel that is planned for its like
+    args.m = m;
+    driver.api().memset16(args.d, 0, args.m * args.n, stream->get());
+    if (auto failed = (*gemm)->launch(stream->get(), args))
+      return complain(*failed);
 
-  std::vector<unsigned short> result(args.m * args.n);
-  driver.api().copyToHost(result.data(), args.d, result.size() * 2, stream->get());
-  if (auto failed = stream->synchronize("running the GEMM"))
-    return complain(*failed);
-  constexpr unsigned short expected = 0x4300; // 128.0 in bf16
-  for (unsigned short value : result)
-    if (value != expected) {
-      std::fprintf(stderr, "wrong result: %04x\n", value);
-      return 1;
-    }
-  std::printf("%lld x %lld x %lld on %s: all elements are 128\n", (long long)args.m, (long long)args.n,
-              (long long)args.k, (*device)->name.c_str());
+    std::vector<unsigned short> result(args.m * args.n);
+    driver.api().copyToHost(result.data(), args.d, result.size() * 2, stream->get());
+    if (auto failed = stream->synchronize("running the GEMM"))
+      return complain(*failed);
+    constexpr unsigned short expected = 0x4300; // 128.0 in bf16
+    for (unsigned short value : result)
+      if (value != expected) {
+        std::fprintf(stderr, "m %lld: wrong result: %04x\n", (long long)m, value);
+        return 1;
+      }
+    std::printf("%lld x %lld x %lld on %s: all elements are 128\n", (long long)args.m, (long long)args.n,
+                (long long)args.k, (*device)->name.c_str());
+  }
   return 0;
 }

@@ -226,6 +226,7 @@ private:
   std::optional<Problem> judgeForeign(const Agent &agent, const Access &now, uint64_t owner,
                                       const Access &before) const;
   void checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync);
+  bool remembers(uint64_t address, bool writes);
   void checkRemote(const Actor &actor, Cta &cta, bool async = false);
   void exitCta(Warp &warp, const Code &code, unsigned lane);
   void touchRegisters(Warp &warp, const Code &code);
@@ -245,6 +246,7 @@ private:
   std::vector<WarpState> warps;
   std::vector<CtaState> ctas;
   ShadowPages globals;
+  Memory::Written lastUsed; ///< Of global memory.
   SharedClocks clusterAccumulated = std::make_shared<Clocks>();
   std::unordered_map<uint64_t, Clocks> locations; ///< Of strong accesses.
   WgmmaRegisters wgmmaRegisters;

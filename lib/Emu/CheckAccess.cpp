@@ -232,11 +232,21 @@ void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool
   of(cta).shadow->forEach(offset, bytes,
                           [&](Cell &cell, uint64_t at) { touch(agent, Space::shared, cell, at, !writes, writes); });
 }
-/// Reads of global memory are remembered only where the cluster has written.
+
+/// Whether an access of global memory is remembered wherever it is: a read is where the cluster has written nearby, or
+/// somebody writes to the same allocation, as to a C in place of D.
+bool Check::remembers(uint64_t address, bool writes) {
+  if (!lastUsed.has(address))
+    lastUsed = cluster.launch.memory.writtenAt(address);
+  if (writes)
+    lastUsed.set();
+  return *lastUsed;
+}
+
 void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
   address = cluster.launch.memory.homeOf(address).address;
   dependency(agent, address, bytes, !writes, writes);
-  globals.forEach(address, bytes, writes,
+  globals.forEach(address, bytes, remembers(address, writes),
                   [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
   acrossClusters(agent, address, bytes, writes);
 }
@@ -300,7 +310,7 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       address = home.address;
       agent.access.alias = home.alias;
       dependency(agent, address, bytes, use & read, use & write);
-      globals.forEach(address, bytes, use & write,
+      globals.forEach(address, bytes, remembers(address, use & write),
                       [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
       if (!(use & strong))
         acrossClusters(agent, address, bytes, use & write);

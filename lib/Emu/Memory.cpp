@@ -44,6 +44,18 @@ std::optional<Memory::Span> Memory::blockOf(uint64_t address) const {
   return Span{begin, block.size, block.bytes};
 }
 
+Memory::Written Memory::writtenAt(uint64_t address) const {
+  Written result;
+  auto above = blocks.upper_bound(address);
+  if (above == blocks.begin())
+    return result;
+  const auto &[begin, block] = *std::prev(above);
+  if (address - begin >= block.size)
+    return result;
+  result.begin = begin, result.size = block.size, result.flag = block.written.get();
+  return result;
+}
+
 std::byte *Memory::find(uint64_t address, uint64_t bytes) {
   std::optional<Span> span = blockOf(address);
   if (!span || bytes > span->size - (address - span->begin))

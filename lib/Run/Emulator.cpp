@@ -163,6 +163,8 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
   }
   if (!chip.empty())
     module->target = chip;
+  for (uint64_t address : {args.d, args.workspace})
+    memory.expectWrites(address);
   LaunchOutcome outcome;
   bool first = true;
   for (const ptx::KernelInfo &kernel : code.info.kernels) {
