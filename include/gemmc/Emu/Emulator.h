@@ -5,9 +5,9 @@
 #include "gemmc/PTX/IR.h"
 #include "gemmc/PTX/LaunchInfo.h"
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <map>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
