@@ -130,38 +130,27 @@ bool Gemm::serves(const Kernel &kernel, const GemmArgs &args, std::optional<uint
           gemmc::workspaceBytes(kernel.module->info(), args, device->sms).value_or(UINT64_MAX) <= *workspace);
 }
 
-Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace,
-                                           bool compiles) const {
+Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const {
   // Wrong arguments are nobody's reason to compile another kernel: let the first one say what is wrong with them.
   const GpuModule *first = base->first.module.get();
   if (args.m == 0 || args.n == 0 || checkShape(first->info(), args))
     return first;
   Range &range = rangeOf(args);
-  if (compiles)
-    if (auto failed = prepareFirst(range))
-      return *failed;
+  if (auto failed = prepareFirst(range))
+    return *failed;
   if (serves(range.first, args, workspace))
     return range.first.module.get();
   if (!first->unmet(args))
     return first;
   if (!workspace || *workspace) { // copies have to lie somewhere
-    if (compiles)
-      if (auto failed = prepareRepack(range))
-        return *failed;
+    if (auto failed = prepareRepack(range))
+      return *failed;
     if (serves(range.repack, args, workspace))
       return range.repack.module.get();
   }
   if (auto failed = preparePlain())
     return *failed;
   return plain.module.get();
-}
-
-/// What cannot say counts as a stream that is not being captured.
-bool Gemm::isCapturing(void *stream) const {
-  int status = cuda::captureNone;
-  const auto &api = device->api();
-  return api.streamIsCapturing && api.streamIsCapturing(static_cast<cuda::Stream>(stream), &status) == cuda::success &&
-         status != cuda::captureNone;
 }
 
 MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
@@ -174,19 +163,19 @@ MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
   own.workspaceReady &= !several;      // another kernel may have been there since
   if (likely && likely->prepared(own)) // most launches: nothing has to be decided
     return likely->launch(static_cast<cuda::Stream>(stream), own);
-  auto module = moduleFor(own, own.workspace ? own.workspaceBytes : 0, !isCapturing(stream));
+  auto module = moduleFor(own, own.workspace ? own.workspaceBytes : 0);
   if (!module)
     return module.failure();
   return (*module)->launch(static_cast<cuda::Stream>(stream), own);
 }
 
 MaybeFailure Gemm::prepare(const GemmArgs &args) const {
-  auto module = moduleFor(args, args.workspaceBytes, /*compiles=*/true);
+  auto module = moduleFor(args, args.workspaceBytes);
   return module ? MaybeFailure() : module.failure();
 }
 
 Outcome<uint64_t> Gemm::workspaceBytes(const GemmArgs &args) const {
-  auto module = moduleFor(args, std::nullopt, /*compiles=*/true);
+  auto module = moduleFor(args, std::nullopt);
   if (!module)
     return module.failure();
   return gemmc::workspaceBytes((*module)->info(), args, device->sms).value_or(0);

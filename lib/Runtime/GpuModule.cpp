@@ -1,4 +1,5 @@
 #include "gemmc/Runtime/GpuModule.h"
+#include "BesideCaptures.h"
 #include "LaunchGraphs.h"
 #include "gemmc/Runtime/CubinCache.h"
 #include "gemmc/Runtime/Ptxas.h"
@@ -80,6 +81,7 @@ GpuModule::~GpuModule() {
   if (!module)
     return;
   Device::Scope scope(*devicePtr);
+  BesideCaptures beside(devicePtr->api());
   replays.reset(); // graphs have its kernels
   devicePtr->api().moduleUnload(module);
 }
@@ -92,6 +94,7 @@ Outcome<std::shared_ptr<const GpuModule>> GpuModule::load(std::shared_ptr<const 
   out->devicePtr = std::move(device);
   out->launchInfo = std::move(info);
   Device::Scope scope(*out->devicePtr);
+  BesideCaptures beside(out->devicePtr->api());
 
   if (!out->loadCached(image))
     if (auto failed = out->loadImage(image))

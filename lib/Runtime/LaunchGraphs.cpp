@@ -1,4 +1,5 @@
 #include "LaunchGraphs.h"
+#include "BesideCaptures.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 #include <utility>
@@ -49,20 +50,6 @@ struct Node {
   }
 };
 
-/// While it lives, this thread may make and end executable graphs beside captures of other streams. Without, a capture
-/// that this thread began, or any thread in global mode, has them fail and is invalidated by that (900, then 901;
-/// driver 580): they are among the calls that might wait for the default stream, though they do not.
-class BesideCaptures {
-public:
-  explicit BesideCaptures(const cuda::DriverTable &api) : api(api) { api.captureMode(&mode); }
-  ~BesideCaptures() { api.captureMode(&mode); }
-  BesideCaptures(const BesideCaptures &) = delete;
-  BesideCaptures &operator=(const BesideCaptures &) = delete;
-
-private:
-  const cuda::DriverTable &api;
-  int mode = cuda::captureRelaxed; ///< Then what it was before.
-};
 } // namespace
 
 struct LaunchGraphs::Exec {

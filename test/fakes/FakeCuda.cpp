@@ -223,6 +223,8 @@ EXPORT Result cuModuleLoadDataEx(Module *module, const void *image, unsigned cou
     if (options[i] == errorLog)
       strcpy(static_cast<char *>(values[i]), state.jitLog.c_str());
   ENTER("cuModuleLoadDataEx");
+  if (int code = unsafeCall())
+    return code;
   ++state.modules;
   if (state.onLoad)
     state.onLoad(image);

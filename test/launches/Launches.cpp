@@ -249,6 +249,76 @@ private:
   DeviceMemory a[sets], b[sets], d[sets], workspace, busy;
   decltype(cuda::DriverTable::graphCreate) without = nullptr;
 };
+
+/// A kernel for each range of m, compiled and loaded when a launch needs it, also into a capture and beside one.
+void ranges(const std::shared_ptr<const Device> &device) {
+  constexpr int64_t n = 520, k = 256, most = 4000;
+  constexpr const char *name = "ranges of m";
+  const cuda::DriverTable &api = device->api();
+  auto gemm = orGiveUp(Gemm::create("problem: {m: dynamic, n: 520, k: 256}\nb: {layout: col}\nd: {type: f32}\n"));
+  auto stream = orGiveUp(DeviceStream::create(device));
+  auto memory = [&](uint64_t bytes) { return orGiveUp(DeviceMemory::allocate(device, bytes, "a test")); };
+  auto a = memory(most * k * 2), b = memory(n * k * 2), d = memory(most * n * 4);
+  Device::Scope scope(*device);
+  api.memset16(a.address(), values[0], most * k, stream.get());
+  api.memset16(b.address(), values[1], n * k, stream.get());
+  auto launch = [&](int64_t m) {
+    GemmArgs args;
+    args.m = m, args.n = n, args.k = k;
+    args.lda = args.ldb = k, args.ldc = args.ldd = n;
+    args.a = a.address(), args.b = b.address(), args.d = d.address();
+    if (auto failed = gemm->launch(stream.get(), args))
+      giveUp(*failed, 1);
+  };
+  auto spoil = [&] { api.memset16(d.address(), poison, most * n * 2, stream.get()); };
+  auto check = [&](int64_t m, const char *said) {
+    std::vector<float> result(most * n);
+    api.copyToHost(result.data(), d.address(), result.size() * 4, stream.get());
+    expect(api.streamSynchronize(stream.get()) == cuda::success, name, "the stream failed");
+    bool good = true;
+    for (int64_t i = 0; i < most * n; ++i)
+      good &= i < m * n ? result[i] == 2 * k : result[i] != result[i];
+    expect(good, name, said);
+  };
+  for (int64_t m : {int64_t(1), int64_t(33), int64_t(200), int64_t(1000), most})
+    for (int again = 0; again < 2; ++again) {
+      spoil();
+      launch(m);
+      check(m, "a launch");
+    }
+  int64_t m = 300; // of a range that nobody has asked for
+  for (int mode : {cuda::captureGlobal, cuda::captureThreadLocal, cuda::captureRelaxed})
+    for (bool otherThread : {false, true}) {
+      m += 200;
+      spoil();
+      expect(api.streamSynchronize(stream.get()) == cuda::success, name, "the stream failed");
+      auto beside = orGiveUp(DeviceStream::create(device));
+      cuda::Graph graph = nullptr;
+      expect(api.captureBegin(otherThread ? beside.get() : stream.get(), mode) == cuda::success, name, "no capture");
+      if (otherThread) // it compiles while this thread captures something else
+        std::thread([&] {
+          Device::Scope scope(*device);
+          launch(m);
+        }).join();
+      else
+        launch(m);
+      cuda::Result ended = api.captureEnd(otherThread ? beside.get() : stream.get(), &graph);
+      expect(ended == cuda::success && graph, name, "a capture was invalidated");
+      cuda::GraphExec exec = nullptr;
+      if (graph && !otherThread) {
+        expect(api.graphInstantiate(&exec, graph, 0) == cuda::success &&
+                   realGraphLaunch(exec, stream.get()) == cuda::success,
+               name, "what was captured does not run");
+        check(m, "a captured launch");
+        api.graphExecDestroy(exec);
+      } else {
+        check(m, "a launch beside a capture");
+      }
+      if (graph)
+        api.graphDestroy(graph);
+    }
+  std::printf("%s: done\n", name);
+}
 } // namespace
 
 int main() {
@@ -258,6 +328,7 @@ int main() {
   table.graphLaunch = countedGraphLaunch;
   for (const Case &one : cases)
     Trial(device, one).run();
+  ranges(device);
   std::printf("%d complaints\n", complaints);
   return complaints ? 1 : 0;
 }

@@ -85,9 +85,8 @@ private:
   Range &rangeOf(const GemmArgs &args) const;
   /// Whether `kernel` is there, its requirements hold, and so many bytes of workspace (none: any) are enough for it.
   bool serves(const Kernel &kernel, const GemmArgs &args, std::optional<uint64_t> workspace) const;
-  /// The module for `args`, the best that so many bytes of workspace allow. `compiles`: one that is not there is made.
-  Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace, bool compiles) const;
-  bool isCapturing(void *stream) const;
+  /// The module for `args`, the best that so many bytes of workspace allow; one that is not there is made.
+  Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const;
   std::shared_ptr<const Device> device;
   std::unique_ptr<Compilation> compilation;
   std::string text;
