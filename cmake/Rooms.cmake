@@ -43,10 +43,11 @@ gemmc_room(Run DEPENDS Driver Runtime Emu)
 gemmc_room(Tune DEPENDS Run)
 target_link_libraries(gemmcTune PRIVATE gemmc::Sqlite)
 include(cmake/Tables.cmake)
+gemmc_room(Library DEPENDS Tune)
 
 # What a user of the library links: all rooms.
 add_library(gemmcAll INTERFACE)
 add_library(gemmc::gemmc ALIAS gemmcAll)
 set_target_properties(gemmcAll PROPERTIES EXPORT_NAME gemmc)
-target_link_libraries(gemmcAll INTERFACE gemmcTune)
+target_link_libraries(gemmcAll INTERFACE gemmcLibrary)
 set_property(GLOBAL APPEND PROPERTY GEMMC_ROOMS gemmcAll)

@@ -1,3 +1,3 @@
 /// gemmc as a library: a spec in, GEMMs on your stream out. See examples/cpp.
 #pragma once
-#include "gemmc/Run/Gemm.h"
+#include "gemmc/Library/Gemm.h"

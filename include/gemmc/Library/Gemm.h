@@ -21,7 +21,7 @@
 
 namespace gemmc {
 
-struct Compiled; // gemmc/Driver/Compiler.h
+struct Plan; // gemmc/Plan/Plan.h
 struct Spec;
 using GemmArgs = LaunchArgs;
 
@@ -32,6 +32,8 @@ public:
     std::vector<std::pair<std::string, std::string>> overrides;
     std::string name = "gemm"; ///< Of the kernel, and of the spec in messages.
     std::string driver = "libcuda.so.1";
+    bool tuning = true;   ///< Take what was measured for the device: from the database, then from gemmc's own table.
+    std::string database; ///< A file. Empty: the default place (docs/tuning.md).
   };
 
   /// Compiles and loads. Failures: gemm_spec (with all messages), and those of Driver, Device and GpuModule.
@@ -58,7 +60,7 @@ public:
   MaybeFailure prepareFallback() const;
 
   /// Of the kernel for the typical sizes.
-  const std::string &ptx() const { return text; }
+  const std::string &ptx() const { return *base->first.text; }
   const ptx::LaunchInfo &info() const { return base->first.module->info(); }
 
 private:
@@ -69,6 +71,7 @@ private:
     std::once_flag once;
     std::atomic<bool> ready = false;         ///< `module` will not change any more.
     std::shared_ptr<const GpuModule> module; ///< None: not for this spec, or `failure` says why.
+    const std::string *text = nullptr;       ///< Its PTX.
     MaybeFailure failure;
   };
   using Typical = std::array<int64_t, 3>; ///< m, n, k; 0: as the spec says.
@@ -77,8 +80,8 @@ private:
     Typical typical{};
     Kernel first, repack;
   };
-  using Compile = llvm::function_ref<std::optional<Compiled>(const Spec &, Diags &)>;
-  MaybeFailure prepare(Kernel &kernel, const Typical &typical, bool required, Compile compile) const;
+  using MakePlan = llvm::function_ref<std::optional<Plan>(const Spec &, Diags &)>;
+  MaybeFailure prepare(Kernel &kernel, const Typical &typical, bool required, MakePlan makePlan) const;
   MaybeFailure prepareFirst(Range &range) const;
   MaybeFailure prepareRepack(Range &range) const;
   MaybeFailure preparePlain() const;
@@ -89,7 +92,6 @@ private:
   Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const;
   std::shared_ptr<const Device> device;
   std::unique_ptr<Compilation> compilation;
-  std::string text;
   std::array<bool, 3> ranged{}; ///< m, n, k: dynamic, and nothing is typical for it.
   std::unique_ptr<Range> base;  ///< Of the typical sizes.
   mutable Kernel plain;         ///< Right for all arguments.

@@ -1,6 +1,8 @@
-#include "gemmc/Run/Gemm.h"
+#include "gemmc/Library/Gemm.h"
 #include "gemmc/Driver/Compiler.h"
+#include "gemmc/Plan/Fallback.h"
 #include "gemmc/Plan/Typical.h"
+#include "gemmc/Tune/Choose.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace gemmc {
@@ -9,7 +11,8 @@ struct Gemm::Compilation {
   std::mutex mutex; ///< Of the kernels that are compiled later, which report into the same sink.
   Diags diags;
   std::optional<Spec> spec;
-  /// Ranges may have the same kernel.
+  tune::ChooseOptions choice;
+  /// By their PTX: ranges may have the same kernel.
   std::map<std::string, std::shared_ptr<const GpuModule>> modules;
 
   Failure failure() const {
@@ -33,46 +36,49 @@ Outcome<std::shared_ptr<const Gemm>> Gemm::create(std::string_view spec, const O
   compilation.spec = readSpec(source, overrides, compilation.diags, options.name);
   if (!compilation.spec || compilation.diags.hasErrors())
     return compilation.failure();
-  auto compiled = compileSpec(*compilation.spec, compilation.diags);
-  if (!compiled)
-    return compilation.failure();
-  gemm->text = compiled->ptx;
   const Spec &given = *compilation.spec;
   gemm->ranged = {given.m.value.dynamic() && !given.typicalM.given, given.n.value.dynamic() && !given.typicalN.given,
                   given.k.value.dynamic() && !given.typicalK.given};
 
-  auto driver = Driver::load(options.driver);
-  if (!driver)
-    return driver.failure();
-  auto device = Device::open(*driver);
-  if (!device)
-    return device.failure();
+  auto open = [&]() -> Outcome<std::shared_ptr<const Device>> {
+    auto driver = Driver::load(options.driver);
+    return driver ? Device::open(*driver) : driver.failure();
+  };
+  auto device = open();
+  if (!device) // what is wrong with the spec comes first
+    return makePlan(given, compilation.diags) ? device.failure() : compilation.failure();
   gemm->device = *device;
+  compilation.choice.off = !options.tuning;
+  compilation.choice.device = (*device)->name;
+  compilation.choice.database = options.database;
   gemm->base = std::make_unique<Range>();
-  auto asIs = [&](const Spec &, Diags &) { return std::move(compiled); };
-  if (auto failed = gemm->prepare(gemm->base->first, {}, /*required=*/true, asIs))
+  if (auto failed = gemm->prepareFirst(*gemm->base))
     return *failed;
   return std::shared_ptr<const Gemm>(std::move(gemm));
 }
 
-MaybeFailure Gemm::prepare(Kernel &kernel, const Typical &typical, bool required, Compile compile) const {
+MaybeFailure Gemm::prepare(Kernel &kernel, const Typical &typical, bool required, MakePlan makePlan) const {
   std::call_once(kernel.once, [&] {
     std::lock_guard lock(compilation->mutex);
+    Diags &diags = compilation->diags;
     Spec spec = *compilation->spec;
     for (auto [size, field] :
          {std::pair{typical[0], &Spec::typicalM}, {typical[1], &Spec::typicalN}, {typical[2], &Spec::typicalK}})
       if (size)
         (spec.*field).value = size, (spec.*field).given = true;
-    if (auto compiled = compile(spec, compilation->diags)) {
-      auto &module = compilation->modules[compiled->ptx];
+    auto plan = makePlan(spec, diags);
+    auto compiled = plan ? compilePlan(*plan, diags) : std::nullopt;
+    if (compiled) {
+      auto &[text, module] = *compilation->modules.try_emplace(compiled->ptx).first;
       if (!module) {
-        auto loaded = GpuModule::load(device, compiled->ptx, std::move(compiled->launch), targetOf(compiled->ptx));
+        auto loaded = GpuModule::load(device, text, std::move(compiled->launch), targetOf(text));
         if (loaded)
           module = *loaded;
         else
           kernel.failure = loaded.failure();
       }
       kernel.module = module;
+      kernel.text = &text;
     } else if (required) {
       kernel.failure = compilation->failure();
     }
@@ -83,18 +89,15 @@ MaybeFailure Gemm::prepare(Kernel &kernel, const Typical &typical, bool required
 
 MaybeFailure Gemm::prepareFirst(Range &range) const {
   return prepare(range.first, range.typical, /*required=*/true,
-                 [](const Spec &spec, Diags &diags) { return compileSpec(spec, diags); });
+                 [&](const Spec &spec, Diags &diags) { return tune::choosePlan(spec, compilation->choice, diags); });
 }
 
 MaybeFailure Gemm::prepareRepack(Range &range) const {
   return prepare(range.repack, range.typical, /*required=*/false,
-                 [](const Spec &spec, Diags &diags) { return compileFallback(spec, Fallback::repack, diags); });
+                 [](const Spec &spec, Diags &) { return makeRepackPlan(spec); });
 }
 
-MaybeFailure Gemm::preparePlain() const {
-  return prepare(plain, {}, /*required=*/true,
-                 [](const Spec &spec, Diags &diags) { return compileFallback(spec, Fallback::plain, diags); });
-}
+MaybeFailure Gemm::preparePlain() const { return prepare(plain, {}, /*required=*/true, makeFallbackPlan); }
 
 MaybeFailure Gemm::prepareFallback() const {
   if (auto failed = prepareRepack(*base))

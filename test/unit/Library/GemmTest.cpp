@@ -1,5 +1,8 @@
 // The library's face, over the fake driver.
 #include "Fake.h"
+#include "Tune/Temporary.h"
+#include "gemmc/Plan/Key.h"
+#include "gemmc/Tune/Database.h"
 #include "gemmc/gemmc.h"
 #include <thread>
 
@@ -202,6 +205,35 @@ TEST_F(GemmTest, ARangeWithoutItsWorkspaceHasTheKernelOfTypicalSizes) {
   deep.workspace = 0x7000000, deep.workspaceBytes = *bytes;
   ASSERT_FALSE((*gemm)->launch(nullptr, deep));
   EXPECT_NE(fake->launches.back().config.gridX, without);
+}
+
+// As for everything else that plans: the database's answer for this device and problem, also of a range.
+TEST_F(GemmTest, WhatWasMeasuredIsTaken) {
+  Temporary folder;
+  Gemm::Options options;
+  options.driver = fakeLibrary;
+  options.database = folder.file("tuning.db");
+  Diags diags;
+  auto measured = [&](const std::string &text, const char *choice) {
+    auto spec = readSpec(diags.addSource("spec", text), {}, diags);
+    tune::Tuned tuned;
+    tuned.device = fake->name, tuned.problem = problemKey(*spec)->text(), tuned.choice = choice;
+    tuned.sizes = "64x4096x4096", tuned.seconds = 10e-6, tuned.rounds = 11, tuned.date = "2026-11-26";
+    auto database = tune::Database::open(options.database, tune::Database::Mode::write);
+    ASSERT_TRUE(bool(database)) << database.failure().str();
+    EXPECT_FALSE(database->store(tuned));
+  };
+  measured(rowsAtLaunch, "tile.block=[64,64,64] pipeline.stages=3");
+  measured(std::string(rowsAtLaunch) + "typical: {m: 64}\n", "tile.block=[64,128,64] pipeline.stages=4");
+  for (bool tuning : {true, false}) {
+    options.tuning = tuning;
+    auto gemm = Gemm::create(rowsAtLaunch, options);
+    ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+    constexpr unsigned most = 130000; // the model's kernels have as many stages as fit
+    EXPECT_EQ((*gemm)->info().kernels.back().dynamicShared < most, tuning);
+    ASSERT_FALSE((*gemm)->launch(nullptr, args(64, 4096, 4096)));
+    EXPECT_EQ(fake->launches.back().config.sharedBytes < most, tuning);
+  }
 }
 
 TEST_F(GemmTest, AnEmptyResultIsNoLaunch) {
