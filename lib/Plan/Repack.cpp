@@ -79,8 +79,8 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
     return formatv("tensor maps have lines less than 2^40 bytes apart, here of every eighth line: `{0}.ld` is {1}, at "
                    "most {2}",
                    info.name, *operand.ld.value.fixed, most);
-  for (auto [size, name] : {std::pair{&s.m, "m"}, {&s.n, "n"}, {&s.k, "k"}})
-    if (size->value.dynamic())
+  for (auto [size, name] : {std::pair{&Spec::m, "m"}, {&Spec::n, "n"}, {&Spec::k, "k"}})
+    if ((size == info.rows || size == info.cols) && (s.*size).value.dynamic())
       return formatv("eight tensor maps share the lines of a known matrix: `{0}` is dynamic", name);
   constexpr int64_t longest = 2147483647 - 7; // a map begins up to 7 elements in front of a line
   if (int64_t length = *contiguousExtent(s, info).fixed; length > longest)
