@@ -3,7 +3,7 @@
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t leastBeyond = 8;  ///< Rows of boxes that are worth it.
+constexpr int64_t leastBeyond = 8;  ///< Rows of boxes that are worth a map of their own.
 constexpr int64_t highestBox = 256; ///< Rows.
 
 /// What the last tile of `tensor` has of its m or n; 0 where no row of a box, or too few, would lie beyond the matrix.
@@ -21,8 +21,8 @@ Expr trimmedPart(const Kernel &kernel, const Op &tensor, const Op &shared) {
     return alone && beyond ? lastPart(extent, length) : Expr(0);
   }
   const int64_t rest = lastPart(extent, length).constant();
-  bool trims =
-      tile.kMajor ? length - rest >= leastBeyond : int64_t(llvm::divideCeil(rest, tile.spanElems())) < tile.spans;
+  const int64_t least = extent.constant() < length ? 1 : leastBeyond; // the only tile has the only map
+  bool trims = tile.kMajor ? length - rest >= least : int64_t(llvm::divideCeil(rest, tile.spanElems())) < tile.spans;
   return rest > 0 && trims ? rest : 0;
 }
 

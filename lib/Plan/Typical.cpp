@@ -60,10 +60,11 @@ Spec atTypicalSizes(const Spec &spec) {
 std::optional<Plan> planForTypicalSizes(const Spec &spec) {
   if (!hasDynamicSizes(spec))
     return std::nullopt;
+  const std::string ways[] = {"epilogue.store", "epilogue.c"}; // which streams have of their own
   Diags scratch;
   auto typical = plan::planAsItIs(atTypicalSizes(spec), scratch);
   Spec with = spec;
-  auto paths = typical ? applyChoice(with, choiceOf(*typical, spec), scratch) : std::nullopt;
+  auto paths = typical ? applyChoice(with, choiceOf(*typical, spec, ways), scratch) : std::nullopt;
   auto plan = paths && !paths->empty() ? plan::planAsItIs(with, scratch) : std::nullopt;
   if (!plan || !scratch.all().empty())
     return std::nullopt;
