@@ -81,7 +81,7 @@ std::string whyNotTmaStore(const Draft &draft) {
 /// Of a stream whose lines of D cross warps. Where they start at any element or any second one a turned tile takes
 /// longer to leave than registers to memory do, up to 28% of the time, if a warpgroup has one block of 64 rows; with
 /// two blocks, or lines that start at every fourth element, less. TMA takes the turned tile where the long side is the
-/// kernel's m: 1 to 2% less time on average, up to 13; not of a short side beyond 208, where it may take 10% more
+/// kernel's m: 1% less time on average, up to 13; not of a short side beyond 208, where it may take 10% more
 /// (H200, 2026-11-26, docs/hopper-shapes.md, *How a turned stream leaves*).
 void decideTurnedStore(Draft &draft, bool mayBuffer) {
   Field<StoreKind> &store = draft.spec().store;
