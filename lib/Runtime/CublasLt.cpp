@@ -189,8 +189,14 @@ MaybeFailure CublasMatmul::search() {
   if (cuda::LtStatus status = api.preferenceCreate(&preference))
     return lib->failure(status, "preparing the search for algorithms");
   uint64_t workspace = CublasLt::workspaceLimit;
-  auto alignment = [](const CublasOperand &operand) {
-    return static_cast<uint32_t>(std::min<uint64_t>(operand.align, 256));
+  // It judges lines of C and D by one of their pitches: where they differ an algorithm may be found that dies of a
+  // misaligned address (C 4096 apart, D 4097). Then the search is told how lines of both start.
+  const bool lines = problem.beta != 0 && problem.c.ld != problem.d.ld;
+  auto alignment = [&](const CublasOperand &operand) {
+    uint64_t bytes = std::min<uint64_t>(operand.align, 256);
+    if (lines && (&operand == &problem.c || &operand == &problem.d))
+      bytes = llvm::MinAlign(bytes, uint64_t(operand.ld) * bytesOf(operand.type));
+    return static_cast<uint32_t>(bytes);
   };
   uint32_t aligns[] = {alignment(swapped ? problem.b : problem.a), alignment(swapped ? problem.a : problem.b),
                        alignment(problem.beta != 0 ? problem.c : problem.d), alignment(problem.d)};

@@ -52,7 +52,9 @@ EXPORT LtStatus cublasLtMatmulPreferenceDestroy(LtPreference preference) {
   delete reinterpret_cast<int *>(preference);
   return 0;
 }
-EXPORT LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference, int attribute, const void *, size_t bytes) {
+EXPORT LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference, int attribute, const void *value, size_t bytes) {
+  if (bytes == sizeof(uint32_t))
+    memcpy(&state.alignments[attribute], value, bytes);
   return bytes == (attribute == ltMaxWorkspace ? 8 : 4) ? 0 : 7;
 }
 EXPORT LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmulDesc, LtLayout, LtLayout, LtLayout, LtLayout,

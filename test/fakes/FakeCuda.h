@@ -51,6 +51,7 @@ struct FakeCuda {
   double launchMicroseconds = 100;
   int activeClusters = 66;                                 ///< That the device can hold.
   std::vector<double> algorithmMicroseconds{130, 90, 110}; ///< cuBLASLt algorithms, in the heuristic's order.
+  std::map<int, uint32_t> alignments; ///< That cuBLASLt was last told, by the preference's attribute.
   // What happened.
   std::vector<std::string> calls;
   std::vector<FakeLaunch> launches;

@@ -101,6 +101,21 @@ TEST_F(CublasLtTest, AllAlgorithmsAreOffered) {
   EXPECT_EQ((*matmul)->algorithmId(2), 62);
 }
 
+// Of C and D it looks at one pitch: where they differ it is told how lines of each start.
+TEST_F(CublasLtTest, PitchesThatDifferAreToldAsAlignments) {
+  CublasProblem one = problem(Order::row, Order::col, Order::row);
+  one.beta = 1;
+  one.c.ld = one.d.ld = 21;
+  ASSERT_TRUE(bool(CublasMatmul::create(library(), one)));
+  EXPECT_EQ(fake->alignments[cuda::ltAlignC], 16u);
+  EXPECT_EQ(fake->alignments[cuda::ltAlignD], 16u);
+  one.c.ld = 24;
+  ASSERT_TRUE(bool(CublasMatmul::create(library(), one)));
+  EXPECT_EQ(fake->alignments[cuda::ltAlignC], 16u);
+  EXPECT_EQ(fake->alignments[cuda::ltAlignD], 2u);
+  EXPECT_EQ(fake->alignments[cuda::ltAlignA], 16u);
+}
+
 TEST_F(CublasLtTest, WhatItCannotDoIsSaid) {
   CublasProblem wanted = problem(Order::row, Order::col, Order::row);
   wanted.beta = 1;
