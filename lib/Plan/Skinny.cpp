@@ -17,7 +17,11 @@ constexpr int64_t mostShortOfFew = 192;
 /// The least k, and that of a product whose long side is 256 and more: of 57 of k from 320 to 504 they took 0.94 of
 /// the time, eleven smaller ones 1.08 (H100 and H200, 2026-11-25).
 constexpr int64_t leastDepth = 512, leastDepthOfLong = 320, longFrom = 256;
-constexpr int64_t leastUpright = 64;    ///< What fills wgmma's 64 rows.
+constexpr int64_t leastUpright = 64; ///< What fills wgmma's 64 rows.
+/// A short side from which empty rows of wgmma cost less than lines of C and D that cross warps: 54 such products, 32
+/// to 212 long, take 0.85 of the time the other way round, at most 1.13; nine shorter ones 1.02 (H200, 2026-11-26,
+/// docs/hopper-shapes.md, *How a turned stream leaves*).
+constexpr int64_t leastWithC = 32;
 constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
 /// Slices in a cluster that are worth a look for any tile; more of them wait longer for each other than the estimate
 /// says, but for those of a tile of few sums with more than two steps each: 2048x112x10240 21.0 us in four that meet in
@@ -83,8 +87,13 @@ bool decideSkinnySwap(Draft &draft) {
     return false;
   // The kernel's m is wgmma's side of 64 rows.
   const bool swaps = wastesRows(*s.m.value.fixed) && *s.n.value.fixed >= leastUpright;
+  const bool turns = swaps == (*s.d.layout == Order::row),
+             readsC = s.beta.given && *s.beta != Scale{0.0}; // not decided yet
   if (draft.way.turned)
     s.swapOperands.decide(swaps ? Persistence::off : Persistence::on, "its tiles fit better");
+  else if (turns && readsC && std::min(*s.m.value.fixed, *s.n.value.fixed) >= leastWithC)
+    s.swapOperands.decide(swaps ? Persistence::off : Persistence::on,
+                          "rows that are empty cost less than lines of C and D that cross warps");
   else if (swaps)
     s.swapOperands.decide(Persistence::on,
                           formatv("{0} rows would waste many of wgmma's 64: the {1} columns are its rows",
