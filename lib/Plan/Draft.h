@@ -271,6 +271,10 @@ template <unsigned order> double atOnce(std::initializer_list<double> times) {
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);
+/// Whether D in f32 has lines that start anywhere: lanes write them word by word, those of a tile of D^T straight from
+/// registers. 30 products that are turned for it take 0.926 of the time, 0.69 to 1.08 (H200, 2026-11-26,
+/// docs/hopper-shapes.md, *How a turned stream leaves*).
+bool leavesFasterTurned(const Draft &draft);
 /// What the estimate of another way, the one of `draft`, is multiplied with: it must promise more than estimates are
 /// wrong by.
 double doubtOf(const Draft &draft);
