@@ -158,14 +158,15 @@ Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<u
 
 MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
   const bool several = ranged != std::array<bool, 3>{};
-  const GpuModule *likely = several ? nullptr : base->first.module.get();
-  if (several && args.m > 0 && args.n > 0)
-    if (const Range &range = rangeOf(args); range.first.ready)
-      likely = range.first.module.get();
   GemmArgs own = args;
-  own.workspaceReady &= !several;      // another kernel may have been there since
-  if (likely && likely->prepared(own)) // most launches: nothing has to be decided
-    return likely->launch(static_cast<cuda::Stream>(stream), own);
+  own.workspaceReady &= !several; // another kernel may have been there since
+  const Range &range = several && args.m > 0 && args.n > 0 ? rangeOf(args) : *base;
+  for (const Range *one :
+       {&range, static_cast<const Range *>(base.get())}) { // most launches: nothing has to be decided
+    const GpuModule *module = one->first.ready ? one->first.module.get() : nullptr;
+    if (module && module->prepared(own)) // then it is what moduleFor finds for such arguments
+      return module->launch(static_cast<cuda::Stream>(stream), own);
+  }
   auto module = moduleFor(own, own.workspace ? own.workspaceBytes : 0);
   if (!module)
     return module.failure();
