@@ -46,13 +46,10 @@ std::optional<Memory::Span> Memory::blockOf(uint64_t address) const {
 
 Memory::Written Memory::writtenAt(uint64_t address) const {
   Written result;
-  auto above = blocks.upper_bound(address);
-  if (above == blocks.begin())
-    return result;
-  const auto &[begin, block] = *std::prev(above);
-  if (address - begin >= block.size)
-    return result;
-  result.begin = begin, result.size = block.size, result.flag = block.written.get();
+  if (std::optional<Span> span = blockOf(address)) {
+    result.begin = span->begin, result.size = span->size;
+    result.flag = blocks.at(span->begin).written.get();
+  }
   return result;
 }
 

@@ -37,8 +37,7 @@ Outcome<std::shared_ptr<const Gemm>> Gemm::create(std::string_view spec, const O
   if (!compilation.spec || compilation.diags.hasErrors())
     return compilation.failure();
   const Spec &given = *compilation.spec;
-  gemm->ranged = {given.m.value.dynamic() && !given.typicalM.given, given.n.value.dynamic() && !given.typicalN.given,
-                  given.k.value.dynamic() && !given.typicalK.given};
+  gemm->ranged = hasRanges(given);
 
   auto open = [&]() -> Outcome<std::shared_ptr<const Device>> {
     auto driver = Driver::load(options.driver);
@@ -57,16 +56,11 @@ Outcome<std::shared_ptr<const Gemm>> Gemm::create(std::string_view spec, const O
   return std::shared_ptr<const Gemm>(std::move(gemm));
 }
 
-MaybeFailure Gemm::prepare(Kernel &kernel, const Typical &typical, bool required, MakePlan makePlan) const {
+MaybeFailure Gemm::prepare(Kernel &kernel, const Sizes &typical, bool required, MakePlan makePlan) const {
   std::call_once(kernel.once, [&] {
     std::lock_guard lock(compilation->mutex);
     Diags &diags = compilation->diags;
-    Spec spec = *compilation->spec;
-    for (auto [size, field] :
-         {std::pair{typical[0], &Spec::typicalM}, {typical[1], &Spec::typicalN}, {typical[2], &Spec::typicalK}})
-      if (size)
-        (spec.*field).value = size, (spec.*field).given = true;
-    auto plan = makePlan(spec, diags);
+    auto plan = makePlan(plannedFor(*compilation->spec, typical), diags);
     auto compiled = plan ? compilePlan(*plan, diags) : std::nullopt;
     if (compiled) {
       auto &[text, module] = *compilation->modules.try_emplace(compiled->ptx).first;
@@ -106,12 +100,8 @@ MaybeFailure Gemm::prepareFallback() const {
 }
 
 Gemm::Range &Gemm::rangeOf(const GemmArgs &args) const {
-  const int64_t sizes[] = {args.m, args.n, args.k};
-  Typical typical{};
-  for (unsigned i = 0; i < 3; ++i)
-    if (int64_t end = i == 2 ? endOfRangeOfK(sizes[i]) : endOfRange(sizes[i]); ranged[i] && end != usualSize)
-      typical[i] = end;
-  if (typical == Typical{})
+  const Sizes typical = ranged ? rangesOf(*compilation->spec, {args.m, args.n, args.k}) : Sizes{};
+  if (typical == Sizes{})
     return *base;
   {
     std::shared_lock lock(mutex);
@@ -157,10 +147,9 @@ Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<u
 }
 
 MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
-  const bool several = ranged != std::array<bool, 3>{};
   GemmArgs own = args;
-  own.workspaceReady &= !several; // another kernel may have been there since
-  const Range &range = several && args.m > 0 && args.n > 0 ? rangeOf(args) : *base;
+  own.workspaceReady &= !ranged; // another kernel may have been there since
+  const Range &range = args.m > 0 && args.n > 0 ? rangeOf(args) : *base;
   for (const Range *one :
        {&range, static_cast<const Range *>(base.get())}) { // most launches: nothing has to be decided
     const GpuModule *module = one->first.ready ? one->first.module.get() : nullptr;

@@ -7,7 +7,6 @@ namespace gemmc {
 using namespace plan;
 
 namespace {
-
 /// Bytes of `elements` of a type, which may share bytes.
 double bytesOfElements(double elements, Elem type) { return elements * bitsOf(type) / 8; }
 

@@ -17,6 +17,10 @@ struct TypicalField {
 constexpr TypicalField fields[] = {
     {"m", &Spec::m, &Spec::typicalM}, {"n", &Spec::n, &Spec::typicalN}, {"k", &Spec::k, &Spec::typicalK}};
 
+int64_t endOf(const TypicalField &field, int64_t size) {
+  return field.size == &Spec::k ? endOfRangeOfK(size) : endOfRange(size);
+}
+
 bool isDynamic(const Spec &spec, const TypicalField &field) { return (spec.*field.size).value.dynamic(); }
 
 int64_t sizeOf(const Spec &spec, const TypicalField &field) {
@@ -79,7 +83,7 @@ std::optional<Plan> planForTypicalSizes(const Spec &spec) {
 }
 
 /// `parts` of each octave, up to `last`.
-static int64_t endOf(int64_t size, int64_t parts, int64_t last) {
+static int64_t endOfPart(int64_t size, int64_t parts, int64_t last) {
   constexpr int64_t shortest = 8;
   if (size >= last)
     return last;
@@ -89,14 +93,37 @@ static int64_t endOf(int64_t size, int64_t parts, int64_t last) {
 
 // Tiles come in waves: planned for powers of two and halfway to the next, 102 products of m from 1 to 3000 took 1.2
 // times as long as planned for their m, up to 2.5 times (H200, 2026-11-26, docs/plan.md, *Sizes at launch*).
-int64_t endOfRange(int64_t size) { return endOf(size, 8, 16384); }
-int64_t endOfRangeOfK(int64_t size) { return endOf(size, 2, 262144); }
+int64_t endOfRange(int64_t size) { return endOfPart(size, 8, 16384); }
+int64_t endOfRangeOfK(int64_t size) { return endOfPart(size, 2, 262144); }
+
+static bool isRanged(const Spec &spec, const TypicalField &field) {
+  return isDynamic(spec, field) && !(spec.*field.typical).given;
+}
+
+bool hasRanges(const Spec &spec) {
+  return llvm::any_of(fields, [&](const TypicalField &field) { return isRanged(spec, field); });
+}
+
+std::array<int64_t, 3> rangesOf(const Spec &spec, const std::array<int64_t, 3> &sizes) {
+  std::array<int64_t, 3> ends{};
+  for (auto [field, size, end] : llvm::zip_equal(fields, sizes, ends))
+    if (int64_t its = endOf(field, size); isRanged(spec, field) && its != usualSize)
+      end = its;
+  return ends;
+}
+
+Spec plannedFor(const Spec &spec, const std::array<int64_t, 3> &typical) {
+  Spec planned = spec;
+  for (const auto &[field, size] : llvm::zip_equal(fields, typical))
+    if (size)
+      (planned.*field.typical).value = size, (planned.*field.typical).given = true;
+  return planned;
+}
 
 std::string typicalFor(const Spec &spec, const std::array<std::optional<int64_t>, 3> &sizes) {
   std::string text;
   for (const auto &[field, size] : llvm::zip_equal(fields, sizes)) {
-    auto end = field.size == &Spec::k ? endOfRangeOfK : endOfRange;
-    if (isDynamic(spec, field) && size && end(*size) != end(sizeOf(spec, field)))
+    if (isDynamic(spec, field) && size && endOf(field, *size) != endOf(field, sizeOf(spec, field)))
       text +=
           (text.empty() ? "--set typical." : " --set typical.") + std::string(field.name) + "=" + std::to_string(*size);
   }

@@ -10,11 +10,12 @@ namespace gemmc::tune {
 namespace {
 using Clock = std::chrono::steady_clock;
 
-/// The sizes that a job multiplies: its own, the options' or the default.
+/// The sizes that a job multiplies: its own, those that are dynamic of the options, which have them all.
 std::string sizesOf(const Spec &spec, const run::ProblemOptions &options) {
-  return formatv("{0}x{1}x{2}", spec.m.value.fixed.value_or(options.m.value_or(0)),
-                 spec.n.value.fixed.value_or(options.n.value_or(0)),
-                 spec.k.value.fixed.value_or(options.k.value_or(0)));
+  auto one = [](const Field<Size> &size, const std::optional<int64_t> &given) {
+    return size.value.dynamic() ? *given : *size.value.fixed;
+  };
+  return formatv("{0}x{1}x{2}", one(spec.m, options.m), one(spec.n, options.n), one(spec.k, options.k));
 }
 
 Tuned tunedOf(const Job &job, const std::string &key, const TuneReport &report, const TuneRequest &request) {

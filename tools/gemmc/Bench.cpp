@@ -174,9 +174,8 @@ int runOne(Diags &diags) {
   if (kernels.empty())
     return finish(diags);
   const Spec *spec = kernel.planned();
-  if (const run::ProblemOptions sizes = problem.get(); spec)
-    if (std::string others = typicalFor(*spec, {sizes.m, sizes.n, sizes.k}); !others.empty())
-      diags.report(Diag::bench_other_sizes, {}, assumedSizes(*spec), others);
+  if (spec)
+    warnOfOtherSizes(*spec, problem.get(), diags);
   if (!device)
     return finishWith(device.failure(), diags);
   auto report =

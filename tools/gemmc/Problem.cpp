@@ -1,6 +1,7 @@
 #include "Problem.h"
 #include "Stop.h"
 #include "gemmc/Plan/Analysis.h"
+#include "gemmc/Plan/Typical.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <condition_variable>
@@ -132,6 +133,11 @@ std::optional<run::Code> KernelInput::compileVariant(StringRef words, Diags &dia
     return codeFrom(words, "", diags);
   auto variant = input.readVariant(words, diags);
   return variant ? compileChosen(*variant, diags) : std::nullopt;
+}
+
+void warnOfOtherSizes(const Spec &spec, const run::ProblemOptions &sizes, Diags &diags) {
+  if (std::string others = typicalFor(spec, {sizes.m, sizes.n, sizes.k}); !others.empty())
+    diags.report(Diag::bench_other_sizes, {}, assumedSizes(spec), others);
 }
 
 int finishWith(const Failure &failure, Diags &diags) {

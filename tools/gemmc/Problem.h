@@ -57,6 +57,9 @@ private:
   std::optional<Spec> spec;
 };
 
+/// Warns where dynamic sizes that are given are not of the ranges that `spec` is planned for.
+void warnOfOtherSizes(const Spec &spec, const run::ProblemOptions &sizes, Diags &diags);
+
 /// Reports `failure`, prints all, and gives the exit code: 3 what is not possible on this machine, 1 a kernel that
 /// died, 2 what the user asked for wrongly.
 int finishWith(const Failure &failure, Diags &diags);

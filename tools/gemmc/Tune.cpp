@@ -95,8 +95,10 @@ std::vector<tune::Job> readJobs(Diags &diags) {
     if (problems && !only.empty())
       problems = onlyThose(std::move(*problems), only, diags);
     for (SuiteProblem &each : problems.value_or(std::vector<SuiteProblem>()))
-      if (makePlan(each.spec, diags))
+      if (makePlan(each.spec, diags)) {
+        warnOfOtherSizes(each.spec, problem.get(), diags);
         jobs.push_back({*each.spec.name, std::move(each.spec)});
+      }
   }
   return jobs;
 }

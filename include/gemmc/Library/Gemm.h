@@ -44,10 +44,9 @@ public:
   /// Enqueues D = alpha A B + beta C on `stream` (a CUstream or cudaStream_t); nothing waits. Launches that differ in
   /// addresses alone go as executable graphs from the second one on, and a stream may be captured: see
   /// GpuModule::launch, also for what is allocated. Where the kernel's requirements do not hold for these arguments
-  /// (alignment, K = 0), the fallback kernel runs. A kernel is compiled at its first use, which takes tenths of a
-  /// second (milliseconds from the cache of cubins): see prepare(). A stream that is being captured gets what is there:
-  /// the kernel of these sizes, if it was prepared, else info()'s. `args.workspaceReady` counts where no size has
-  /// ranges.
+  /// (alignment, K = 0), the fallback kernel runs. A kernel is compiled at its first use, also by a launch into a
+  /// stream that is being captured, which takes tenths of a second (milliseconds from the cache of cubins): see
+  /// prepare(). `args.workspaceReady` counts where no size has ranges.
   MaybeFailure launch(void *stream, const GemmArgs &args) const;
   /// Bytes of workspace that launch() needs for `args`; 0 for most kernels. With less, operands at odd pitches are not
   /// copied to rows that TMA reads, sums of slices do not meet there, and a slower kernel runs.
@@ -74,14 +73,14 @@ private:
     const std::string *text = nullptr;       ///< Its PTX.
     MaybeFailure failure;
   };
-  using Typical = std::array<int64_t, 3>; ///< m, n, k; 0: as the spec says.
+  using Sizes = std::array<int64_t, 3>; ///< m, n, k; 0: as the spec says.
   /// Kernels that are planned for the same sizes.
   struct Range {
-    Typical typical{};
+    Sizes typical{};
     Kernel first, repack;
   };
   using MakePlan = llvm::function_ref<std::optional<Plan>(const Spec &, Diags &)>;
-  MaybeFailure prepare(Kernel &kernel, const Typical &typical, bool required, MakePlan makePlan) const;
+  MaybeFailure prepare(Kernel &kernel, const Sizes &typical, bool required, MakePlan makePlan) const;
   MaybeFailure prepareFirst(Range &range) const;
   MaybeFailure prepareRepack(Range &range) const;
   MaybeFailure preparePlain() const;
@@ -92,11 +91,11 @@ private:
   Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const;
   std::shared_ptr<const Device> device;
   std::unique_ptr<Compilation> compilation;
-  std::array<bool, 3> ranged{}; ///< m, n, k: dynamic, and nothing is typical for it.
-  std::unique_ptr<Range> base;  ///< Of the typical sizes.
-  mutable Kernel plain;         ///< Right for all arguments.
+  bool ranged = false;         ///< A size is dynamic, and nothing is typical for it.
+  std::unique_ptr<Range> base; ///< Of the typical sizes.
+  mutable Kernel plain;        ///< Right for all arguments.
   mutable std::shared_mutex mutex;
-  mutable std::map<Typical, std::unique_ptr<Range>> ranges;
+  mutable std::map<Sizes, std::unique_ptr<Range>> ranges;
 };
 
 } // namespace gemmc

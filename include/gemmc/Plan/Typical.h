@@ -31,6 +31,13 @@ std::optional<Plan> planForTypicalSizes(const Spec &spec);
 int64_t endOfRange(int64_t size);
 int64_t endOfRangeOfK(int64_t size);
 
+/// Whether a size is dynamic, and the spec does not say what is typical for it: then it has ranges.
+bool hasRanges(const Spec &spec);
+/// Ends of the ranges in which a launch of such m, n, k is; 0: of a size that has none, or that of the usual size.
+std::array<int64_t, 3> rangesOf(const Spec &spec, const std::array<int64_t, 3> &sizes);
+/// `spec` with `typical` m, n, k; 0: as it says itself.
+Spec plannedFor(const Spec &spec, const std::array<int64_t, 3> &typical);
+
 /// `--set typical.m=64`: what would plan for a launch of m x n x k where dynamic sizes of it are in other ranges than
 /// the typical ones of `spec`; empty where none is. A size that is not there is as typical.
 std::string typicalFor(const Spec &spec, const std::array<std::optional<int64_t>, 3> &sizes);

@@ -90,8 +90,8 @@ struct Spec {
   Field<std::string> name; ///< Of the kernel: [a-z_][a-z0-9_]{0,62}.
   Field<Target> target;
   Field<Size> m, n, k;
-  Field<int64_t> typicalM, typicalN,
-      typicalK;           ///< Of dynamic ones: what is planned for; open until then for the others.
+  /// Of dynamic sizes: what is planned for. Of the others nobody decides them.
+  Field<int64_t> typicalM, typicalN, typicalK;
   OperandSpec a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n.
   Field<Elem> accumulator;
   Field<Scale> alpha, beta;
@@ -147,7 +147,8 @@ std::optional<std::vector<std::string>> applyChoice(Spec &spec, llvm::StringRef 
 void settleChoice(Spec &spec, llvm::ArrayRef<std::string> paths, llvm::StringRef reason);
 
 /// The complete YAML of a spec, a reason behind each decided field as a comment. readSpec(printSpec(s)) gives the same
-/// values, all of them `given`. A field that is neither given nor decided with a reason is printed as `auto`.
+/// values, all of them `given`. A field that is neither given nor decided with a reason is printed as `auto`, but for
+/// typical sizes, which are left out then.
 std::string printSpec(const Spec &spec, bool reasons);
 /// Every field as text, in the order of the table.
 struct FieldText {
