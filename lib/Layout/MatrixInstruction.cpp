@@ -10,6 +10,8 @@ constexpr MatrixInstruction table[] = {
     {16, 8, 8, Elem::f16, Elem::f16, 75},   {8, 8, 4, Elem::f16, Elem::f16, 70},
     {16, 8, 16, Elem::bf16, Elem::f32, 80}, {16, 8, 8, Elem::bf16, Elem::f32, 80},
     {16, 8, 8, Elem::tf32, Elem::f32, 80},  {16, 8, 4, Elem::tf32, Elem::f32, 80},
+    {16, 8, 32, Elem::e4m3, Elem::f32, 89}, {16, 8, 16, Elem::e4m3, Elem::f32, 89},
+    {16, 8, 32, Elem::e5m2, Elem::f32, 89}, {16, 8, 16, Elem::e5m2, Elem::f32, 89},
     {16, 8, 8, Elem::f64, Elem::f64, 90},   {16, 8, 16, Elem::f64, Elem::f64, 90},
     {16, 8, 4, Elem::f64, Elem::f64, 90},   {8, 8, 4, Elem::f64, Elem::f64, 80},
     {16, 8, 32, Elem::s8, Elem::s32, 80},   {16, 8, 16, Elem::s8, Elem::s32, 80},

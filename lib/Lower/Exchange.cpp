@@ -64,12 +64,12 @@ struct Lowering::Exchange {
   Exchange(Lowering &l, const Op &op, const AccumulatorView &acc)
       : l(l), b(l.b), acc(acc), owners(op.number("owners")), slices(op.number("slices")),
         share(int64_t(acc.regs.size() * acc.regs[0].size()) / owners), width(share % 4 ? 2 : 4),
-        line(width * wordBytes * groupThreads * l.kernel.number("consumers")), half(acc.type == Elem::f16) {
+        line(width * wordBytes * groupThreads * l.kernel.number("consumers")), words(sumWords(acc.type)) {
     Val thread = l.add(l.tid, -32 * l.roleWarp, "consumer_thread");
     shares = l.add(l.add(l.sharedBase, l.buffers.find(op.ref("through").name)->second.offset, "shares"),
                    l.mul(thread, width * wordBytes, "thread_place"), "shares");
     sums = l.inRegister(l.barrierAddress(op.ref("signal"), "sums"), "sums");
-    own = b.regs(half ? Type::b32 : Type::f32, "own", share);
+    own = b.regs(words.reg, "own", share);
   }
 
   /// What the CTA of slice `me` does. Its own share never leaves its registers.
@@ -85,14 +85,14 @@ struct Lowering::Exchange {
       for (int64_t slice = 0; slice < slices; ++slice) {
         std::vector<Val> part(kept.begin() + i, kept.begin() + i + width);
         if (slice != me) {
-          part = b.regs(half ? Type::b32 : Type::f32, "part", width);
+          part = b.regs(words.reg, "part", width);
           b(vectors("ld.shared"), Val(part), at(shares, place(slice, me, i)));
         }
         for (int64_t j = 0; j < width; ++j)
           if (slice == 0)
-            b(half ? "mov.b32" : "mov.f32", own[i + j], part[j]);
+            b(words.move, own[i + j], part[j]);
           else
-            b(half ? "add.rn.f16x2" : "add.rn.f32", own[i + j], own[i + j], part[j]);
+            b(words.add, own[i + j], own[i + j], part[j]);
       }
   }
 
@@ -107,9 +107,7 @@ struct Lowering::Exchange {
   }
 
 private:
-  std::string vectors(llvm::StringRef stem) const {
-    return (stem + (width == 4 ? ".v4." : ".v2.") + (half ? "b32" : "f32")).str();
-  }
+  std::string vectors(llvm::StringRef stem) const { return (stem + (width == 4 ? ".v4." : ".v2.") + words.type).str(); }
 
   std::vector<Val> shareOf(int64_t owner) const {
     std::vector<Val> out;
@@ -143,7 +141,7 @@ private:
   ptx::Builder &b;
   const AccumulatorView &acc;
   const int64_t owners, slices, share, width, line;
-  const bool half;
+  const SumWords words;
   Val shares, sums;
   std::vector<Val> own;
 };

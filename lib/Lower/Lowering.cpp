@@ -315,7 +315,8 @@ AccumulatorView Lowering::accumulatorView(const Op &op) {
     view.blockColumns = matrix->columns();
   }
   // wgmma (PTX ISA 9.7.15.5.1.1): each warp's 16 rows lie as those of an m16n8 instruction.
-  view.map = fragmentMap(matrix ? *matrix : *findInstruction(matrixInstructions(), 16, 8, 16, Elem::f16, view.type),
+  const Elem packed = view.type == Elem::f16 ? Elem::f16 : Elem::f32;
+  view.map = fragmentMap(matrix ? *matrix : *findInstruction(matrixInstructions(), 16, 8, 16, Elem::f16, packed),
                          MatrixRole::accumulator);
   int64_t perBlock = view.warpN / view.blockColumns * int64_t(view.map.registers.size());
   Type type = view.type == Elem::f32 ? Type::f32 : view.type == Elem::f64 ? Type::f64 : Type::b32;

@@ -299,6 +299,14 @@ private:
   // Repack.cpp: operands in rows that TMA cannot read.
   void repackOperands();
 
+  // Slices.cpp: how sums of a type are moved and added, register by register.
+  struct SumWords {
+    const char *type, *move, *add;
+    Type reg;
+    int64_t bytes;
+  };
+  static SumWords sumWords(Elem type);
+
   // WarpStore.cpp: wgmma, through shared memory.
   void keep(const Op &op);
   void storeThroughShared(const Op &op);

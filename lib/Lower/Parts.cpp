@@ -152,12 +152,13 @@ int64_t Lowering::partsAtOnce(int64_t sums) const {
 
 void Lowering::gather(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
-  bool half = acc.type == Elem::f16, stream = !kernel.root.has("split_slices");
+  const SumWords words = sumWords(acc.type);
+  const bool stream = !kernel.root.has("split_slices");
   std::vector<Val> regs;
   for (const auto &block : acc.regs)
     regs.insert(regs.end(), block.begin(), block.end());
   int64_t width = regs.size() % 4 ? 2 : 4, stride = groupThreads * width * 4;
-  std::string word = (width == 4 ? ".v4." : ".v2.") + std::string(half ? "b32" : "f32");
+  const std::string word = std::string(width == 4 ? ".v4." : ".v2.") + words.type;
   auto some = [&](const std::vector<Val> &from, size_t at) {
     return Val(std::vector<Val>(from.begin() + at, from.begin() + at + width));
   };
@@ -192,7 +193,6 @@ void Lowering::gather(const Op &op) {
   b("bar.red.or.pred", lastOfAll, barrier, groupThreads, last);
   b.unless(lastOfAll)("bra", end);
 
-  const std::string plus = half ? "add.rn.f16x2" : "add.rn.f32";
   // Adds `count` parts from number `first` on. ptxas has all of their loads under way before it adds the first one.
   auto addParts = [&](const Val &first, int64_t count, bool begins) {
     std::vector<Val> slots;
@@ -201,11 +201,11 @@ void Lowering::gather(const Op &op) {
     for (size_t i = 0; i < regs.size(); i += width)
       for (int64_t part = 0; part < count; ++part) {
         const bool moves = begins && part == 0;
-        std::vector<Val> added = moves ? std::vector<Val>(regs.begin() + i, regs.begin() + i + width)
-                                       : b.regs(half ? Type::b32 : Type::f32, "added", width);
+        std::vector<Val> added =
+            moves ? std::vector<Val>(regs.begin() + i, regs.begin() + i + width) : b.regs(words.reg, "added", width);
         b("ld.global" + word, Val(added), at(slots[part], int64_t(i / width) * stride));
         for (int64_t j = 0; !moves && j < width; ++j)
-          b(plus, regs[i + j], regs[i + j], added[j]);
+          b(words.add, regs[i + j], regs[i + j], added[j]);
       }
   };
   // In rounds of a loop: else ptxas has the loads of later ones under way, too, and spills.
@@ -216,7 +216,7 @@ void Lowering::gather(const Op &op) {
     addParts(0, begun, true);
   else
     for (const Val &reg : regs)
-      half ? b("mov.b32", reg, 0) : b("mov.f32", reg, Val(ptx::Operand::makeF32(0)));
+      b(words.move, reg, words.reg == Type::f32 ? Val(ptx::Operand::makeF32(0)) : Val(0));
   if (!known || begun < parts.count.op.imm) {
     Val part = b.reg(Type::b32, "part"), again = b.label("next_parts"), more = b.reg(Type::pred, "more");
     b("mov.u32", part, begun);

@@ -4,28 +4,24 @@
 
 namespace gemmc {
 namespace {
-struct Words {
-  const char *type, *add;
-  Type reg;
-  int64_t bytes;
-};
-Words wordsOf(Elem type) {
-  switch (type) {
-  case Elem::f64:
-    return {"f64", "add.rn.f64", Type::f64, 8};
-  case Elem::f16:
-    return {"b32", "add.rn.f16x2", Type::b32, 4};
-  case Elem::s32:
-    return {"b32", "add.s32", Type::b32, 4};
-  default:
-    return {"f32", "add.rn.f32", Type::f32, 4};
-  }
-}
 std::string vectorOf(llvm::StringRef stem, size_t count, llvm::StringRef type) {
   return (stem + (count == 1 ? "." : count == 2 ? ".v2." : ".v4.") + type).str();
 }
 Val asOne(const std::vector<Val> &regs) { return regs.size() == 1 ? regs[0] : Val(regs); }
 } // namespace
+
+Lowering::SumWords Lowering::sumWords(Elem type) {
+  switch (type) {
+  case Elem::f64:
+    return {"f64", "mov.f64", "add.rn.f64", Type::f64, 8};
+  case Elem::f16:
+    return {"b32", "mov.b32", "add.rn.f16x2", Type::b32, 4};
+  case Elem::s32:
+    return {"b32", "mov.b32", "add.s32", Type::b32, 4};
+  default:
+    return {"f32", "mov.f32", "add.rn.f32", Type::f32, 4};
+  }
+}
 
 Val Lowering::slice() { return slices == 1 ? Val(0) : divide(warp, kernel.number("threads") / 32 / slices, "slice"); }
 
@@ -40,7 +36,7 @@ void Lowering::exchange(llvm::StringRef buffer, const AccumulatorView &acc,
   std::vector<Val> regs;
   for (const auto &block : acc.regs)
     regs.insert(regs.end(), block.begin(), block.end());
-  int64_t bytes = wordsOf(acc.type).bytes, lanes = 32, group = 16 / bytes, total = regs.size();
+  int64_t bytes = sumWords(acc.type).bytes, lanes = 32, group = 16 / bytes, total = regs.size();
   while (total % group)
     group /= 2;
   Val start = add(sharedBase, buffers.find(buffer)->second.offset, "exchange");
@@ -56,14 +52,14 @@ void Lowering::send(const Op &op) {
   b("setp.ne.u32", others, slice(), op.number("slice"));
   b.when(others)("bra", end);
   exchange(op.subject.name, acc, [&](const Val &address, const std::vector<Val> &regs) {
-    b(vectorOf("st.shared", regs.size(), wordsOf(acc.type).type), address, asOne(regs));
+    b(vectorOf("st.shared", regs.size(), sumWords(acc.type).type), address, asOne(regs));
   });
   b.place(end);
 }
 
 void Lowering::receive(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
-  Words words = wordsOf(acc.type);
+  const SumWords words = sumWords(acc.type);
   Val end = b.label("received"), others = b.reg(Type::pred, "others");
   b("setp.ne.u32", others, slice(), 0);
   b.when(others)("bra", end);

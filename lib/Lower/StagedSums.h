@@ -15,15 +15,28 @@ struct Lowering::StagedSums {
   Elem type;     ///< What is staged.
   std::optional<float> alpha, beta;
 
+  /// Sums in s32, whose alpha and beta are whole numbers that the spec fixes.
+  bool isWhole() const { return acc.type == Elem::s32; }
+  Type wordType() const { return isWhole() ? Type::b32 : Type::f32; }
+  const char *word() const { return isWhole() ? "b32" : "f32"; }
+  Val factorOf(const std::optional<float> &fixed, const Val &given) const {
+    if (isWhole())
+      return int64_t(*fixed);
+    return fixed ? Val(ptx::Operand::makeF32(*fixed)) : given;
+  }
   Val scaled(Val x) {
     if (!finished || (alpha && *alpha == 1))
       return x;
-    Val factor = alpha ? Val(ptx::Operand::makeF32(*alpha)) : l.alpha, result = b.reg(Type::f32, "x");
+    Val factor = factorOf(alpha, l.alpha), result = b.reg(wordType(), "x");
+    if (isWhole()) {
+      b("mul.lo.s32", result, x, factor);
+      return result;
+    }
     // Plus zero, so that a negative alpha times an empty sum is +0 and not -0.
     b("fma.rn.f32", result, x, factor, Val(ptx::Operand::makeF32(0)));
     return result;
   }
-  /// Two neighbours as f32.
+  /// Two neighbours, as f32 or s32.
   std::pair<Val, Val> sums(int64_t i, int64_t j, int64_t h) {
     const auto &regs = acc.regs[i];
     if (acc.type != Elem::f16)
@@ -36,10 +49,11 @@ struct Lowering::StagedSums {
   }
   /// beta * C comes in.
   std::pair<Val, Val> plus(const std::pair<Val, Val> &sums, const std::pair<Val, Val> &c) {
-    Val factor = beta ? Val(ptx::Operand::makeF32(*beta)) : l.beta;
-    std::vector<Val> both = b.regs(Type::f32, "x", 2);
-    b("fma.rn.f32", both[0], c.first, factor, sums.first);
-    b("fma.rn.f32", both[1], c.second, factor, sums.second);
+    Val factor = factorOf(beta, l.beta);
+    std::vector<Val> both = b.regs(wordType(), "x", 2);
+    const char *fma = isWhole() ? "mad.lo.s32" : "fma.rn.f32";
+    b(fma, both[0], c.first, factor, sums.first);
+    b(fma, both[1], c.second, factor, sums.second);
     return {both[0], both[1]};
   }
   /// Two neighbours of the staged 16-bit type as f32.

@@ -98,7 +98,7 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
     ptx::TensorMapInfo map;
     map.name = tensor.buffer + "_map";
     map.buffer = tensor.buffer;
-    map.type = tensor.type;
+    map.type = tensor.type == Elem::tf32 ? Elem::f32 : tensor.type; // as it lies: wgmma drops bits, TMA would round
     map.dims = {rowOrder ? tensor.cols : tensor.rows, rowOrder ? tensor.rows : tensor.cols};
     map.strides = {kernel.declaration(op.ref("from").name)->expr("ld") * tensor.elemBytes()};
     map.box = {tile.spanElems(), boxRows};

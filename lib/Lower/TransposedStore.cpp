@@ -100,7 +100,7 @@ struct Lowering::TransposedStore : StagedSums {
             l.add(l.sharedOffset(whole, l.add(line, next, "lane_line"), byte, elemBytes()), chunk.slot, "lane_place");
         for (int64_t j = 0; j < groups; ++j) {
           auto [x, y] = sums(chunk.block, first + j, h);
-          b("st.shared.f32", at(start, 8 * j * whole.pitch), next ? y : x);
+          b(std::string("st.shared.") + word(), at(start, 8 * j * whole.pitch), next ? y : x);
         }
       }
   }

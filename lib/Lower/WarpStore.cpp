@@ -233,18 +233,20 @@ struct Lowering::WarpStore : StagedSums {
     auto inTurn = [&](const Pairs &pairs, int64_t j) {
       if (!turn)
         return pairs[j];
-      std::vector<Val> two = b.regs(Type::f32, "turn", 2);
-      b("selp.f32", two[0], pairs[j ^ turn].first, pairs[j].first, turned);
-      b("selp.f32", two[1], pairs[j ^ turn].second, pairs[j].second, turned);
+      std::vector<Val> two = b.regs(wordType(), "turn", 2);
+      const std::string select = std::string("selp.") + word();
+      b(select, two[0], pairs[j ^ turn].first, pairs[j].first, turned);
+      b(select, two[1], pairs[j ^ turn].second, pairs[j].second, turned);
       return std::pair{two[0], two[1]};
     };
     auto placeOf = [&](int64_t j, int64_t h) { return at(xored(start, 32 * j, "place"), 8 * h * tile.pitch); };
     // A lane takes C from where it will put D.
     Pairs c;
-    takeC(chunk, 4 * groups, Type::f32, [&](const std::vector<Val> &regs) {
+    const std::string two = std::string(".shared.v2.") + word();
+    takeC(chunk, 4 * groups, wordType(), [&](const std::vector<Val> &regs) {
       for (int64_t i = 0; i < 2 * groups; ++i) {
         c.push_back({regs[2 * i], regs[2 * i + 1]});
-        b("ld.shared.v2.f32", Val(std::vector<Val>{regs[2 * i], regs[2 * i + 1]}), placeOf(i % groups, i / groups));
+        b("ld" + two, Val(std::vector<Val>{regs[2 * i], regs[2 * i + 1]}), placeOf(i % groups, i / groups));
       }
     });
     for (int64_t h = 0; h < 2; ++h) {
@@ -256,7 +258,7 @@ struct Lowering::WarpStore : StagedSums {
       }
       for (int64_t j = 0; j < groups; ++j) {
         auto [x, y] = inTurn(pairs, j);
-        b("st.shared.v2.f32", placeOf(j, h), Val(std::vector<Val>{x, y}));
+        b("st" + two, placeOf(j, h), Val(std::vector<Val>{x, y}));
       }
     }
   }

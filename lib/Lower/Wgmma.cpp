@@ -2,7 +2,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t stepK = 16, rowsPerInstruction = 64;
+constexpr int64_t stepBytes = 32, rowsPerInstruction = 64; ///< Each instruction takes 32 bytes of a line of k.
 
 /// Bits 62 and 63 of a matrix descriptor (PTX ISA 9.7.15.5.1.2.2).
 uint64_t modeOf(SharedLayout layout) {
@@ -53,7 +53,7 @@ void Lowering::loadForWgmma(const Op &op) {
   const SharedTile &tile = shared.tile;
   const Op &acc = *kernel.declaration(kernel.declaration(op.subject.name)->ref("of").name);
   const auto &regs = fragments.find(op.subject.name)->second.regs[op.subject.index[0].constant()];
-  int64_t step = op.number("step");
+  int64_t step = op.number("step"), stepK = stepBytes / tile.elemBytes;
   Val start = mul(groupAlong(acc, true), acc.item("warp", 0), "group_row");
   start = add(start, mul(remainder(warp, 4, "warp_in_group"), 16, "warp_row"), "warp_row");
   Val stage = stageAddress(shared, op.ref("from"), "from_sA");
@@ -101,9 +101,10 @@ void Lowering::wgmma(const Op &op) {
   Val descB = descriptor(bView, op.ref("b"), groupN, acc.warpN, "desc_b");
 
   const TensorView &tensor = tensors.find("A")->second;
-  std::string type = nameOf(tensor.type).str();
-  std::string mnemonic = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(acc.warpN) + "k16." +
-                         (acc.half() ? "f16." : "f32.") + type + "." + type;
+  const int64_t stepK = stepBytes / tensor.elemBytes();
+  const std::string type = nameOf(tensor.type).str();
+  const std::string mnemonic = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(acc.warpN) + "k" +
+                               std::to_string(stepK) + "." + nameOf(acc.type).str() + "." + type + "." + type;
   Val accumulate = b.reg(Type::pred, "accumulate");
   bool adds = op.word("accumulate") == "yes";
   if (op.word("accumulate") == "later")
@@ -113,6 +114,18 @@ void Lowering::wgmma(const Op &op) {
 
   llvm::StringRef negate = op.word("negate");
   int64_t signA = negate.contains('a') ? -1 : 1, signB = negate.contains('b') ? -1 : 1;
+  // What follows the operands: integers have no signs, and only 16 bits may have m or n contiguous (PTX
+  // ISA 9.7.15.5.2).
+  auto multiply = [&](const std::vector<Val> &sums, const Val &left, const Val &right, const Val &keep, bool turnsA) {
+    if (isInteger(tensor.type))
+      b(mnemonic, sums, left, right, keep);
+    else if (tensor.elemBytes() != 2)
+      b(mnemonic, sums, left, right, keep, signA, signB);
+    else if (fromRegisters)
+      b(mnemonic, sums, left, right, keep, signA, signB, bView.tile.kMajor ? 0 : 1);
+    else
+      b(mnemonic, sums, left, right, keep, signA, signB, turnsA ? 1 : 0, bView.tile.kMajor ? 0 : 1);
+  };
   b("wgmma.fence.sync.aligned");
   int64_t steps = kernel.root.item("block", 2) / stepK;
   for (int64_t step = 0; step < steps; ++step) {
@@ -125,15 +138,14 @@ void Lowering::wgmma(const Op &op) {
       int64_t shiftA = offsetOf(a.tile, rowsPerInstruction * i, stepK * step) >> 4;
       int64_t shiftB = offsetOf(bView.tile, 0, stepK * step) >> 4;
       Val stepB = add64(descB, shiftB, "desc_b");
-      int64_t turnB = bView.tile.kMajor ? 0 : 1;
       if (fromRegisters) {
         const auto &regs = fragment->second.regs[step];
         std::vector<Val> four(regs.begin() + 4 * i, regs.begin() + 4 * i + 4);
-        b(mnemonic, acc.regs[i], four, stepB, keep, signA, signB, turnB);
+        multiply(acc.regs[i], four, stepB, keep, false);
         continue;
       }
       Val stepA = add64(descA, shiftA, "desc_a");
-      b(mnemonic, acc.regs[i], stepA, stepB, keep, signA, signB, a.tile.kMajor ? 0 : 1, turnB);
+      multiply(acc.regs[i], stepA, stepB, keep, !a.tile.kMajor);
     }
   }
   b("wgmma.commit_group.sync.aligned");

@@ -2,11 +2,17 @@
 
 namespace gemmc::tile {
 namespace {
-/// The k of one matrix instruction.
-int64_t stepOf(const Kernel &kernel) { return kernel.root.has("matrix") ? kernel.root.item("matrix", 2) : 16; }
+/// The k of one matrix instruction; a wgmma's is 32 bytes.
+int64_t stepOf(const Kernel &kernel) {
+  constexpr int64_t bytes = 32, usual = 16;
+  if (kernel.root.has("matrix"))
+    return kernel.root.item("matrix", 2);
+  const Op *tile = kernel.word("instruction") == "wgmma" ? kernel.declaration("sA") : nullptr;
+  return tile ? bytes / bytesOf(*parseElem(tile->word("type"))) : usual;
+}
 
 /// A from shared memory, or from registers that are loaded for all k steps of the stage.
-std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel) {
+std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel, int64_t depth) {
   Op op(OpKind::Wgmma, multiply.subject);
   op.set("a", multiply.ref("a")).set("b", multiply.ref("b")).set("accumulate", "yes");
   if (multiply.has("negate"))
@@ -15,7 +21,7 @@ std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel) {
   if (!kernel.root.has("load_a"))
     return {op};
   std::vector<Op> ops;
-  for (int64_t step = 0; step < kernel.root.item("block", 2) / stepOf(kernel); ++step)
+  for (int64_t step = 0; step < kernel.root.item("block", 2) / depth; ++step)
     ops.push_back(Op(OpKind::Load, Ref{"fA", {step}})
                       .set("from", multiply.ref("a"))
                       .set("step", step)
@@ -32,10 +38,10 @@ Op with(Op op, llvm::StringRef key, const Kernel &kernel, llvm::StringRef from) 
 }
 
 /// load fA; load fB; mma, for each k-step of the block tile.
-std::vector<Op> mmaStepsOf(const Op &multiply, const Kernel &kernel) {
+std::vector<Op> mmaStepsOf(const Op &multiply, const Kernel &kernel, int64_t depth) {
   std::vector<Op> ops;
   // Warps that share a block tile's depth take its slices one behind the other.
-  int64_t steps = kernel.root.item("block", 2) / kernel.root.number("slices", 1) / stepOf(kernel);
+  int64_t steps = kernel.root.item("block", 2) / kernel.root.number("slices", 1) / depth;
   for (int64_t step = 0; step < steps; ++step) {
     Op a = Op(OpKind::Load, Ref{"fA", {0}}).set("from", multiply.ref("a")).set("step", step);
     Op b = Op(OpKind::Load, Ref{"fB", {0}}).set("from", multiply.ref("b")).set("step", step);
@@ -67,15 +73,15 @@ void declareFragments(Kernel &kernel) {
   kernel.body().insert(std::next(after), fragment("fB", "b", "sB"));
 }
 
-void split(std::vector<Op> &body, const Kernel &kernel) {
+void split(std::vector<Op> &body, const Kernel &kernel, int64_t depth) {
   std::vector<Op> result;
   for (Op &op : body) {
-    split(op.body, kernel);
+    split(op.body, kernel, depth);
     if (op.kind != OpKind::Multiply) {
       result.push_back(std::move(op));
       continue;
     }
-    for (Op &part : kernel.word("instruction") == "wgmma" ? wgmmaOf(op, kernel) : mmaStepsOf(op, kernel))
+    for (Op &part : kernel.word("instruction") == "wgmma" ? wgmmaOf(op, kernel, depth) : mmaStepsOf(op, kernel, depth))
       result.push_back(std::move(part));
   }
   body = std::move(result);
@@ -84,7 +90,7 @@ void split(std::vector<Op> &body, const Kernel &kernel) {
 
 void splitMultiply(Kernel &kernel) {
   bool wgmma = kernel.word("instruction") == "wgmma";
-  split(kernel.body(), kernel);
+  split(kernel.body(), kernel, stepOf(kernel));
   kernel.declaration("acc")->set("warp", kernel.root.list("warp"));
   if (!wgmma || kernel.root.has("load_a"))
     declareFragments(kernel);

@@ -125,7 +125,7 @@ int64_t blockDepth(const Draft &draft) {
   if (draft.stream)
     return draft.stream->k;
   if (draft.wgmma())
-    return 64;
+    return draft.elementsIn(lineBytes);
   // Two steps of the instruction, so that one is read while the other is multiplied.
   int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
   return std::min(depth, draft.elementsIn(mostDepthBytes));

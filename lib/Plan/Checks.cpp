@@ -106,8 +106,9 @@ private:
     bool wgmma = draft.wgmma();
     bool m = blockRange('m', shape.m, rows(), wgmma ? 256 : 512);
     bool n = blockRange('n', shape.n, columns(), wgmma ? 256 : 512);
-    bool k = blockRange('k', shape.k, wgmma ? 16 : draft.elementsIn(leastDepthBytes),
-                        wgmma ? 256 : draft.elementsIn(mostDepthBytes));
+    constexpr int64_t mostBytes = 512;
+    bool k = blockRange('k', shape.k, draft.elementsIn(wgmma ? wgmmaDepthBytes : leastDepthBytes),
+                        draft.elementsIn(wgmma ? mostBytes : mostDepthBytes));
     return m && n && k;
   }
 
@@ -128,10 +129,11 @@ private:
     if (!draft.wgmma())
       return m && n && mmaDepth();
     const int64_t span = swizzleSpan(draft);
-    const bool rowsOfK = span > 16 && (draft.kMajorA() || draft.kMajorB());
-    bool k = block('k', shape.k, rowsOfK ? span : 16, [&]() -> std::string {
+    const int64_t each = draft.elementsIn(wgmmaDepthBytes);
+    const bool rowsOfK = span > each && (draft.kMajorA() || draft.kMajorB());
+    bool k = block('k', shape.k, rowsOfK ? span : each, [&]() -> std::string {
       return rowsOfK ? formatv("swizzle {0} works on rows of {1} elements", nameOf(*spec.swizzle), span).str()
-                     : "wgmma multiplies 16 elements deep";
+                     : formatv("wgmma multiplies {0} elements deep", each).str();
     });
     return m && n && k;
   }

@@ -123,6 +123,7 @@ std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &sha
 bool endsRowsInside16Bytes(const Draft &draft);
 int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled row (8 without swizzle).
 constexpr int64_t leastDepthBytes = 32, mostDepthBytes = 128; ///< mma: of a line of a block tile along k.
+constexpr int64_t wgmmaDepthBytes = 32;                       ///< Of a line of k that one wgmma takes.
 int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
 /// mma, wmma: what the end of a tile needs, in the place of the stages.
@@ -208,6 +209,13 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
 /// makePlan with dynamic sizes left open where a decision needs to know them.
 std::optional<Plan> planAsItIs(const Spec &spec, Diags &diags);
+/// ... and by the widths of elements that it has.
+std::optional<Plan> planDirectly(const Spec &spec, Diags &diags);
+/// A product of 8- or 32-bit inputs by wgmma, planned as one of 16 bits that reads the same bytes. Nullopt, without a
+/// report, where there is none (SixteenBits.cpp).
+std::optional<Plan> planAsSixteenBits(const Spec &spec);
+/// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).
+std::optional<Plan> planWithChoiceOf(const Plan &other, const Spec &spec);
 // Its steps, in their order.
 void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
@@ -353,7 +361,8 @@ void decideRest(Draft &draft);      ///< Raster, persistence, store.
 void decideOverlap(Draft &draft);   ///< Kernels with each other, products with waits; the last one.
 void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.
 /// The shape of the matrix instruction (mma).
-void decideMatrix(Draft &draft);
+/// mma, wmma: the instruction. False, and reported, where the target has none for the types.
+bool decideMatrix(Draft &draft);
 void addRequirements(Draft &draft);
 
 /// The name a shape's direction has for the user: with swapped operands the kernel's m is the problem's n.

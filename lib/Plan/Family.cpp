@@ -52,7 +52,7 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked, bool sizesOnl
       report(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
     if (operand.ld.value.dynamic())
       continue;
-    int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type); // 16 bits, or wgmma is refused
+    int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type);
     // A derived ld is wrong because the extent is.
     llvm::SMRange pitch =
         operand.ld.given ? operand.ld.range : at(*operand.layout == Order::row ? s.*info.cols : s.*info.rows);
@@ -139,6 +139,30 @@ void chooseRepack(Draft &draft, llvm::ArrayRef<Wish> wishes, const std::string &
     decideRepack(draft, wishes.empty() ? "" : wishes.front().text);
 }
 
+/// Why no wgmma multiplies such operands; empty: one does. Elements of other widths than 16 bits are read with k
+/// contiguous (PTX ISA 9.7.15.5.2).
+std::string whyNotWgmma(const Spec &s) {
+  const Elem type = *s.a.type;
+  switch (type) {
+  case Elem::f16:
+  case Elem::bf16:
+    return "";
+  case Elem::tf32:
+  case Elem::e4m3:
+  case Elem::e5m2:
+  case Elem::s8:
+  case Elem::u8:
+    break;
+  default:
+    return formatv("wgmma kernels multiply 16- and 8-bit types and tf32, a and b are {0}", nameOf(type));
+  }
+  const bool a = *s.a.layout == Order::row, b = *s.b.layout == Order::col;
+  if (a && b)
+    return "";
+  return formatv("wgmma reads {0} with k contiguous: `{1}.layout` is {2}", nameOf(type), a ? "b" : "a",
+                 a ? "row" : "col");
+}
+
 void chooseInstruction(Draft &draft) {
   Spec &s = draft.spec();
   std::vector<Wish> wishes = wgmmaWishes(s);
@@ -151,13 +175,11 @@ void chooseInstruction(Draft &draft) {
                          formatv("the matrix instruction of {0}; wgmma came with sm_90a", nameOf(*s.target)));
     return;
   }
-  bool half = *s.a.type == Elem::f16 || *s.a.type == Elem::bf16;
-  if (!half) {
-    refuseRepack(draft, formatv("wgmma kernels multiply f16 and bf16, a and b are {0}", nameOf(*s.a.type)));
+  if (std::string why = whyNotWgmma(s); !why.empty()) {
+    refuseRepack(draft, why);
     for (const Wish &wish : wishes)
-      draft.diags.report(Diag::plan_wgmma_type, wish.range, wish.text, nameOf(*s.a.type));
-    s.instruction.decide(Instruction::mma,
-                         formatv("wgmma kernels multiply f16 and bf16, a and b are {0}", nameOf(*s.a.type)));
+      draft.diags.report(Diag::plan_wgmma_type, wish.range, wish.text, why);
+    s.instruction.decide(Instruction::mma, why);
     if (!wishes.empty())
       s.instruction.value = Instruction::mma;
     return;
@@ -295,8 +317,8 @@ bool decideFamily(Draft &draft) {
   Spec &s = draft.spec();
   // TMA that cannot read the operands leaves the family in no doubt; a wrong instruction or copy does.
   bool clear = draft.diags.numErrors() == before || (*s.target == Target::sm_90a && draft.wgmma());
-  if (!draft.wgmma())
-    decideMatrix(draft);
+  if (!draft.wgmma() && !decideMatrix(draft))
+    return false;
   unsigned beforeCopy = draft.diags.numErrors();
   chooseCopy(draft);
   clear &= draft.diags.numErrors() == beforeCopy;

@@ -64,9 +64,10 @@ template <typename T> void fixedByFamily(Draft &draft, Field<T> &field, const ch
 void decideForWgmma(Draft &draft) {
   Spec &s = draft.spec();
   int64_t n = draft.plan.warpN;
-  s.matrixShape.decide({64, n, 16}, "as wide as the warpgroup's tile");
-  if (*s.matrixShape != std::array<int64_t, 3>{64, n, 16})
-    reportShape(draft, formatv("[64, {0}, 16]", n));
+  const int64_t k = draft.elementsIn(wgmmaDepthBytes);
+  s.matrixShape.decide({64, n, k}, "as wide as the warpgroup's tile");
+  if (*s.matrixShape != std::array<int64_t, 3>{64, n, k})
+    reportShape(draft, formatv("[64, {0}, {1}]", n, k));
   constexpr const char *reads = "wgmma reads its operands from shared memory";
   // The kernel's A may come from registers, its B never.
   auto &a = draft.plan.swapped ? s.fragmentsB : s.fragmentsA, &b = draft.plan.swapped ? s.fragmentsA : s.fragmentsB;
@@ -154,9 +155,19 @@ void decideBuffers(Draft &draft) {
 }
 } // namespace
 
-void decideMatrix(Draft &draft) {
+bool decideMatrix(Draft &draft) {
   Spec &s = draft.spec();
   std::vector<const MatrixInstruction *> rows = rowsFor(s);
+  if (rows.empty()) {
+    const bool wmma = *s.instruction == Instruction::wmma;
+    draft.diags.report(Diag::plan_no_instruction,
+                       wmma             ? s.instruction.range
+                       : s.a.type.given ? s.a.type.range
+                                        : s.b.type.range,
+                       nameOf(*s.instruction), nameOf(*s.target), nameOf(*s.a.type),
+                       wmma ? "" : ": they came with sm_89");
+    return false;
+  }
   const MatrixInstruction &best = *rows.front();
   s.matrixShape.decide({best.m, best.n, best.k},
                        formatv("the first choice of {0} for {1}", nameOf(*s.instruction), nameOf(best.type)));
@@ -164,9 +175,10 @@ void decideMatrix(Draft &draft) {
     if (*s.matrixShape == std::array<int64_t, 3>{row->m, row->n, row->k})
       draft.matrix = row;
   if (draft.matrix)
-    return;
+    return true;
   reportShape(draft, listOf(rows));
   draft.matrix = &best;
+  return true;
 }
 
 void decideFragments(Draft &draft) {

@@ -20,7 +20,7 @@ struct Rates {
 };
 Rates ratesOf(const Draft &draft) {
   if (draft.wgmma())
-    return {wgmmaProducts, 128, 168};
+    return {wgmmaProducts * 16.0 / draft.inputBits(), 128, 168};
   // The rate follows the width of the elements, but for f64.
   bool wide = *draft.spec().a.type == Elem::f64;
   double products = wide ? 64 : 1024 * 16.0 / draft.inputBits();

@@ -87,6 +87,11 @@ Draft plan::draftOf(const Spec &spec, Diags &diags, Way way) {
 }
 
 std::optional<Plan> plan::planAsItIs(const Spec &spec, Diags &diags) {
+  std::optional<Plan> alike = planAsSixteenBits(spec);
+  return alike ? std::move(alike) : planDirectly(spec, diags);
+}
+
+std::optional<Plan> plan::planDirectly(const Spec &spec, Diags &diags) {
   Draft draft = draftOf(spec, diags);
   if (!decideAll(draft))
     return std::nullopt;

@@ -31,7 +31,7 @@ unsigned promisedAlign(const OperandSpec &operand) {
 Elem resultOf(Elem input) {
   if (isInteger(input))
     return Elem::s32;
-  return input == Elem::tf32 ? Elem::f32 : input;
+  return input == Elem::tf32 ? Elem::f32 : bitsOf(input) == 8 ? Elem::bf16 : input;
 }
 
 namespace {
@@ -51,8 +51,8 @@ bool checkType(Draft &draft, Field<Elem> &field, llvm::StringRef path, llvm::Arr
 void decideInputs(Draft &draft) {
   Spec &s = draft.spec();
   constexpr const char *same = "the matrix instructions take one type for a and b";
-  constexpr Elem inputs[] = {Elem::bf16, Elem::f16, Elem::tf32, Elem::f64, Elem::s8,
-                             Elem::u8,   Elem::s4,  Elem::u4,   Elem::b1};
+  constexpr Elem inputs[] = {Elem::bf16, Elem::f16, Elem::e4m3, Elem::e5m2, Elem::tf32, Elem::f64,
+                             Elem::s8,   Elem::u8,  Elem::s4,   Elem::u4,   Elem::b1};
   bool known = checkType(draft, s.a.type, "a.type", inputs);
   known &= checkType(draft, s.b.type, "b.type", inputs);
   if (s.b.type.given)
@@ -101,8 +101,10 @@ void decideTypes(Draft &draft) {
   bool narrow = sum == Elem::f32 || sum == Elem::f16;
   std::vector<Elem> results = narrow ? std::vector<Elem>{Elem::f32, Elem::bf16, Elem::f16} : std::vector<Elem>{sum};
   checkType(draft, s.d.type, "d.type", results);
-  bool same = resultOf(*s.a.type) == *s.a.type;
-  s.d.type.decide(resultOf(*s.a.type), same ? "the type of a and b" : "the type of the sums");
+  const Elem result = resultOf(*s.a.type);
+  s.d.type.decide(result, result == *s.a.type ? "the type of a and b"
+                          : result == sum     ? "the type of the sums"
+                                              : "16 bits hold what sums of 8-bit floats are good for");
   checkType(draft, s.c.type, "c.type", results);
   s.c.type.decide(*s.d.type, "the type of d");
 }

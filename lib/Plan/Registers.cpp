@@ -34,12 +34,12 @@ unsigned fragmentRegisters(const Draft &draft, const Shape &shape) {
   return 2 * (each(MatrixRole::a, shape.warpM / matrix.rows()) + each(MatrixRole::b, shape.warpN / matrix.columns()));
 }
 
-/// wgmma with A in registers: four for each 64 x 16 of a warpgroup's stage.
+/// wgmma with A in registers: four for each 64 rows of 32 bytes of a warpgroup's stage.
 unsigned heldRegisters(const Draft &draft, const Shape &shape) {
   const Field<FragmentLoad> &load = draft.plan.swapped ? draft.spec().fragmentsB : draft.spec().fragmentsA;
   if (!draft.wgmma() || !load.given || *load != FragmentLoad::ldmatrix)
     return 0;
-  return unsigned(shape.warpM / 64 * (shape.k / 16) * 4);
+  return unsigned(shape.warpM / 64 * (shape.k / draft.elementsIn(wgmmaDepthBytes)) * 4);
 }
 
 bool scales(const Draft &draft) { return draft.spec().beta.value != Scale{0.0} || draft.spec().alpha.value.dynamic(); }

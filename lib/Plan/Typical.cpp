@@ -64,21 +64,26 @@ Spec atTypicalSizes(const Spec &spec) {
 std::optional<Plan> planForTypicalSizes(const Spec &spec) {
   if (!hasDynamicSizes(spec))
     return std::nullopt;
-  const std::string ways[] = {"epilogue.store", "epilogue.c"}; // which streams have of their own
   Diags scratch;
   auto typical = plan::planAsItIs(atTypicalSizes(spec), scratch);
+  auto plan = typical ? plan::planWithChoiceOf(*typical, spec) : std::nullopt;
+  if (plan && !plan->spec.block.given)
+    plan->spec.block.reason += " (" + assumedSizes(spec) + ")";
+  return plan;
+}
+
+std::optional<Plan> plan::planWithChoiceOf(const Plan &other, const Spec &spec) {
+  const std::string ways[] = {"epilogue.store", "epilogue.c"}; // which streams have of their own
+  Diags scratch;
   Spec with = spec;
-  auto paths = typical ? applyChoice(with, choiceOf(*typical, spec, ways), scratch) : std::nullopt;
-  auto plan = paths && !paths->empty() ? plan::planAsItIs(with, scratch) : std::nullopt;
+  auto paths = applyChoice(with, choiceOf(other, spec, ways), scratch);
+  auto plan = paths && !paths->empty() ? planDirectly(with, scratch) : std::nullopt;
   if (!plan || !scratch.all().empty())
     return std::nullopt;
-  std::vector<FieldText> decided = fieldTexts(typical->spec);
-  for (const std::string &path : *paths) {
-    std::string reason = llvm::find_if(decided, [&](const FieldText &field) { return field.path == path; })->reason;
-    if (path == "tile.block")
-      reason += " (" + assumedSizes(spec) + ")";
-    settleChoice(plan->spec, path, reason);
-  }
+  std::vector<FieldText> decided = fieldTexts(other.spec);
+  for (const std::string &path : *paths)
+    settleChoice(plan->spec, path,
+                 llvm::find_if(decided, [&](const FieldText &field) { return field.path == path; })->reason);
   return plan;
 }
 

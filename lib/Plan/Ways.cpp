@@ -107,7 +107,7 @@ bool isSmall(const Draft &draft, int64_t rowsAndColumns) {
 int64_t depthOfStage(const Draft &draft, int64_t rowsAndColumns) {
   constexpr int64_t smallest = 96;
   bool deep = isSmall(draft, rowsAndColumns) && rowsAndColumns <= smallest && !draft.spec().stages.given;
-  return deep ? 128 : 64;
+  return draft.elementsIn(deep ? 2 * lineBytes : lineBytes);
 }
 
 int64_t mostStagesOf(const Draft &draft, int64_t rowsAndColumns) {

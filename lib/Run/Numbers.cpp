@@ -8,7 +8,10 @@
 
 namespace gemmc::run {
 
-double FloatFormat::maxFinite() const { return std::ldexp(2 - std::ldexp(1.0, -fractionBits), bias()); }
+double FloatFormat::maxFinite() const {
+  return noInfinity ? std::ldexp(2 - std::ldexp(2.0, -fractionBits), bias() + 1)
+                    : std::ldexp(2 - std::ldexp(1.0, -fractionBits), bias());
+}
 
 std::optional<FloatFormat> formatOf(Elem type) {
   switch (type) {
@@ -20,6 +23,10 @@ std::optional<FloatFormat> formatOf(Elem type) {
     return FloatFormat{8, 23};
   case Elem::tf32:
     return FloatFormat{8, 10};
+  case Elem::e4m3:
+    return FloatFormat{4, 3, true};
+  case Elem::e5m2:
+    return FloatFormat{5, 2};
   case Elem::f64:
     return FloatFormat{11, 52};
   default:
@@ -50,7 +57,10 @@ double decode(Elem type, uint64_t bits) {
   uint32_t fraction = bits & ((1u << format.fractionBits) - 1);
   int exponent = (bits >> format.fractionBits) & ((1 << format.exponentBits) - 1);
   double sign = (bits >> (format.fractionBits + format.exponentBits)) & 1 ? -1.0 : 1.0;
-  if (exponent == (1 << format.exponentBits) - 1)
+  const bool last = exponent == (1 << format.exponentBits) - 1;
+  if (last && format.noInfinity && fraction == (1u << format.fractionBits) - 1)
+    return std::numeric_limits<double>::quiet_NaN();
+  if (last && !format.noInfinity)
     return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
   if (exponent == 0)
     return sign * std::ldexp(fraction, format.minExponent() - format.fractionBits);
@@ -64,9 +74,10 @@ uint64_t encode(Elem type, double value) {
     return std::bit_cast<uint64_t>(std::isnan(value) ? std::bit_cast<double>(~uint64_t(0) >> 1) : value);
   FloatFormat format = *formatOf(type == Elem::tf32 ? Elem::f32 : type);
   const int signShift = format.fractionBits + format.exponentBits;
-  const uint32_t infinity = ((1u << format.exponentBits) - 1) << format.fractionBits;
+  const uint32_t nan = (1u << signShift) - 1;
+  const uint32_t infinity = format.noInfinity ? nan : ((1u << format.exponentBits) - 1) << format.fractionBits;
   if (std::isnan(value))
-    return infinity | ((1u << format.fractionBits) - 1);
+    return nan;
   uint32_t sign = std::signbit(value) ? 1u << signShift : 0;
   double magnitude = std::fabs(value);
   if (std::isinf(magnitude))

@@ -29,14 +29,13 @@ std::optional<int> scaleBitsOf(double alpha, double beta) {
 
 /// Chooses the inputs' range such that alpha * (any partial sum) + beta * c, in units of 2^-scaleBits, stays within
 /// `limit`, and partial sums within the accumulator's limit. Dense and wide where that fits, else sparse.
-IntegerPlan planIntegers(const LaunchArgs &args, Elem accumulator, int64_t limit) {
+IntegerPlan planIntegers(const LaunchArgs &args, int64_t accLimit, int64_t limit) {
   IntegerPlan plan;
   plan.nonZeros = args.k;
   auto bits = scaleBitsOf(args.alpha, args.beta);
   if (!bits)
     return plan;
   plan.scaleBits = *bits;
-  int64_t accLimit = exactLimit(accumulator);
   double alpha = std::fabs(args.alpha), beta = std::fabs(args.beta);
   plan.rangeC = beta == 0 || std::ldexp(4 * beta, *bits) <= double(limit) / 2 ? 4 : 1;
   double room = (std::ldexp(double(limit), -*bits) - beta * double(plan.rangeC)) / std::max(alpha, 0x1p-64);
@@ -266,11 +265,16 @@ void fillInputs(GemmProblem &problem) {
     return;
   }
   // Freivalds' check wants an unrounded D; the plain loop rounds by itself and can take denser inputs.
-  int64_t accLimit = exactLimit(problem.accumulator), resultLimit = std::min(accLimit, exactLimit(problem.d.type));
+  // The tensor cores keep 13 bits of fraction of a sum of 8-bit products, whatever its type (docs/emulator.md,
+  // *Arithmetic*).
+  constexpr int64_t ofEights = 1 << 13;
+  const int64_t accLimit = bitsOf(problem.a.type) == 8 ? std::min(ofEights, exactLimit(problem.accumulator))
+                                                       : exactLimit(problem.accumulator);
+  const int64_t resultLimit = std::min(accLimit, exactLimit(problem.d.type));
   bool large = problem.macs() > double(1 << 26);
-  IntegerPlan plan = planIntegers(problem.args, problem.accumulator, large ? resultLimit : accLimit);
+  IntegerPlan plan = planIntegers(problem.args, accLimit, large ? resultLimit : accLimit);
   if (large && !plan.exact)
-    plan = planIntegers(problem.args, problem.accumulator, accLimit);
+    plan = planIntegers(problem.args, accLimit, accLimit);
   else
     problem.exactResult = large;
   problem.exact = plan.exact;

@@ -1,5 +1,6 @@
 #include "gemmc/Run/Reference.h"
 #include <cmath>
+#include <numbers>
 
 namespace gemmc::run {
 namespace {
@@ -32,6 +33,12 @@ std::vector<double> complement(std::vector<double> bits) {
 double gammaOf(double n, double u) {
   return n * u >= 1 ? std::numeric_limits<double>::infinity() : n * u / (1 - n * u);
 }
+/// What sums of 8-bit products err by, a part of the sum of their magnitudes (see the header).
+double factorOfEights(double k) {
+  constexpr double unit = 0x1p-13, together = 32;
+  const double steps = std::ceil(k / together), largest = 4 * std::numbers::pi / std::sqrt(std::max(1.0, k));
+  return unit * largest * (steps / 2 + 6 * std::sqrt(steps * together / 3)) + k * unit * unit;
+}
 } // namespace
 
 Reference::Reference(const GemmProblem &problem, unsigned threads)
@@ -45,6 +52,8 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
     gamma = gammaOf(2 * (k + 2), 0x1p-53);
     epilogue = 0x1p-51;
   }
+  if (problem.a.type == Elem::e4m3 || problem.a.type == Elem::e5m2)
+    gamma = factorOfEights(k);
   if (!problem.readsInputs())
     return;
   a = unpack(problem.a, threads);

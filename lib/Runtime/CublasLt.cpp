@@ -16,6 +16,10 @@ std::optional<cuda::LtDataType> dataTypeOf(Elem type) {
     return cuda::ltF32;
   case Elem::f64:
     return cuda::ltF64;
+  case Elem::e4m3:
+    return cuda::ltE4M3;
+  case Elem::e5m2:
+    return cuda::ltE5M2;
   case Elem::s8:
     return cuda::ltS8;
   case Elem::s32:
@@ -178,6 +182,10 @@ MaybeFailure CublasMatmul::describe() {
     status = api.descSet(desc, cuda::ltTransA, &ops[0], sizeof(ops[0]));
   if (!status)
     status = api.descSet(desc, cuda::ltTransB, &ops[1], sizeof(ops[1]));
+  // Without it sums of 8-bit floats are promoted to f32 by other units, step by step: not what our kernels do.
+  const int8_t fast = bitsOf(problem.a.type) == 8 && !isInteger(problem.a.type);
+  if (!status && fast)
+    status = api.descSet(desc, cuda::ltFastAccumulation, &fast, sizeof(fast));
   if (status)
     return lib->failure(status, "describing the matrices");
   return std::nullopt;

@@ -32,10 +32,15 @@ std::string wordOf(const Scale &scale) {
   return text;
 }
 
+/// Whether the instruction negates operands: wgmma, but of integers.
+bool takesSigns(const Plan &plan) {
+  return *plan.spec.instruction == Instruction::wgmma && !isInteger(*plan.spec.a.type);
+}
+
 /// alpha, with the signs of operands that no instruction takes care of.
 Scale productScale(const Plan &plan) {
   Scale scale = *plan.spec.alpha;
-  if (plan.negateA != plan.negateB && *plan.spec.instruction != Instruction::wgmma)
+  if (plan.negateA != plan.negateB && !takesSigns(plan))
     scale.fixed = -*scale.fixed; // the plan has refused a dynamic one
   return scale;
 }
@@ -144,7 +149,7 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   loop.body.push_back(copyOf("sA", Ref{"A", {rowOfA, depth}}, plan.cacheA));
   loop.body.push_back(copyOf("sB", Ref{"B", {depth, colOfB}}, plan.cacheB));
   Op multiply = Op(OpKind::Multiply, "acc").set("a", Ref{"sA", {}}).set("b", Ref{"sB", {}});
-  if ((plan.negateA || plan.negateB) && *plan.spec.instruction == Instruction::wgmma)
+  if ((plan.negateA || plan.negateB) && takesSigns(plan))
     multiply.set("negate", plan.negateA && plan.negateB ? "ab" : plan.negateA ? "a" : "b");
   loop.body.push_back(std::move(multiply));
 

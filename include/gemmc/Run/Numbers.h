@@ -12,6 +12,7 @@ namespace gemmc::run {
 /// A binary interchange format: 1 sign bit, exponent bits, fraction bits.
 struct FloatFormat {
   int exponentBits, fractionBits;
+  bool noInfinity = false; ///< e4m3: the largest exponent is one of numbers, all ones are a NaN (PTX ISA 5.2.3).
   int bias() const { return (1 << (exponentBits - 1)) - 1; }
   int precision() const { return fractionBits + 1; } ///< Significant bits p; rounding to nearest errs by 2^-p at most.
   int minExponent() const { return 1 - bias(); }     ///< Of the smallest normal number.
@@ -28,7 +29,8 @@ int64_t highestOf(Elem type);
 
 /// The value of `bits`; of a tf32 that of its upper 19 bits, as the tensor cores see it.
 double decode(Elem type, uint64_t bits);
-/// The nearest value, ties to even, overflow to infinity, subnormals kept; any NaN becomes 0x7fff. An integer that is
+/// The nearest value, ties to even, overflow to infinity (of e4m3 to NaN), subnormals kept; any NaN becomes all ones
+/// but the sign. An integer that is
 /// too large keeps its low bits; a tf32 keeps the bits of an f32.
 uint64_t encode(Elem type, double value);
 

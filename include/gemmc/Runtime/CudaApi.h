@@ -120,10 +120,10 @@ using LtLayout = struct LtLayoutTag *;
 using LtPreference = struct LtPreferenceTag *;
 
 enum : LtStatus { ltNotSupported = 15 };
-enum LtDataType : int { ltF32 = 0, ltF64 = 1, ltF16 = 2, ltS8 = 3, ltS32 = 10, ltBF16 = 14 };
+enum LtDataType : int { ltF32 = 0, ltF64 = 1, ltF16 = 2, ltS8 = 3, ltS32 = 10, ltBF16 = 14, ltE4M3 = 28, ltE5M2 = 29 };
 enum LtCompute : int { ltCompute16F = 64, ltCompute32F = 68, ltCompute64F = 70, ltCompute32I = 72, ltComputeTF32 = 77 };
 enum LtOperation : int32_t { ltN = 0, ltT = 1 };
-enum LtDescAttribute : int { ltTransA = 3, ltTransB = 4 };
+enum LtDescAttribute : int { ltTransA = 3, ltTransB = 4, ltFastAccumulation = 25 };
 enum LtPreferenceAttribute : int { ltMaxWorkspace = 1, ltAlignA = 5, ltAlignB = 6, ltAlignC = 7, ltAlignD = 8 };
 enum LtConfigAttribute : int { ltAlgoId = 0 };
 

@@ -67,6 +67,10 @@ ptx::Type typeOf(Elem type) {
     return ptx::Type::tf32;
   case Elem::f64:
     return ptx::Type::f64;
+  case Elem::e4m3:
+    return ptx::Type::e4m3;
+  case Elem::e5m2:
+    return ptx::Type::e5m2;
   case Elem::s8:
     return ptx::Type::s8;
   case Elem::u8:
@@ -92,6 +96,10 @@ uint64_t bitsFor(Elem type, int value) {
   case Elem::f32:
   case Elem::tf32:
     return std::bit_cast<uint32_t>(float(value));
+  case Elem::e4m3: // 0, 1, 2, 3
+    return value == 0 ? 0 : value == 1 ? 0x38 : value == 2 ? 0x40 : 0x44;
+  case Elem::e5m2:
+    return value == 0 ? 0 : value == 1 ? 0x3c : value == 2 ? 0x40 : 0x42;
   case Elem::f64:
     return std::bit_cast<uint64_t>(double(value));
   default:
@@ -180,8 +188,9 @@ TEST(MatrixInstructions, ShapesOfTheManual) {
     ++count[(nameOf(row.type) + " " + nameOf(row.accumulator)).str()];
     EXPECT_EQ(findInstruction(matrixInstructions(), row.m, row.n, row.k, row.type, row.accumulator), &row);
   }
-  std::map<std::string, int> manual = {{"f16 f32", 3}, {"f16 f16", 3}, {"bf16 f32", 2}, {"tf32 f32", 2}, {"f64 f64", 4},
-                                       {"s8 s32", 3},  {"u8 s32", 3},  {"s4 s32", 3},   {"u4 s32", 3},   {"b1 s32", 3}};
+  std::map<std::string, int> manual = {{"f16 f32", 3}, {"f16 f16", 3},  {"bf16 f32", 2}, {"tf32 f32", 2},
+                                       {"f64 f64", 4}, {"e4m3 f32", 2}, {"e5m2 f32", 2}, {"s8 s32", 3},
+                                       {"u8 s32", 3},  {"s4 s32", 3},   {"u4 s32", 3},   {"b1 s32", 3}};
   EXPECT_EQ(count, manual);
   EXPECT_EQ(findInstruction(matrixInstructions(), 16, 8, 16, Elem::tf32, Elem::f32), nullptr);
 }

@@ -14,7 +14,7 @@ constexpr const char *cube256 = "problem: {m: 256, n: 256, k: 256}\n";
 
 // Columns are those of the wrong value, or of the wrong element of a list.
 const Case cases[] = {
-    {"a: {type: e4m3}", "plan_type_unsupported 2:11"},
+    {"a: {type: s32}", "plan_type_unsupported 2:11"},
     {"a: {type: f16}\nb: {type: bf16}", "plan_types_differ 3:11"},
     {"a: {type: bf16}\naccumulator: f16", "plan_accumulator_type 3:14"},
     {"d: {type: s32}", "plan_type_unsupported 2:11"},
@@ -31,7 +31,7 @@ const Case cases[] = {
     {"a: {type: s8}\nd: {type: f32}", "plan_type_unsupported 3:11"},
     {"a: {type: f64}\naccumulator: f32", "plan_accumulator_type 3:14"},
     // The matrix instruction and its fragments.
-    {"a: {type: s8}\ninstruction: wgmma", "plan_wgmma_type 3:14"},
+    {"a: {type: s8}\nb: {layout: row}\ninstruction: wgmma", "plan_wgmma_type 4:14"},
     {"instruction: mma\ntile: {instruction: [16, 8, 4]}", "plan_matrix_shape 3:21"},
     {"target: sm_80\na: {type: f64}\ntile: {instruction: [16, 8, 8]}", "plan_matrix_shape 4:21"},
     {"instruction: wgmma\ntile: {block: [128, 128, 64], instruction: [64, 64, 16]}", "plan_matrix_shape 3:44"},
@@ -47,6 +47,14 @@ const Case cases[] = {
     {"a: {type: s8}\ntile: {block: [64, 64, 16]}", "plan_block_range 3:24"},
     {"a: {type: f64}\ntile: {block: [64, 64, 12]}", "plan_block_k 3:24"},
     // One family, one target.
+    {"target: sm_86\na: {type: e4m3}", "plan_no_instruction 3:11"},
+    {"instruction: wmma\nb: {type: e5m2}", "plan_no_instruction 2:14"},
+    {"a: {type: e4m3}\nb: {layout: row}\npipeline: {schedule: cooperative}", "plan_wgmma_type 4:22"},
+    {"a: {type: f64}\ninstruction: wgmma", "plan_wgmma_type 3:14"},
+    {"a: {type: e4m3}\naccumulator: f16", "plan_accumulator_type 3:14"},
+    {"a: {type: e4m3}\nb: {layout: col}\ntile: {block: [128, 128, 64]}", "plan_block_multiple 4:25"},
+    {"a: {type: tf32}\nb: {layout: col}\ninstruction: wgmma\ntile: {instruction: [64, 128, 16]}",
+     "plan_matrix_shape 5:21"},
     {"target: sm_80\ninstruction: wgmma", "plan_needs_sm90a 3:14"},
     {"target: sm_89\npipeline: {schedule: pingpong}", "plan_needs_sm90a 3:22"},
     {"target: sm_86\ntile: {cluster: [2, 1, 1]}", "plan_needs_sm90a 3:17"},

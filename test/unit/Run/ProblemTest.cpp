@@ -164,7 +164,9 @@ TEST(Problem, WhatTheHarnessCannotDoIsSaid) {
   options.misalign = 256;
   EXPECT_EQ(failureOf(naive::info(), options).id, Diag::run_misalign);
   options.misalign = 0;
-  EXPECT_EQ(failureOf(naive::info(Elem::e4m3), options).id, Diag::run_type);
+  ptx::LaunchInfo odd = naive::info();
+  odd.accumulator = Elem::bf16;
+  EXPECT_EQ(failureOf(odd, options).id, Diag::run_type);
   options.inPlace = true;
   options.beta = 1;
   ptx::LaunchInfo info = naive::info();

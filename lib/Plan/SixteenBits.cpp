@@ -1,0 +1,106 @@
+// Products of 8- and 32-bit inputs by wgmma. All the planner knows of streams, slices, rows and waves it has from
+// products of 16 bits. But an operand with k contiguous is a matrix of bytes to everybody but the tensor cores, and
+// these take 32 bytes of k an instruction whatever the type, in the same clocks: a product of e4m3 is planned as the
+// one of bf16 with half its k, one of tf32 as that with twice its k, and takes over what that plan has chosen.
+#include "Draft.h"
+
+namespace gemmc::plan {
+namespace {
+constexpr int64_t sixteen = 2; ///< Bytes of such an element.
+
+template <typename T> void give(Field<T> &field, std::type_identity_t<T> value) {
+  field.value = std::move(value);
+  field.given = true;
+}
+
+/// Lengths along k of elements of `bytes`, as ones of 16 bits.
+class Width {
+public:
+  explicit Width(int64_t bytes) : bytes(bytes) {}
+  bool divides(int64_t length) const { return length * bytes % sixteen == 0; }
+  int64_t narrowed(int64_t length) const { return (length * bytes + sixteen - 1) / sixteen; }
+  int64_t widened(int64_t length) const { return length * sixteen / bytes; }
+
+private:
+  int64_t bytes;
+};
+
+/// Types that wgmma multiplies beside those of 16 bits, by what is given; nullopt: another one.
+std::optional<Elem> otherType(const Spec &spec) {
+  const Elem type = spec.a.type.given ? *spec.a.type : spec.b.type.given ? *spec.b.type : Elem::bf16;
+  switch (type) {
+  case Elem::tf32:
+  case Elem::e4m3:
+  case Elem::e5m2:
+  case Elem::s8:
+  case Elem::u8:
+    return type;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Sums of 32 bits are f32, what they become as wide as it was.
+void narrowResults(Spec &spec, Elem input) {
+  auto result = [&](Field<Elem> &type) {
+    if (type.given && *type == Elem::s32)
+      type.value = Elem::f32;
+  };
+  if (!spec.d.type.given)
+    give(spec.d.type, resultOf(input));
+  result(spec.d.type), result(spec.c.type), result(spec.accumulator);
+}
+
+/// Rows that TMA cannot read are copied: nobody shifts such elements.
+void narrowOperand(OperandSpec &operand, const Size &k, const Width &width, int64_t bytes) {
+  give(operand.type, Elem::bf16);
+  const Size &ld = operand.ld.given ? operand.ld.value : k;
+  const bool readable = ld.dynamic() || *ld.fixed * bytes % 16 == 0;
+  if (!readable && !operand.repack.given)
+    give(operand.repack, Repack::on);
+  if (operand.ld.given && ld.fixed)
+    operand.ld.value.fixed = width.narrowed(*ld.fixed);
+}
+
+/// The product of 16 bits that `spec` is planned as; nullopt where there is none.
+std::optional<Spec> narrowedSpec(const Spec &spec, Elem type, const Width &width) {
+  const bool kMajor =
+      (!spec.a.layout.given || *spec.a.layout == Order::row) && spec.b.layout.given && *spec.b.layout == Order::col;
+  const bool integers = isInteger(type);
+  const bool scaled = spec.alpha.given && (spec.alpha.value.dynamic() || *spec.alpha.value.fixed == 0);
+  if (!kMajor || (integers && scaled) || spec.matrixShape.given)
+    return std::nullopt;
+  Spec narrow = spec;
+  for (Field<std::array<int64_t, 3>> *tile : {&narrow.block, &narrow.warp}) {
+    if (tile->given && !width.divides((*tile).value[2]))
+      return std::nullopt;
+    tile->value[2] = width.narrowed(tile->value[2]);
+  }
+  if (narrow.k.value.fixed)
+    narrow.k.value.fixed = width.narrowed(*narrow.k.value.fixed);
+  narrow.typicalK.value = width.narrowed(*narrow.typicalK);
+  for (OperandSpec *operand : {&narrow.a, &narrow.b})
+    narrowOperand(*operand, spec.k.value, width, bytesOf(type));
+  narrowResults(narrow, type);
+  return narrow;
+}
+} // namespace
+
+std::optional<Plan> planAsSixteenBits(const Spec &spec) {
+  const std::optional<Elem> type = otherType(spec);
+  if (!type)
+    return std::nullopt;
+  const Width width(bytesOf(*type));
+  const std::optional<Spec> narrow = narrowedSpec(spec, *type, width);
+  if (!narrow)
+    return std::nullopt;
+  Diags scratch;
+  std::optional<Plan> alike = planDirectly(*narrow, scratch);
+  if (!alike || *alike->spec.instruction != Instruction::wgmma)
+    return std::nullopt;
+  for (Field<std::array<int64_t, 3>> *tile : {&alike->spec.block, &alike->spec.warp})
+    tile->value[2] = width.widened(tile->value[2]);
+  return planWithChoiceOf(*alike, spec);
+}
+
+} // namespace gemmc::plan
