@@ -8,20 +8,21 @@ import random
 MAX_PRODUCTS = 5_000_000  # multiplications of all padded tiles: what the emulator does in well under a second
 SHARED = {"sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90a": 232448}
 WGMMA_SHARED = SHARED["sm_90a"] - 2048  # barriers and the alignment of the first stage
-SPAN = {"none": 16, "32B": 16, "64B": 32, "128B": 64}  # elements of a swizzled row (no swizzle: wgmma's depth)
-BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32}
+SPAN = {"none": 32, "32B": 32, "64B": 64, "128B": 128}  # bytes of a swizzled row (no swizzle: wgmma's depth)
+BITS = {"f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "f32": 32, "tf32": 32, "f64": 64, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32}
 # PTX ISA 9.7.14.5.14: shapes of mma.sync, the compiler's own choice first; those of f64 with 16 rows came with sm_90.
 # Not drawn: m8n8k4 of f16, which ptxas 13 replaces by a called function that spills as it likes.
 SHAPES = {"f16": [(16, 8, 16), (16, 8, 8)], "bf16": [(16, 8, 16), (16, 8, 8)],
           "tf32": [(16, 8, 8), (16, 8, 4)], "f64": [(16, 8, 8), (16, 8, 16), (16, 8, 4), (8, 8, 4)],
           "s8": [(16, 8, 32), (16, 8, 16), (8, 8, 16)], "s4": [(16, 8, 64), (16, 8, 32), (8, 8, 32)],
           "b1": [(16, 8, 256), (16, 8, 128), (8, 8, 128)]}
-SHAPES |= {"u8": SHAPES["s8"], "u4": SHAPES["s4"]}
+SHAPES |= {"u8": SHAPES["s8"], "u4": SHAPES["s4"], "e4m3": SHAPES["s8"][:2], "e5m2": SHAPES["s8"][:2]}
 # PTX ISA 9.7.14.4: shapes of wmma.
 WIDE = [(16, 16, 16), (32, 8, 16), (8, 32, 16)]
 WMMA = {"f16": WIDE, "bf16": WIDE, "s8": WIDE, "u8": WIDE, "tf32": [(16, 16, 8)], "f64": [(8, 8, 4)],
         "s4": [(8, 8, 32)], "u4": [(8, 8, 32)], "b1": [(8, 8, 128)]}
 INTEGERS = ("s8", "u8", "s4", "u4", "b1")
+OTHERS = ("tf32", "e4m3", "e5m2", "s8", "u8")  # that wgmma multiplies, with k contiguous
 
 
 def shared_line(elements, bits, swizzle):
@@ -82,16 +83,22 @@ class Draw:
     # ---- what is computed
 
     def types(self):
-        self.input = self.pick("f16", "bf16") if self.wgmma or self.chance(0.5) else self.pick(*SHAPES)
+        self.other = self.wgmma and self.chance(0.3)
+        if self.wgmma:
+            self.input = self.pick(*OTHERS) if self.other else self.pick("f16", "bf16")
+        else:
+            self.input = self.pick("f16", "bf16") if self.chance(0.5) else self.pick(*SHAPES)
         self.bits, self.per_byte = BITS[self.input], max(1, 8 // BITS[self.input])
         self.accumulator = "f16" if self.input == "f16" and self.chance(0.25) else "f32"
         self.d_type = self.pick("f16", "bf16", "f32")
         if self.input in INTEGERS + ("f64",):
             self.accumulator = self.d_type = "f64" if self.input == "f64" else "s32"
         self.layouts = {name: self.pick("row", "col") for name in "abd"}
-        if self.per_byte > 1:  # packed along k
+        if self.per_byte > 1 or self.other:  # packed along k, or not read otherwise
             self.layouts |= {"a": "row", "b": "col"}
         self.target = "sm_90a" if self.wgmma else self.pick("sm_80", "sm_80", "sm_86", "sm_89", "sm_90a")
+        if self.input in ("e4m3", "e5m2"):
+            self.target = self.target if self.wgmma else self.pick("sm_89", "sm_90a")
         # D in column order is computed as D^T = B^T A^T: the kernel's A is b, and an operand's order turns around. The
         # other way is a choice, too: the kernel then writes columns.
         self.turned = self.wgmma and self.chance(0.2)
@@ -103,9 +110,10 @@ class Draw:
     # ---- how: tiles that fit registers and shared memory
 
     def wgmma_tile(self):
-        self.shifts = self.family == "cooperative" and self.chance(0.15)  # one operand, if all else allows it
+        self.shifts = self.family == "cooperative" and not self.other and self.chance(0.15)  # one operand, if all else allows it
         self.swizzle = "128B" if self.shifts else self.pick("128B", "128B", "128B", "64B", "32B", "none")
-        depth = SPAN[self.swizzle]
+        depth = SPAN[self.swizzle] * 8 // self.bits
+        line = 1024 // self.bits  # elements of 128 bytes
         # A line of a tile is whole swizzled rows, also where the tile is narrower.
         whole = lambda extent: -(-extent // depth) * depth
         self.staged = self.chance(0.5 if self.turned else 0.25)
@@ -113,14 +121,16 @@ class Draw:
         while True:
             m = self.pick(64, 128, 128) if self.family != "cooperative" else self.pick(64, 128, 192, 256)
             n = self.pick(8, 16, 24, 40, 64, 72, 96, 104, 128, 136, 176, 192, 256)
-            k = depth * self.pick(1, 1, 2) if depth < 64 else self.pick(64, 64, 64, 128)
+            if self.input in INTEGERS and n > 32:  # whole sixteens (PTX ISA 9.7.15.2)
+                n = -(-n // 16) * 16
+            k = depth * self.pick(1, 1, 2) if depth < line else line * self.pick(1, 1, 1, 2)
             # Sums of a warpgroup: what the schedule leaves registers for.
             groups = {"cooperative": {256: 2}.get(m, m // 64), "pingpong": 1, "pipelined": m // 64}[self.family]
             limit = {"cooperative": 128 * 128, "pingpong": 128 * (184 if self.staged else 192),
                      "pipelined": 64 * 256}[self.family]
             if self.family == "cooperative" and m == 192:
                 limit = 64 * 192  # three consumers start with 128 registers a thread
-            stage = 2 * k * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))
+            stage = self.bits * k // 8 * ((m if self.k_major_a else whole(m)) + (n if self.k_major_b else whole(n)))
             # Each warp has buffers of 2048 bytes: two, or as many as the spec says where TMA stores D.
             self.buffer = 8192 * (2 if self.family == "pingpong" else groups)
             store = 2 * self.buffer if self.staged else 0
@@ -137,8 +147,8 @@ class Draw:
         self.block, self.stages = (m, n, k), self.random.randint(2, min(15 if self.slices > 1 else 8, most))
         # Half a tile is stored at a time: warpgroups of 128 rows, whose buffers have room.
         self.halves = (self.family == "cooperative" and m in (128, 256) and n <= 128 and self.slices == 1
-                       and not self.turned and not self.staged and not self.shifts and self.chance(0.5)
-                       and self.stages * stage + m // 128 * 16384 <= WGMMA_SHARED)
+                       and not self.turned and not self.staged and not self.shifts and self.input not in INTEGERS
+                       and self.chance(0.5) and self.stages * stage + m // 128 * 16384 <= WGMMA_SHARED)
         if self.halves:
             self.d_type = self.pick("f16", "bf16")
             self.accumulator = "f32"
@@ -150,7 +160,7 @@ class Draw:
                 self.cluster = (2, 1) if self.slices <= 4 else (1, 1)
 
     def mma_tile(self):
-        self.wmma = self.chance(0.35)
+        self.wmma = self.input in WMMA and self.chance(0.35)
         self.swizzle = self.pick(*(("padded", "padded", "none", "blocked") if self.wmma else
                                    ("xor", "xor", "xor", "padded", "none", "blocked")))
         shapes = [shape for shape in SHAPES[self.input]
@@ -245,7 +255,8 @@ class Draw:
                 continue
             least = max(1, self.size[along])
             if self.wgmma and name in "ab" and not self.repack:
-                ld = -(-least // 8) * 8 + self.pick(0, 0, 0, 8, 24)
+                unit = 128 // self.bits
+                ld = -(-least // unit) * unit + self.pick(0, 0, 0, unit, 3 * unit)
             elif self.family == "cp_async" and name in "ab":  # rows of whole 4 bytes
                 unit = max(1, 32 // self.bits)
                 ld = -(-least // unit) * unit + self.pick(0, 0, 0, unit, 3 * unit, 8 * unit)

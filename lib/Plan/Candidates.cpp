@@ -48,8 +48,9 @@ Tiles wgmmaBlocks(const Draft &draft) {
   };
   Tiles tiles;
   for (int64_t blockM : {128, 256, 192, 64})
-    for (int64_t blockN = std::min(most, roundUp(n, step)); blockM <= mostM && blockN > 0; blockN -= step)
-      if (blockN % (2 * eight) == 0 || isTight(blockN))
+    for (int64_t blockN = std::min(most, draft.wgmmaColumns(roundUp(n, step))); blockM <= mostM && blockN > 0;
+         blockN -= step)
+      if ((blockN % (2 * eight) == 0 || isTight(blockN)) && draft.wgmmaColumns(blockN) == blockN)
         tiles.push_back({blockM, blockN});
   return tiles;
 }

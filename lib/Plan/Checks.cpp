@@ -168,7 +168,13 @@ private:
   bool warps() {
     bool m = warpDirection('m', shape.warpM, shape.m, rows(), 256, [&] { return rowsRule(); });
     bool n = warpDirection('n', shape.warpN, shape.n, columns(), 256, [&] { return columnsRule(); });
-    return m && n && slices() && blocked();
+    return m && n && integerColumns() && slices() && blocked();
+  }
+
+  bool integerColumns() {
+    return !draft.wgmma() || draft.wgmmaColumns(shape.warpN) == shape.warpN ||
+           multiple(Diag::plan_warp_multiple, spec.warp, 'n', shape.warpN, 16,
+                    [] { return "of integers wgmma multiplies 8, 16, 24, 32 and then 16 columns more at a time"; });
   }
 
   /// Slices of k begin where instructions and 16-byte pieces do.

@@ -26,6 +26,7 @@ struct Way {
   bool turned = false;
   int64_t slices = 1;
   SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
+  bool ofIntegers = false; ///< What is planned for is a product of integers, whatever the types say (SixteenBits.cpp).
 };
 
 struct Draft {
@@ -66,6 +67,12 @@ struct Draft {
   bool shiftsB() const { return *kernelB().repack == Repack::inside; }
   bool shifts() const { return shiftsA() || shiftsB(); }
   unsigned inputBits() const { return bitsOf(*spec().a.type); }
+  /// Columns of the wgmma that takes `columns` at least: multiples of 8, of integers beyond 32 multiples of 16 (PTX ISA
+  /// 9.7.15.2).
+  int64_t wgmmaColumns(int64_t columns) const {
+    const bool wide = columns > 32 && (way.ofIntegers || isInteger(*spec().a.type));
+    return (columns + (wide ? 15 : 7)) / (wide ? 16 : 8) * (wide ? 16 : 8);
+  }
   /// Elements of A or B that `bytes` hold.
   int64_t elementsIn(int64_t bytes) const { return bytes * 8 / inputBits(); }
 };
@@ -210,7 +217,7 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 /// makePlan with dynamic sizes left open where a decision needs to know them.
 std::optional<Plan> planAsItIs(const Spec &spec, Diags &diags);
 /// ... and by the widths of elements that it has.
-std::optional<Plan> planDirectly(const Spec &spec, Diags &diags);
+std::optional<Plan> planDirectly(const Spec &spec, Diags &diags, Way way = {});
 /// A product of 8- or 32-bit inputs by wgmma, planned as one of 16 bits that reads the same bytes. Nullopt, without a
 /// report, where there is none (SixteenBits.cpp).
 std::optional<Plan> planAsSixteenBits(const Spec &spec);

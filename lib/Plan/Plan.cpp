@@ -38,7 +38,9 @@ std::optional<Plan> turnedStream(const Draft &asItLies, const Spec &spec) {
   if (!mayTurnStream(asItLies))
     return std::nullopt;
   Diags scratch;
-  Draft draft = draftOf(spec, scratch, {true, 1});
+  Way turned = asItLies.way;
+  turned.turned = true;
+  Draft draft = draftOf(spec, scratch, turned);
   if (!decideAll(draft) || !scratch.all().empty() || !draft.stream)
     return std::nullopt;
   double share = draft.stream->nanoseconds / asItLies.stream->nanoseconds;
@@ -91,8 +93,8 @@ std::optional<Plan> plan::planAsItIs(const Spec &spec, Diags &diags) {
   return alike ? std::move(alike) : planDirectly(spec, diags);
 }
 
-std::optional<Plan> plan::planDirectly(const Spec &spec, Diags &diags) {
-  Draft draft = draftOf(spec, diags);
+std::optional<Plan> plan::planDirectly(const Spec &spec, Diags &diags, Way way) {
+  Draft draft = draftOf(spec, diags, way);
   if (!decideAll(draft))
     return std::nullopt;
   if (std::optional<Plan> other = otherWay(draft, spec))

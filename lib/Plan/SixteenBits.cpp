@@ -95,7 +95,9 @@ std::optional<Plan> planAsSixteenBits(const Spec &spec) {
   if (!narrow)
     return std::nullopt;
   Diags scratch;
-  std::optional<Plan> alike = planDirectly(*narrow, scratch);
+  Way way;
+  way.ofIntegers = isInteger(*type);
+  std::optional<Plan> alike = planDirectly(*narrow, scratch, way);
   if (!alike || *alike->spec.instruction != Instruction::wgmma)
     return std::nullopt;
   for (Field<std::array<int64_t, 3>> *tile : {&alike->spec.block, &alike->spec.warp})

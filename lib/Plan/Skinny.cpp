@@ -215,6 +215,10 @@ std::vector<Stream> streams(const Draft &draft) {
     if (shortLies)
       unit = parts == 1 ? shortUnit : halves && part <= halfLine ? halfLine : cacheLine;
     int64_t shortTile = llvm::alignTo(part, unit);
+    if (sides.longIsM)
+      shortTile = draft.wgmmaColumns(shortTile);
+    else if (draft.wgmmaColumns(tile) != tile)
+      return;
     int64_t times = llvm::divideCeil(sides.shortSide, shortTile);
     const bool many = through == SplitThrough::cluster && slices > usualSlices;
     if (times < parts || shortTile * tile > (many ? mostSumsOfMany : mostSums))

@@ -63,12 +63,12 @@ std::vector<Way> otherWays(const Draft &draft) {
   for (int64_t each = 1; each <= slices; ++each)
     for (bool turned : {false, true})
       if ((turned || each > 1) && (turns || !turned))
-        ways.push_back({turned, each});
+        ways.push_back({turned, each, SplitThrough::cluster, draft.way.ofIntegers});
   const int64_t parts = mayMeetInMemory(draft) ? slices : 1;
   for (int64_t each = 2; each <= parts; ++each)
     for (bool turned : {false, true})
       if (turns || !turned)
-        ways.push_back({turned, each, SplitThrough::workspace});
+        ways.push_back({turned, each, SplitThrough::workspace, draft.way.ofIntegers});
   return ways;
 }
 
