@@ -56,8 +56,10 @@ void narrowOperand(OperandSpec &operand, const Size &k, const Width &width, int6
   give(operand.type, Elem::bf16);
   const Size &ld = operand.ld.given ? operand.ld.value : k;
   const bool readable = ld.dynamic() || *ld.fixed * bytes % 16 == 0;
-  if (!readable && !operand.repack.given)
+  if (!readable && !operand.repack.given) {
     give(operand.repack, Repack::on);
+    operand.repack.reason = "rows do not start at multiples of 16 bytes, as TMA reads them";
+  }
   if (operand.ld.given && ld.fixed)
     operand.ld.value.fixed = width.narrowed(*ld.fixed);
 }
