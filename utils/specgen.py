@@ -22,7 +22,7 @@ WIDE = [(16, 16, 16), (32, 8, 16), (8, 32, 16)]
 WMMA = {"f16": WIDE, "bf16": WIDE, "s8": WIDE, "u8": WIDE, "tf32": [(16, 16, 8)], "f64": [(8, 8, 4)],
         "s4": [(8, 8, 32)], "u4": [(8, 8, 32)], "b1": [(8, 8, 128)]}
 INTEGERS = ("s8", "u8", "s4", "u4", "b1")
-OTHERS = ("tf32", "e4m3", "e5m2", "s8", "u8")  # that wgmma multiplies, with k contiguous
+OTHERS = ("tf32", "e4m3", "e5m2", "s8", "u8")  # that wgmma multiplies
 
 
 def shared_line(elements, bits, swizzle):
@@ -94,7 +94,8 @@ class Draw:
         if self.input in INTEGERS + ("f64",):
             self.accumulator = self.d_type = "f64" if self.input == "f64" else "s32"
         self.layouts = {name: self.pick("row", "col") for name in "abd"}
-        if self.per_byte > 1 or self.other:  # packed along k, or not read otherwise
+        self.turns = self.other and self.chance(0.35)  # wgmma reads these with k contiguous: a copy has it so
+        if self.per_byte > 1 or (self.other and not self.turns):  # packed along k
             self.layouts |= {"a": "row", "b": "col"}
         self.target = "sm_90a" if self.wgmma else self.pick("sm_80", "sm_80", "sm_86", "sm_89", "sm_90a")
         if self.input in ("e4m3", "e5m2"):
@@ -104,8 +105,8 @@ class Draw:
         self.turned = self.wgmma and self.chance(0.2)
         self.swapped = (self.layouts["d"] == "col") != self.turned
         first, second = ("b", "a") if self.swapped else ("a", "b")
-        self.k_major_a = (self.layouts[first] == "row") != self.swapped
-        self.k_major_b = (self.layouts[second] == "col") != self.swapped
+        self.k_major_a = self.turns or (self.layouts[first] == "row") != self.swapped
+        self.k_major_b = self.turns or (self.layouts[second] == "col") != self.swapped
 
     # ---- how: tiles that fit registers and shared memory
 
@@ -246,7 +247,7 @@ class Draw:
         """Leading dimensions, pointers. Static operands of TMA have pitches of 16 bytes, or are repacked; all others may
         be anything."""
         self.ld, self.align = {}, {}
-        self.repack = self.wgmma and (self.shifts or self.chance(0.3))
+        self.repack = self.wgmma and (self.shifts or self.turns or self.chance(0.3))
         rows, columns = {"a": "m", "b": "k", "c": "m", "d": "m"}, {"a": "k", "b": "n", "c": "n", "d": "n"}
         self.layouts["c"] = self.layouts["d"]
         for name in "abcd":

@@ -296,7 +296,7 @@ private:
   void exchange(const Op &op);
   int64_t storedColumns(const Op &acc) const; ///< Of a warpgroup's tile, by one CTA.
   void leaveCluster();
-  // Repack.cpp: operands in rows that TMA cannot read.
+  // CopyKernel.cpp: operands in rows that TMA cannot read, or in a direction that wgmma does not.
   void repackOperands();
 
   // Slices.cpp: how sums of a type are moved and added, register by register.

@@ -12,26 +12,17 @@
 // An aligned vector may begin before the matrix or end behind it, in the first and the last chunk: those that do are
 // copied element by element. Between lines a vector may have bytes of the next line or of the gap; they are shifted out
 // or land behind the copy's line, where nobody reads.
-#include "Lowering.h"
+#include "CopyKernel.h"
 
 namespace gemmc {
 namespace {
 constexpr unsigned threads = 256, warps = threads / 32, vectorBytes = 16, warpBytes = 32 * vectorBytes;
-constexpr int64_t workspaceAlign = 256;
-
-/// An operand on its way.
-struct Source {
-  std::string buffer;
-  Expr lines, length, pitch, packedPitch; ///< All but `lines` in bytes.
-  Expr offset;                            ///< Of the copy in the workspace.
-};
-
-class RepackKernel {
+class RepackKernel : CopyKernel {
 public:
-  RepackKernel(ptx::Function &function, std::vector<Source> sources, unsigned elementBytes, bool dependent)
-      : function(function), b(function), sources(std::move(sources)), elementBytes(elementBytes), dependent(dependent) {
+  RepackKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, bool dependent)
+      : CopyKernel(function, std::move(sources), elementBytes, dependent) {
     // A line that is short leaves most of a large chunk empty.
-    for (const Source &source : this->sources)
+    for (const CopySource &source : this->sources)
       vectors = std::max(vectors, !source.length.isConst() || source.length.constant() > 2 * warpBytes ? 4u
                                   : source.length.constant() > warpBytes                               ? 2u
                                                                                                        : 1u);
@@ -40,26 +31,16 @@ public:
 
 private:
   int64_t chunkBytes() const { return int64_t(vectors) * warpBytes; }
-  Expr chunksOf(const Source &source) const { return ceilDiv(source.length, chunkBytes()); }
-  Expr ctasOf(const Source &source) const { return ceilDiv(source.lines * chunksOf(source), warps); }
+  Expr chunksOf(const CopySource &source) const { return ceilDiv(source.length, chunkBytes()); }
+  Expr ctasOf(const CopySource &source) const { return ceilDiv(source.lines * chunksOf(source), warps); }
 
-  Val pointer(llvm::StringRef buffer);
-  Val value(const Expr &expr, Type type, const std::string &name);
-  /// `of` the operand that this CTA copies.
-  Val pick(Type type, llvm::StringRef name, llvm::function_ref<Expr(const Source &)> of);
   void place();
   void copyVectors();
   void loadVectors();
   void storeShifted(unsigned vector);
   void copyElements();
 
-  ptx::Function &function;
-  ptx::Builder b;
-  std::vector<Source> sources;
-  unsigned elementBytes, vectors = 1;
-  bool dependent;
-  ptx::KernelInfo info;
-  Val second;                          ///< Whether the CTA copies the second operand.
+  unsigned vectors = 1;
   Val lane, laneBytes;                 ///< b32.
   Val from, to;                        ///< b64, of the chunk's first byte.
   Val left, skew, span;                ///< b32 bytes: of the chunk, in front of it in its first vector, both together.
@@ -68,37 +49,6 @@ private:
   std::vector<std::vector<Val>> words; ///< [vector][word]; the last vector is lane 0's alone.
   Val isFirstLane, nextLane, twoWords, oneWord, bits;
 };
-
-Val RepackKernel::pointer(llvm::StringRef buffer) {
-  std::string name = (buffer + "_ptr").str();
-  addParam(function, info, {ptx::ParamInfo::Pointer, name, Type::u64, buffer.str(), 0});
-  Val raw = b.reg(Type::b64, name), address = b.reg(Type::b64, (buffer + "_base").str());
-  b("ld.param.u64", raw, at(b.symbol(name)));
-  b("cvta.to.global.u64", address, raw);
-  return address;
-}
-
-/// What is known is an immediate; the rest the host computes.
-Val RepackKernel::value(const Expr &expr, Type type, const std::string &name) {
-  if (expr.isConst())
-    return expr.constant();
-  bool wide = type == Type::b64;
-  addParam(function, info, {ptx::ParamInfo::Int, name, wide ? Type::u64 : Type::u32, "", expr});
-  Val reg = b.reg(type, name);
-  b(wide ? "ld.param.u64" : "ld.param.u32", reg, at(b.symbol(name)));
-  return reg;
-}
-
-Val RepackKernel::pick(Type type, llvm::StringRef name, llvm::function_ref<Expr(const Source &)> of) {
-  auto valueOf = [&](const Source &source) { return value(of(source), type, source.buffer + "_" + name.str()); };
-  if (sources.size() == 1)
-    return valueOf(sources[0]);
-  if (of(sources[0]) == of(sources[1]))
-    return valueOf(sources[0]);
-  Val mine = b.reg(type, name), first = valueOf(sources[0]), other = valueOf(sources[1]);
-  b(type == Type::b64 ? "selp.b64" : "selp.b32", mine, other, first, second);
-  return mine;
-}
 
 /// Which chunk of which line of which operand. A CTA's warps have neighbouring chunks, which is neighbouring memory: 2
 /// to 4% faster than one chunk of neighbouring lines.
@@ -110,27 +60,16 @@ void RepackKernel::place() {
   b("shl.b32", laneBytes, lane, 4);
   b("shr.u32", warp, tid, 5);
   b("mov.u32", cta, b.special("%ctaid.x"));
-  std::vector<Val> bases;
-  for (const Source &source : sources)
-    bases.push_back(pointer(source.buffer));
-  Val base = bases[0];
-  if (sources.size() == 2) {
-    Val ctas = value(ctasOf(sources[0]), Type::b32, sources[0].buffer + "_ctas");
-    second = b.reg(Type::pred, "second");
-    b("setp.ge.u32", second, cta, ctas);
-    b.when(second)("sub.u32", cta, cta, ctas);
-    base = b.reg(Type::b64, "base");
-    b("selp.b64", base, bases[1], bases[0], second);
-  }
+  Val base = pickOperand(cta, [&](const CopySource &s) { return ctasOf(s); });
   Val workspace = pointer("workspace");
-  Val chunks = pick(Type::b32, "chunks", [&](const Source &s) { return chunksOf(s); });
+  Val chunks = pick(Type::b32, "chunks", [&](const CopySource &s) { return chunksOf(s); });
   Val chunk = b.reg(Type::b32, "chunk"), line = b.reg(Type::b32, "line");
   Val beyond = b.reg(Type::pred, "beyond"), wideLine = b.reg(Type::b64, "line");
   Val index = b.reg(Type::b32, "chunk_index");
   b("mad.lo.u32", index, cta, warps, warp);
   b("div.u32", line, index, chunks);
   b("rem.u32", chunk, index, chunks);
-  b("setp.ge.u32", beyond, line, pick(Type::b32, "lines", [](const Source &s) { return s.lines; }));
+  b("setp.ge.u32", beyond, line, pick(Type::b32, "lines", [](const CopySource &s) { return s.lines; }));
   b.when(beyond)("bra", end);
 
   Val start = b.reg(Type::b64, "start"), rest = b.reg(Type::b64, "rest"), stop = b.reg(Type::b64, "stop");
@@ -139,13 +78,13 @@ void RepackKernel::place() {
   Val low = b.reg(Type::b32, "from_low");
   b("cvt.u64.u32", wideLine, line);
   b("mul.wide.u32", start, chunk, chunkBytes());
-  b("sub.s64", rest, pick(Type::b64, "length", [](const Source &s) { return s.length; }), start);
+  b("sub.s64", rest, pick(Type::b64, "length", [](const CopySource &s) { return s.length; }), start);
   b("min.u64", rest, rest, chunkBytes());
   b("cvt.u32.u64", left, rest);
-  b("mad.lo.u64", from, wideLine, pick(Type::b64, "pitch", [](const Source &s) { return s.pitch; }), start);
+  b("mad.lo.u64", from, wideLine, pick(Type::b64, "pitch", [](const CopySource &s) { return s.pitch; }), start);
   b("add.s64", from, from, base);
-  b("mad.lo.u64", to, wideLine, pick(Type::b64, "packed", [](const Source &s) { return s.packedPitch; }), start);
-  b("add.s64", to, to, pick(Type::b64, "offset", [](const Source &s) { return s.offset; }));
+  b("mad.lo.u64", to, wideLine, pick(Type::b64, "packed", [](const CopySource &s) { return s.packedPitch; }), start);
+  b("add.s64", to, to, pick(Type::b64, "offset", [](const CopySource &s) { return s.offset; }));
   b("add.s64", to, to, workspace);
   b("cvt.u32.u64", low, from);
   b("and.b32", skew, low, vectorBytes - 1);
@@ -158,7 +97,7 @@ void RepackKernel::place() {
   b("setp.lt.u64", outside, aligned, base);
   b.when(outside)("bra", elements);
   b("add.s64", stop, base,
-    pick(Type::b64, "bytes", [](const Source &s) { return (s.lines - 1) * s.pitch + s.length; }));
+    pick(Type::b64, "bytes", [](const CopySource &s) { return (s.lines - 1) * s.pitch + s.length; }));
   Val wideSpan = b.reg(Type::b64, "span"), reach = b.reg(Type::b64, "reach");
   b("cvt.u64.u32", wideSpan, span);
   b("add.s64", reach, aligned, wideSpan);
@@ -270,11 +209,7 @@ void RepackKernel::copyElements() {
 }
 
 ptx::KernelInfo RepackKernel::emit() {
-  info.name = function.name;
-  info.block = {threads, 1, 1};
-  function.reqntid = {threads, 1, 1};
-  for (const Source &source : sources)
-    info.grid[0] = &source == &sources[0] ? ctasOf(source) : info.grid[0] + ctasOf(source);
+  configure(threads, [&](const CopySource &source) { return ctasOf(source); });
   elements = b.label("elements"), end = b.label("end");
   if (dependent)
     waitForKernelInFront(b);
@@ -287,35 +222,9 @@ ptx::KernelInfo RepackKernel::emit() {
 }
 } // namespace
 
-/// The copies lie behind what else the workspace has; the tensor maps of the product point there.
-void Lowering::repackOperands() {
-  std::vector<Source> sources;
-  int64_t elementBytes = 1;
-  for (const Op &op : kernel.body()) {
-    if (op.kind != OpKind::Tensor || !op.has("repack"))
-      continue;
-    bool rows = op.word("order") == "row";
-    elementBytes = bytesOf(*parseElem(op.word("type")));
-    Source source;
-    source.buffer = op.word("buffer").str();
-    source.lines = op.expr(rows ? "rows" : "cols");
-    source.length = op.expr(rows ? "cols" : "rows") * elementBytes;
-    source.pitch = op.expr("repack") * elementBytes;
-    source.packedPitch = op.expr("ld") * elementBytes;
-    source.offset = ceilDiv(result.workspace, workspaceAlign) * workspaceAlign;
-    result.workspace = source.offset + source.lines * source.packedPitch;
-    for (ptx::TensorMapInfo &map : result.kernel.maps)
-      if (map.buffer == source.buffer) {
-        map.buffer = "workspace";
-        map.offset = source.offset;
-      }
-    sources.push_back(std::move(source));
-  }
-  if (sources.empty())
-    return;
-  ptx::Function &copy = result.module.functions.emplace_back();
-  copy.name = kernel.name().str() + "_repack";
-  result.before.push_back(RepackKernel(copy, std::move(sources), elementBytes, isDependent()).emit());
+ptx::KernelInfo emitRepack(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes,
+                           bool dependent) {
+  return RepackKernel(function, std::move(sources), elementBytes, dependent).emit();
 }
 
 } // namespace gemmc

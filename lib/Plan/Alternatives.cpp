@@ -22,8 +22,8 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   for (auto [operand, path] : {std::pair{&s.a, "a.repack"}, {&s.b, "b.repack"}})
     if (*operand->repack == Repack::inside) // nor does it shift
       add(operand->repack.given, path, "inside");
-  add(s.block.given, "tile.block", textOf(kernelView(draft, {shape.m, shape.n, shape.k})));
-  add(s.warp.given, "tile.warp", textOf(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK})));
+  add(s.block.given, "tile.block", textOf(draft.way.widened(kernelView(draft, {shape.m, shape.n, shape.k}))));
+  add(s.warp.given, "tile.warp", textOf(draft.way.widened(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}))));
   if (draft.plan.swapped != (*s.d.layout == Order::col)) // a spec that gives its tile swaps for D's layout alone
     add(s.swapOperands.given, "swap_operands", draft.plan.swapped ? "on" : "off");
   if (*s.split == SplitMode::split_k && !draft.inCluster()) {
@@ -100,10 +100,10 @@ void streamsInto(Draft &draft, unsigned count, std::vector<Alternative> &found, 
   draft.stream.reset();
 }
 
-std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags &diags,
+std::vector<Alternative> alternativesOf(const Spec &spec, const Way &way, unsigned count, Diags &diags,
                                         std::optional<RepackChoice> &other) {
   unsigned errors = diags.numErrors();
-  Draft draft = draftOf(spec, diags);
+  Draft draft = draftOf(spec, diags, way);
   decideProblem(draft);
   if (!decideFamily(draft) || diags.numErrors() != errors)
     return {};
@@ -115,7 +115,9 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
   streamsInto(draft, count, found, atFirst);
   if (!found.empty() && mayTurnStream(draft)) {
     Diags scratch;
-    Draft turned = draftOf(spec, scratch, {true, 1});
+    Way other = way;
+    other.turned = true;
+    Draft turned = draftOf(spec, scratch, other);
     decideProblem(turned);
     std::vector<Alternative> others;
     if (decideFamily(turned))
@@ -138,20 +140,23 @@ std::vector<Alternative> alternativesOf(const Spec &spec, unsigned count, Diags 
 // The long operand of a skinny product may be read in two ways: those of the one that the planner does not take come
 // last, a third of all.
 std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
-  const Spec spec = atTypicalSizes(given);
+  const Spec wide = atTypicalSizes(given);
+  const std::optional<Narrowed> narrow = narrowed(wide);
+  const Spec &spec = narrow ? narrow->spec : wide;
+  const Way way = narrow ? narrow->way : Way();
   std::optional<RepackChoice> other, none;
-  std::vector<Alternative> found = alternativesOf(spec, count, diags, other);
+  std::vector<Alternative> found = alternativesOf(spec, way, count, diags, other);
   if (!other || (count && count / 3 == 0))
     return found;
   Spec with = spec;
   Field<Repack> &repack = (with.*other->operand).repack;
   repack.value = other->how, repack.given = true;
   Diags scratch;
-  std::vector<Alternative> ways = alternativesOf(with, count / 3, scratch, none);
+  std::vector<Alternative> ways = alternativesOf(with, way, count / 3, scratch, none);
   // Costs are of products alone: here they are of all that it takes to read an operand so.
   const double scale = ways.empty() || found.empty() ? 1 : found.front().cost / ways.front().cost * other->times;
-  for (Alternative &way : ways)
-    found.push_back({formatv("{0}={1} {2}", other->path, nameOf(other->how), way.choice), way.cost * scale});
+  for (Alternative &each : ways)
+    found.push_back({formatv("{0}={1} {2}", other->path, nameOf(other->how), each.choice), each.cost * scale});
   return found;
 }
 

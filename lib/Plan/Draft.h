@@ -26,7 +26,12 @@ struct Way {
   bool turned = false;
   int64_t slices = 1;
   SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
-  bool ofIntegers = false; ///< What is planned for is a product of integers, whatever the types say (SixteenBits.cpp).
+  /// What is planned for has other elements than the types say (SixteenBits.cpp): integers, of so many bytes.
+  bool ofIntegers = false;
+  int64_t bytes = 2;
+
+  /// A tile of 16-bit elements as one of those.
+  std::array<int64_t, 3> widened(std::array<int64_t, 3> tile) const { return {tile[0], tile[1], tile[2] * 2 / bytes}; }
 };
 
 struct Draft {
@@ -60,8 +65,15 @@ struct Draft {
   const OperandSpec &kernelA() const { return plan.swapped ? spec().b : spec().a; }
   const OperandSpec &kernelB() const { return plan.swapped ? spec().a : spec().b; }
   /// Whether the kernel's A (B) has its k index contiguous in memory. A transposed matrix has the other order.
-  bool kMajorA() const { return (*kernelA().layout == Order::row) != plan.swapped; }
-  bool kMajorB() const { return (*kernelB().layout == Order::col) != plan.swapped; }
+  bool kMajorA() const { return (*kernelA().layout == Order::row) != plan.swapped || turns(kernelA()); }
+  bool kMajorB() const { return (*kernelB().layout == Order::col) != plan.swapped || turns(kernelB()); }
+  /// Whether an operand of the user has k contiguous, as it lies.
+  bool hasLinesOfK(const OperandSpec &operand) const {
+    return *operand.layout == (&operand == &spec().a ? Order::row : Order::col);
+  }
+  /// Whether wgmma reads an operand only with k contiguous and has it not so: a copy turns it (PTX ISA 9.7.15.5.2).
+  bool needsTurning(const OperandSpec &operand) const { return inputBits() != 16 && !hasLinesOfK(operand); }
+  bool turns(const OperandSpec &operand) const { return *operand.repack == Repack::on && needsTurning(operand); }
   /// Whether a warpgroup shifts the lines of the kernel's A (B) into place on their way.
   bool shiftsA() const { return *kernelA().repack == Repack::inside; }
   bool shiftsB() const { return *kernelB().repack == Repack::inside; }
@@ -218,8 +230,15 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 std::optional<Plan> planAsItIs(const Spec &spec, Diags &diags);
 /// ... and by the widths of elements that it has.
 std::optional<Plan> planDirectly(const Spec &spec, Diags &diags, Way way = {});
-/// A product of 8- or 32-bit inputs by wgmma, planned as one of 16 bits that reads the same bytes. Nullopt, without a
-/// report, where there is none (SixteenBits.cpp).
+/// The product of 16 bits that reads the same bytes as one of 8- or 32-bit inputs by wgmma (SixteenBits.cpp).
+struct Narrowed {
+  Spec spec;
+  Way way;         ///< In which it is planned.
+  std::string why; ///< It goes by wgmma.
+};
+/// Nullopt, without a report, where there is none.
+std::optional<Narrowed> narrowed(const Spec &spec);
+/// The plan of a product, as the narrowed one's has it.
 std::optional<Plan> planAsSixteenBits(const Spec &spec);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).
 std::optional<Plan> planWithChoiceOf(const Plan &other, const Spec &spec);

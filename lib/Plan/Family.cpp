@@ -48,6 +48,8 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked, bool sizesOnl
     const OperandSpec &operand = s.*info.operand;
     if (*operand.repack != Repack::off)
       continue; // TMA reads the copy, or lines that lie alike
+    if (draft.needsTurning(operand))
+      report(Diag::plan_wgmma_lines, at(operand.layout), nameOf(*operand.type), info.name, nameOf(*operand.layout));
     if (*operand.align % 16 != 0)
       report(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
     if (operand.ld.value.dynamic())
@@ -139,28 +141,20 @@ void chooseRepack(Draft &draft, llvm::ArrayRef<Wish> wishes, const std::string &
     decideRepack(draft, wishes.empty() ? "" : wishes.front().text);
 }
 
-/// Why no wgmma multiplies such operands; empty: one does. Elements of other widths than 16 bits are read with k
-/// contiguous (PTX ISA 9.7.15.5.2).
+/// Why no wgmma multiplies such operands; empty: one does.
 std::string whyNotWgmma(const Spec &s) {
-  const Elem type = *s.a.type;
-  switch (type) {
+  switch (*s.a.type) {
   case Elem::f16:
   case Elem::bf16:
-    return "";
   case Elem::tf32:
   case Elem::e4m3:
   case Elem::e5m2:
   case Elem::s8:
   case Elem::u8:
-    break;
-  default:
-    return formatv("wgmma kernels multiply 16- and 8-bit types and tf32, a and b are {0}", nameOf(type));
-  }
-  const bool a = *s.a.layout == Order::row, b = *s.b.layout == Order::col;
-  if (a && b)
     return "";
-  return formatv("wgmma reads {0} with k contiguous: `{1}.layout` is {2}", nameOf(type), a ? "b" : "a",
-                 a ? "row" : "col");
+  default:
+    return formatv("wgmma kernels multiply 16- and 8-bit types and tf32, a and b are {0}", nameOf(*s.a.type));
+  }
 }
 
 void chooseInstruction(Draft &draft) {

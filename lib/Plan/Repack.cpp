@@ -15,7 +15,7 @@ constexpr double startTime = 1.2e-6;  // until a kernel's first products, and fr
 constexpr double wgmmaRate = 650e12;  // operations a second of a large product, under sustained load
 constexpr int64_t tileEdge = 64;      // the smallest block tiles: the SMs of a partial wave stand still
 
-/// Operations a second of mma kernels whose copies move so many bytes at a time.
+/// Operations a second of mma kernels on 16-bit inputs whose copies move so many bytes at a time.
 double mmaRate(unsigned copyBytes) {
   return copyBytes >= 16 ? 400e12 : copyBytes >= 8 ? 300e12 : copyBytes >= 4 ? 150e12 : 50e12;
 }
@@ -29,7 +29,8 @@ double mmaLatency(unsigned copyBytes) {
 double productTime(const Draft &draft, double rate) {
   double tiles = std::ceil(double(draft.plannedM()) / tileEdge) * std::ceil(double(draft.plannedN()) / tileEdge);
   double waves = std::ceil(tiles / draft.limits.sms);
-  return waves * 2 * tileEdge * tileEdge * double(draft.plannedK()) / (rate / draft.limits.sms);
+  const double depth = double(draft.plannedK()) * draft.inputBits() / 16; // rates are those of 16-bit inputs
+  return waves * 2 * tileEdge * tileEdge * depth / (rate / draft.limits.sms);
 }
 
 /// ... by mma. Of 70 products that it had been chosen for, when nothing but its rate was looked at, 53 were faster with
@@ -41,7 +42,11 @@ double mmaTime(const Draft &draft) {
   const Spec &s = draft.spec();
   const unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
   const double stored = double(draft.plannedM()) * double(draft.plannedN()) * bytesOf(*s.d.type);
-  return std::max(productTime(draft, mmaRate(narrow)), mmaLatency(narrow) * double(draft.plannedK())) +
+  // Elements that are read one by one because k is not contiguous: s8 and tf32 of 4096^3 at 360 and 210 TFLOP/s (one
+  // operand), 220 and 150 (both; H200, 2026-11-24).
+  const int turned = int(draft.needsTurning(s.a)) + int(draft.needsTurning(s.b));
+  const double slower = turned == 0 ? 1 : turned == 1 ? 1.3 : 2;
+  return std::max(slower * productTime(draft, mmaRate(narrow)), mmaLatency(narrow) * double(draft.plannedK())) +
          (promisedAlign(s.d) < 8 ? narrowStores : stores) * stored;
 }
 
@@ -49,11 +54,11 @@ double bytesOfOperand(const Spec &s, const OperandInfo &info) {
   return double(typicalSize(s, info.rows)) * double(typicalSize(s, info.cols)) * bytesOf(*(s.*info.operand).type);
 }
 
-/// Whether TMA can read the rows as they lie; those of a dynamic ld by a requirement of the launch.
-bool readable(const OperandSpec &operand) {
+/// Whether TMA can read the rows as they lie, and wgmma those, which of a dynamic ld is a requirement of the launch.
+bool readable(const Draft &draft, const OperandSpec &operand) {
   constexpr int64_t maxPitch = (int64_t(1) << 40) - 1;
   bool near = operand.ld.value.dynamic() || *operand.ld.value.fixed <= maxPitch / int64_t(bytesOf(*operand.type));
-  return near && promisedAlign(operand) % 16 == 0;
+  return near && promisedAlign(operand) % 16 == 0 && !draft.needsTurning(operand);
 }
 } // namespace
 
@@ -73,6 +78,8 @@ namespace {
 std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   const Spec &s = draft.spec();
   const OperandSpec &operand = s.*info.operand;
+  if (draft.inputBits() != 16)
+    return formatv("a warpgroup shifts elements of 16 bits: `{0}.type` is {1}", info.name, nameOf(*operand.type));
   if (operand.ld.value.dynamic())
     return formatv("how far lines are off must be known: `{0}.ld` is dynamic", info.name);
   if (int64_t most = ((int64_t(1) << 40) - 1) / 8 / int64_t(bytesOf(*operand.type)); *operand.ld.value.fixed > most)
@@ -132,7 +139,7 @@ double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
   double bytes = 0;
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     Field<Repack> &repack = (s.*info.operand).repack;
-    repack.value = readable(s.*info.operand) ? Repack::off : info.operand == streamed ? how : Repack::on;
+    repack.value = readable(draft, s.*info.operand) ? Repack::off : info.operand == streamed ? how : Repack::on;
     if (*repack == Repack::on)
       bytes += bytesOfOperand(s, info);
   }
@@ -160,10 +167,10 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
         continue;
       }
       draft.diags.report(Diag::plan_repack, operand.repack.range, info.name, nameOf(*operand.repack), obstacle)
-          .fix(operand.repack.range, readable(operand) ? "off" : "on");
+          .fix(operand.repack.range, readable(draft, operand) ? "off" : "on");
       operand.repack.value = Repack::on; // what follows is judged without it
     }
-    if (readable(operand))
+    if (readable(draft, operand))
       continue;
     bytes += bytesOfOperand(s, info);
     refused |= operand.repack.given && *operand.repack == Repack::off;
@@ -195,12 +202,14 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     times = "wgmma negates an operand where alpha is dynamic, mma cannot";
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
-    std::string rows =
-        formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16", promisedAlign(operand));
+    const std::string rows =
+        draft.needsTurning(operand)
+            ? formatv("wgmma reads {0} with k contiguous", nameOf(*operand.type)).str()
+            : formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16", promisedAlign(operand)).str();
     bool shifted = *operand.repack == Repack::inside && (operand.repack.given || streamed == &info);
     if (shifted) // decided above
       continue;
-    if (readable(operand))
+    if (readable(draft, operand))
       operand.repack.decide(Repack::off, fine);
     else if (!asked.empty())
       operand.repack.decide(Repack::on, formatv("{0}, and `{1}` asks for it", rows, asked));

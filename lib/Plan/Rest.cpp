@@ -230,8 +230,11 @@ PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copy
   operand.range = spec.type.range;
   operand.repacked = *spec.repack == Repack::on;
   operand.shifted = *spec.repack == Repack::inside;
+  operand.turned = draft.turns(spec);
+  if (operand.turned)
+    operand.order = operand.order == Order::row ? Order::col : Order::row;
   if (operand.repacked) {
-    auto length = *spec.layout == Order::row ? info.cols : info.rows;
+    auto length = (*spec.layout == Order::row) != operand.turned ? info.cols : info.rows;
     int64_t each = draft.elementsIn(repackedAlign);
     operand.packedLd = ceilDiv(exprOf(draft.spec().*length, length == &Spec::m   ? "m"
                                                             : length == &Spec::n ? "n"

@@ -19,7 +19,6 @@ public:
   explicit Width(int64_t bytes) : bytes(bytes) {}
   bool divides(int64_t length) const { return length * bytes % sixteen == 0; }
   int64_t narrowed(int64_t length) const { return (length * bytes + sixteen - 1) / sixteen; }
-  int64_t widened(int64_t length) const { return length * sixteen / bytes; }
 
 private:
   int64_t bytes;
@@ -51,26 +50,23 @@ void narrowResults(Spec &spec, Elem input) {
   result(spec.d.type), result(spec.c.type), result(spec.accumulator);
 }
 
-/// Rows that TMA cannot read are copied: nobody shifts such elements.
-void narrowOperand(OperandSpec &operand, const Size &k, const Width &width, int64_t bytes) {
+/// As wgmma reads it: in lines of k, of a copy if need be. How it is read `decided` says.
+void narrowOperand(OperandSpec &operand, const OperandSpec &decided, Order lines, const Width &width) {
   give(operand.type, Elem::bf16);
-  const Size &ld = operand.ld.given ? operand.ld.value : k;
-  const bool readable = ld.dynamic() || *ld.fixed * bytes % 16 == 0;
-  if (!readable && !operand.repack.given) {
-    give(operand.repack, Repack::on);
-    operand.repack.reason = "rows do not start at multiples of 16 bytes, as TMA reads them";
-  }
-  if (operand.ld.given && ld.fixed)
-    operand.ld.value.fixed = width.narrowed(*ld.fixed);
+  operand.repack = decided.repack;
+  operand.repack.given = true;
+  const bool lies = *decided.layout == lines;
+  give(operand.layout, lines);
+  if (!lies)
+    operand.ld = {};
+  else if (operand.ld.given && operand.ld.value.fixed)
+    operand.ld.value.fixed = width.narrowed(*operand.ld.value.fixed);
 }
 
-/// The product of 16 bits that `spec` is planned as; nullopt where there is none.
-std::optional<Spec> narrowedSpec(const Spec &spec, Elem type, const Width &width) {
-  const bool kMajor =
-      (!spec.a.layout.given || *spec.a.layout == Order::row) && spec.b.layout.given && *spec.b.layout == Order::col;
-  const bool integers = isInteger(type);
-  const bool scaled = spec.alpha.given && (spec.alpha.value.dynamic() || *spec.alpha.value.fixed == 0);
-  if (!kMajor || (integers && scaled) || spec.matrixShape.given)
+/// The product of 16 bits that `spec` is planned as, whose instruction and copies are `decided`; nullopt where there is
+/// none.
+std::optional<Spec> narrowedSpec(const Spec &spec, const Spec &decided, const Width &width) {
+  if (spec.matrixShape.given || (isInteger(*decided.a.type) && *decided.alpha.value.fixed == 0))
     return std::nullopt;
   Spec narrow = spec;
   for (Field<std::array<int64_t, 3>> *tile : {&narrow.block, &narrow.warp}) {
@@ -81,29 +77,41 @@ std::optional<Spec> narrowedSpec(const Spec &spec, Elem type, const Width &width
   if (narrow.k.value.fixed)
     narrow.k.value.fixed = width.narrowed(*narrow.k.value.fixed);
   narrow.typicalK.value = width.narrowed(*narrow.typicalK);
-  for (OperandSpec *operand : {&narrow.a, &narrow.b})
-    narrowOperand(*operand, spec.k.value, width, bytesOf(type));
-  narrowResults(narrow, type);
+  narrowOperand(narrow.a, decided.a, Order::row, width);
+  narrowOperand(narrow.b, decided.b, Order::col, width);
+  narrowResults(narrow, *decided.a.type);
   return narrow;
 }
 } // namespace
 
-std::optional<Plan> planAsSixteenBits(const Spec &spec) {
+std::optional<Narrowed> narrowed(const Spec &spec) {
   const std::optional<Elem> type = otherType(spec);
   if (!type)
     return std::nullopt;
-  const Width width(bytesOf(*type));
-  const std::optional<Spec> narrow = narrowedSpec(spec, *type, width);
+  Diags scratch;
+  Draft family = draftOf(spec, scratch);
+  decideProblem(family);
+  if (!decideFamily(family) || !family.wgmma() || !scratch.all().empty())
+    return std::nullopt;
+  std::optional<Spec> narrow = narrowedSpec(spec, family.spec(), Width(bytesOf(*type)));
+  if (!narrow)
+    return std::nullopt;
+  Way way;
+  way.ofIntegers = isInteger(*type), way.bytes = bytesOf(*type);
+  return Narrowed{std::move(*narrow), way, family.spec().instruction.reason};
+}
+
+std::optional<Plan> planAsSixteenBits(const Spec &spec) {
+  const std::optional<Narrowed> narrow = narrowed(spec);
   if (!narrow)
     return std::nullopt;
   Diags scratch;
-  Way way;
-  way.ofIntegers = isInteger(*type);
-  std::optional<Plan> alike = planDirectly(*narrow, scratch, way);
+  std::optional<Plan> alike = planDirectly(narrow->spec, scratch, narrow->way);
   if (!alike || *alike->spec.instruction != Instruction::wgmma)
     return std::nullopt;
+  alike->spec.instruction.reason = narrow->why;
   for (Field<std::array<int64_t, 3>> *tile : {&alike->spec.block, &alike->spec.warp})
-    tile->value[2] = width.widened(tile->value[2]);
+    tile->value = narrow->way.widened(tile->value);
   return planWithChoiceOf(*alike, spec);
 }
 

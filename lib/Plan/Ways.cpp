@@ -56,6 +56,10 @@ bool mayMeetInMemory(const Draft &draft) {
 
 std::vector<Way> otherWays(const Draft &draft) {
   std::vector<Way> ways;
+  auto add = [&](bool turned, int64_t slices, SplitThrough through) {
+    ways.push_back(draft.way);
+    ways.back().turned = turned, ways.back().slices = slices, ways.back().through = through;
+  };
   if (!isOpen(draft) || *draft.spec().split != SplitMode::none)
     return ways;
   const bool turns = mayTurn(draft);
@@ -63,12 +67,12 @@ std::vector<Way> otherWays(const Draft &draft) {
   for (int64_t each = 1; each <= slices; ++each)
     for (bool turned : {false, true})
       if ((turned || each > 1) && (turns || !turned))
-        ways.push_back({turned, each, SplitThrough::cluster, draft.way.ofIntegers});
+        add(turned, each, SplitThrough::cluster);
   const int64_t parts = mayMeetInMemory(draft) ? slices : 1;
   for (int64_t each = 2; each <= parts; ++each)
     for (bool turned : {false, true})
       if (turns || !turned)
-        ways.push_back({turned, each, SplitThrough::workspace, draft.way.ofIntegers});
+        add(turned, each, SplitThrough::workspace);
   return ways;
 }
 

@@ -10,6 +10,8 @@ Op tensorOf(const PlanOperand &operand, llvm::StringRef name, const Expr &rows, 
   op.set("ld", operand.repacked ? operand.packedLd : operand.ld).set("align", int64_t(operand.align));
   if (operand.repacked)
     op.set("repack", operand.ld);
+  if (operand.turned)
+    op.set("turn", "on");
   if (operand.shifted)
     op.set("shift", "on");
   op.range = operand.range;

@@ -107,6 +107,7 @@ const std::vector<WordRule> &wordRules() {
       {"load", "via", {"ldmatrix", "lds", "wmma_load"}},
       {"mma", "order", {"snake", "plain"}},
       {"tensor", "shift", {"on"}},
+      {"tensor", "turn", {"on"}},
       {"copy", "multicast", {"m", "n"}},
       {"copy", "cache", {"evict_first", "evict_last"}},
       {"prefetch", "multicast", {"m", "n"}},

@@ -21,6 +21,7 @@ struct PlanOperand {
   llvm::SMRange range;   ///< Of the spec.
   bool repacked = false; ///< A kernel in front copies it to the workspace, where its lines are `packedLd` apart.
   Expr packedLd;         ///< Elements.
+  bool turned = false;   ///< The copy has k contiguous, the operand has not; `order` is that of the copy.
   bool shifted = false;  ///< A warpgroup of the kernel shifts its lines into place; they start anywhere.
 };
 
