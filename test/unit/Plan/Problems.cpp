@@ -31,7 +31,6 @@ const Case cases[] = {
     {"a: {type: s8}\nd: {type: f32}", "plan_type_unsupported 3:11"},
     {"a: {type: f64}\naccumulator: f32", "plan_accumulator_type 3:14"},
     // The matrix instruction and its fragments.
-    {"a: {type: s8}\nb: {layout: row}\ninstruction: wgmma", "plan_wgmma_type 4:14"},
     {"instruction: mma\ntile: {instruction: [16, 8, 4]}", "plan_matrix_shape 3:21"},
     {"target: sm_80\na: {type: f64}\ntile: {instruction: [16, 8, 8]}", "plan_matrix_shape 4:21"},
     {"instruction: wgmma\ntile: {block: [128, 128, 64], instruction: [64, 64, 16]}", "plan_matrix_shape 3:44"},
@@ -49,10 +48,11 @@ const Case cases[] = {
     // One family, one target.
     {"target: sm_86\na: {type: e4m3}", "plan_no_instruction 3:11"},
     {"instruction: wmma\nb: {type: e5m2}", "plan_no_instruction 2:14"},
-    {"a: {type: e4m3}\nb: {layout: row}\npipeline: {schedule: cooperative}", "plan_wgmma_type 4:22"},
+    {"a: {type: e4m3}\nb: {layout: row, repack: off}\ninstruction: wgmma", "plan_wgmma_lines 3:13"},
+    {"a: {type: tf32, layout: col, repack: inside}\nb: {layout: col}", "plan_repack 2:38"},
     {"a: {type: f64}\ninstruction: wgmma", "plan_wgmma_type 3:14"},
     {"a: {type: e4m3}\naccumulator: f16", "plan_accumulator_type 3:14"},
-    {"a: {type: e4m3}\nb: {layout: col}\ntile: {block: [128, 128, 64]}", "plan_block_multiple 4:25"},
+    {"a: {type: e4m3}\nb: {layout: col}\ntile: {block: [128, 128, 64]}", "plan_block_multiple 4:26"},
     {"a: {type: tf32}\nb: {layout: col}\ninstruction: wgmma\ntile: {instruction: [64, 128, 16]}",
      "plan_matrix_shape 5:21"},
     {"target: sm_80\ninstruction: wgmma", "plan_needs_sm90a 3:14"},
