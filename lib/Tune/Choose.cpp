@@ -4,6 +4,7 @@
 #include "gemmc/Plan/Typical.h"
 #include "gemmc/Tune/Entries.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 
 using llvm::formatv;
@@ -27,23 +28,38 @@ struct Found {
   Origin origin;
 };
 
-/// f16 and bf16 with sums in f32 are the same instructions at the same rate, so a choice for one is one for the other:
-/// the problem of `wanted` with the other of the two types, nullopt where there is none.
+/// The type whose products are the same instructions at the same rate.
+const char *siblingOf(StringRef type) {
+  return llvm::StringSwitch<const char *>(type)
+      .Case("f16", "bf16")
+      .Case("bf16", "f16")
+      .Case("e4m3", "e5m2")
+      .Case("e5m2", "e4m3")
+      .Case("s8", "u8")
+      .Case("u8", "s8")
+      .Default(nullptr);
+}
+
+/// A choice for f16 is one for bf16, where sums are f32, and so on: the problem of `wanted` with the other of the two
+/// types, nullopt where there is none. D and C of 16 bits follow operands of 16 bits.
 std::optional<Wanted> siblingOf(const Wanted &wanted) {
-  if (!StringRef(wanted.text).contains(" sums=f32 "))
+  if (!StringRef(wanted.text).contains(" sums=f32 ") && !StringRef(wanted.text).contains(" sums=s32 "))
     return std::nullopt;
   llvm::SmallVector<StringRef> words;
   StringRef(wanted.text).split(words, ' ');
   Wanted sibling{"", wanted.exact};
+  bool halves = false; ///< Of the operands.
   for (StringRef word : words) {
     auto [name, rest] = word.split('=');
     auto [type, more] = rest.split(':');
-    bool half = name.size() == 1 && !more.empty() && (type == "f16" || type == "bf16");
-    const char *other = type == "f16" ? "bf16" : "f16";
-    if (half && name == "a")
-      sibling.type = other;
+    const bool ofMatrix = name.size() == 1 && !more.empty();
+    const char *other = ofMatrix ? siblingOf(type) : nullptr;
+    const bool operand = name == "a" || name == "b", half = type == "f16" || type == "bf16";
+    if (other && name == "a")
+      sibling.type = other, halves = half;
+    const bool changes = other && (operand || (half && halves));
     sibling.text +=
-        (sibling.text.empty() ? "" : " ") + (half ? formatv("{0}={1}:{2}", name, other, more).str() : word.str());
+        (sibling.text.empty() ? "" : " ") + (changes ? formatv("{0}={1}:{2}", name, other, more).str() : word.str());
   }
   return sibling.type ? std::optional(std::move(sibling)) : std::nullopt;
 }
