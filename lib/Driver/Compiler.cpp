@@ -36,6 +36,8 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
   info.accumulator = *spec.accumulator;
   info.bits = static_cast<ptx::BitProduct>(*spec.bitOperation); // the same words in the same order
   info.negated = plan.negateA != plan.negateB;
+  if (*spec.fastAccumulation == Persistence::off)
+    info.promoted = uint32_t(*spec.instruction == Instruction::wgmma ? plan.blockK : (*spec.matrixShape)[2]);
   info.alpha = spec.alpha.value.fixed;
   info.beta = spec.beta.value.fixed;
   // Else no CTA has a tile to itself, or nobody knows which one.

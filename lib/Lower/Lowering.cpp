@@ -323,7 +323,7 @@ AccumulatorView Lowering::accumulatorView(const Op &op) {
   int64_t perBlock = view.warpN / view.blockColumns * int64_t(view.map.registers.size());
   Type type = view.type == Elem::f32 ? Type::f32 : view.type == Elem::f64 ? Type::f64 : Type::b32;
   for (int64_t i = 0; i < view.warpM / view.blockRows; ++i)
-    view.regs.push_back(b.regs(type, ("acc" + llvm::Twine(i) + "_").str(), perBlock));
+    view.regs.push_back(b.regs(type, (op.subject.name + llvm::Twine(i) + "_").str(), perBlock));
   tile::walk(kernel.body(), [&](const Op &keep) {
     if (keep.kind == OpKind::Keep && keep.subject.name == op.subject.name)
       view.kept[keep.number("block")] = b.regs(Type::b32, "kept", view.warpN / 4);
@@ -420,6 +420,8 @@ void Lowering::op(const Op &op) {
     return isWmma ? wmmaMultiply(op) : mma(op);
   case OpKind::Wgmma:
     return wgmma(op);
+  case OpKind::Promote:
+    return promote(op);
   case OpKind::WaitWgmma:
     b("wgmma.wait_group.sync.aligned", op.number("pending"));
     return;

@@ -227,6 +227,14 @@ void Lowering::mma(const Op &op) {
   int64_t eachB = fragmentMap(*matrix, MatrixRole::b).registers.size();
   int64_t perTile = acc.map.registers.size(), tilesN = acc.warpN / acc.blockColumns;
   bool snake = op.word("order", "snake") == "snake";
+  // Sums of 8-bit floats, of which the tensor cores keep 14 bits, are added up in f32.
+  const bool promotes = kernel.root.has("promote");
+  std::vector<Val> none;
+  if (promotes) {
+    none = b.regs(Type::f32, "none", perTile);
+    for (const Val &reg : none)
+      b("mov.f32", reg, Val(ptx::Operand::makeF32(0)));
+  }
   for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
     for (int64_t step = 0; step < tilesN; ++step) {
       int64_t j = snake && i % 2 ? tilesN - 1 - step : step; // back and forth: a B fragment is used twice in a row
@@ -234,7 +242,10 @@ void Lowering::mma(const Op &op) {
         return std::vector<Val>(regs.begin() + first, regs.begin() + first + count);
       };
       std::vector<Val> d = slice(acc.regs[i], j * perTile, perTile);
-      b(mnemonic, d, slice(a, eachA * i, eachA), slice(bFrag, eachB * j, eachB), d);
+      const std::vector<Val> part = promotes ? b.regs(Type::f32, "part", perTile) : d;
+      b(mnemonic, part, slice(a, eachA * i, eachA), slice(bFrag, eachB * j, eachB), promotes ? none : d);
+      for (int64_t r = 0; promotes && r < perTile; ++r)
+        b("add.rn.f32", d[r], d[r], part[r]);
     }
 }
 

@@ -72,6 +72,16 @@ void Lowering::loadForWgmma(const Op &op) {
   }
 }
 
+/// What a stage's products sum up to is added to the sums so far.
+void Lowering::promote(const Op &op) {
+  const AccumulatorView &to = accumulators.find(op.subject.name)->second,
+                        &from = accumulators.find(op.ref("from").name)->second;
+  const SumWords words = sumWords(to.type);
+  for (const auto &[sums, parts] : llvm::zip_equal(to.regs, from.regs))
+    for (const auto &[sum, part] : llvm::zip_equal(sums, parts))
+      b(words.add, sum, sum, part);
+}
+
 void Lowering::wgmma(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
   const Op &decl = *kernel.declaration(op.subject.name);

@@ -106,6 +106,7 @@ template <typename IO> void describe(IO &io, LaunchInfo &x) {
   if (x.a.type == Elem::b1) // read before
     io("bits", x.bits);
   io.optional("negated", x.negated, Limits{0, 1});
+  io.optional("promoted", x.promoted, Limits{0, 4096});
   io("alpha", x.alpha);
   io("beta", x.beta);
   io("requirements", x.requirements);

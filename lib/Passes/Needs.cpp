@@ -88,6 +88,13 @@ bool fitsShift(const Kernel &kernel) {
          declares(kernel, "empty", OpKind::Barrier) && !kernel.declaration("shifted") && !kernel.declaration("used");
 }
 
+bool fitsPromote(const Kernel &kernel) {
+  if (!kernel.root.has("promote") || kernel.word("instruction") != "wgmma")
+    return true; // the pass does nothing
+  return declares(kernel, "acc", OpKind::Accumulator) && declares(kernel, "empty", OpKind::Barrier) &&
+         !kernel.declaration("part") && kernel.root.number("in_flight", 1) == 1;
+}
+
 bool fitsTrim(const Kernel &kernel) {
   if (kernel.word("copy") != "tma" || kernel.word("instruction") != "wgmma")
     return true; // the pass does nothing

@@ -17,6 +17,7 @@ bool fitsBarriers(const Kernel &kernel);
 /// do.
 bool fitsShift(const Kernel &kernel);
 /// Swizzles, and the operands' tiles of a kernel whose wgmma TMA feeds. Or nothing to do.
+bool fitsPromote(const Kernel &kernel);
 bool fitsTrim(const Kernel &kernel);
 /// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
 bool fitsFragments(const Kernel &kernel);

@@ -44,8 +44,8 @@ void keepFirst(Op &loop) {
 void peel(std::vector<Op> &body) {
   for (size_t at = 0; at < body.size(); ++at) {
     peel(body[at].body);
-    if (body[at].kind != OpKind::For || !findIn(body[at].body, OpKind::Wgmma))
-      continue;
+    if (body[at].kind != OpKind::For || !findIn(body[at].body, OpKind::Wgmma) || findIn(body[at].body, OpKind::Promote))
+      continue; // sums that are promoted begin with each step
     llvm::erase_if(body, [](const Op &op) { return op.kind == OpKind::Zero; });
     at = indexOf(body, OpKind::For);
     while (!findIn(body[at].body, OpKind::Wgmma))

@@ -21,6 +21,10 @@ llvm::ArrayRef<Pass> passes() {
        "the "
        "kernel (of each role, when the schedule has roles)",
        fitsBarriers},
+      {"promote-sums", promoteSums,
+       "of a wgmma kernel with `promote`: the accumulator `acc`, the barrier `empty`, and products that are waited for "
+       "one stage at a time",
+       fitsPromote},
       {"shift-lines", shiftLines,
        "of a kernel with `shift`: `schedule=cooperative` without `scheduler` and cluster, `shifted_stages`, one such "
        "tensor, A or B, of a known `ld`, its tile of 16-bit elements along k, 64 lines or a multiple, swizzle 128B, "

@@ -213,7 +213,8 @@ llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
   bool split = draft.stream || *s.split != SplitMode::none;
   bool registers = s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor;
   bool oneTile = s.persistent.given && *s.persistent == Persistence::off;
-  if (split || registers || oneTile)
+  // What one warpgroup adds up is hidden behind what another one multiplies.
+  if (split || registers || oneTile || draft.promotes())
     return {Schedule::cooperative};
   return {Schedule::cooperative, Schedule::pingpong};
 }

@@ -78,6 +78,8 @@ struct Draft {
   bool shiftsA() const { return *kernelA().repack == Repack::inside; }
   bool shiftsB() const { return *kernelB().repack == Repack::inside; }
   bool shifts() const { return shiftsA() || shiftsB(); }
+  /// Whether what a stage's products sum up to is added to sums in f32 registers.
+  bool promotes() const { return *spec().fastAccumulation == Persistence::off; }
   unsigned inputBits() const { return bitsOf(*spec().a.type); }
   /// Columns of the wgmma that takes `columns` at least: multiples of 8, of integers beyond 32 multiples of 16 (PTX ISA
   /// 9.7.15.2).

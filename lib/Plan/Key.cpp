@@ -43,7 +43,8 @@ std::string wordOf(const FieldText &field) {
 } // namespace
 
 bool isProblemField(StringRef path) {
-  static constexpr StringRef fields[] = {"name", "target", "accumulator", "bit_operation", "alpha", "beta"};
+  static constexpr StringRef fields[] = {"name",          "target", "accumulator", "fast_accumulation",
+                                         "bit_operation", "alpha",  "beta"};
   static constexpr StringRef operands[] = {"a", "b", "c", "d"}, keys[] = {"type", "layout", "ld", "align", "negate"};
   auto [section, key] = path.split('.');
   if (llvm::is_contained(operands, section)) // they also say how an operand is copied
@@ -65,6 +66,8 @@ std::optional<ProblemKey> problemKey(const Spec &spec) {
     key.problem += " c=" + textOf(s.c);
   key.problem += formatv(" d={0} sums={1} alpha={2} beta={3}", textOf(s.d), nameOf(*s.accumulator), kindOf(*s.alpha),
                          kindOf(*s.beta));
+  if (draft.promotes())
+    key.problem += " promoted";
   if (*s.bitOperation != BitOperation::none)
     key.problem += (" bits=" + nameOf(*s.bitOperation)).str();
   for (const FieldText &field : fieldTexts(spec))

@@ -106,7 +106,8 @@ void decideInFlight(Draft &draft) {
   Spec &s = draft.spec();
   constexpr double partOfGrid = 0.86;
   constexpr int64_t thin = 40, slim = 96, leastStages = 7;
-  bool free = draft.wgmma() && *s.schedule != Schedule::pipelined && draft.plan.loadA == FragmentLoad::descriptor;
+  bool free = draft.wgmma() && *s.schedule != Schedule::pipelined && draft.plan.loadA == FragmentLoad::descriptor &&
+              !draft.promotes();
   std::optional<Grid> grid = gridOf(draft);
   int64_t most = 1;
   bool halves =
@@ -123,8 +124,9 @@ void decideInFlight(Draft &draft) {
     return;
   std::string against;
   if (!free)
-    against = "is for `wgmma` with a producer (`pipeline.schedule: cooperative` or `pingpong`) that reads A from "
-              "shared memory";
+    against = draft.promotes() ? "is for sums that stay in the tensor cores: `fast_accumulation` is off"
+                               : "is for `wgmma` with a producer (`pipeline.schedule: cooperative` or `pingpong`) that "
+                                 "reads A from shared memory";
   else if (*s.inFlight >= *s.stages)
     against = formatv("leaves none of the {0} stages to be filled", *s.stages);
   if (!against.empty())
@@ -191,6 +193,8 @@ static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t d
         nameOf(*s.accumulator), nameOf(*s.d.type));
   if (s.beta.value != Scale{0.0})
     return "adds no C: `beta` is not 0";
+  if (draft.promotes())
+    return "needs sums that stay in the tensor cores: `fast_accumulation` is off";
   if (*s.store != StoreKind::tma)
     return formatv("is for stores that nobody waits for: `epilogue.store` is {0}, not tma{1}", nameOf(*s.store),
                    s.store.given ? "" : " (" + s.store.reason + ")");

@@ -93,9 +93,22 @@ void decideAccumulator(Draft &draft) {
   s.accumulator.value = allowed.front();
 }
 
+void decideAccumulation(Draft &draft) {
+  Spec &s = draft.spec();
+  const bool floats = *s.a.type == Elem::e4m3 || *s.a.type == Elem::e5m2;
+  s.fastAccumulation.decide(Persistence::on,
+                            floats ? "tensor cores keep 14 bits of sums of 8-bit floats; `off` adds them up in f32"
+                                   : "tensor cores keep all bits of the sums' type");
+  const bool narrowed = draft.way.bytes == 1; // planned as 16 bits
+  if (draft.promotes() && !floats && !narrowed)
+    draft.diags.report(Diag::plan_fast_accumulation, s.fastAccumulation.range, nameOf(*s.a.type))
+        .fix(s.fastAccumulation.range, "on");
+}
+
 void decideTypes(Draft &draft) {
   decideInputs(draft);
   decideAccumulator(draft);
+  decideAccumulation(draft);
   Spec &s = draft.spec();
   Elem sum = *s.accumulator;
   bool narrow = sum == Elem::f32 || sum == Elem::f16;

@@ -15,8 +15,8 @@ unsigned threadsOf(const Draft &draft, const Shape &shape) {
 }
 
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape) {
-  int64_t lanes = draft.wgmma() ? 128 : 32;
-  return unsigned(shape.warpM * shape.warpN * bitsOf(*draft.spec().accumulator) / (lanes * 32));
+  const int64_t lanes = draft.wgmma() ? 128 : 32, times = draft.wgmma() && draft.promotes() ? 2 : 1;
+  return unsigned(times * shape.warpM * shape.warpN * bitsOf(*draft.spec().accumulator) / (lanes * 32));
 }
 
 bool writesOddLines(const Draft &draft) {

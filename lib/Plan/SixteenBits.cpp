@@ -96,7 +96,7 @@ std::optional<Narrowed> narrowed(const Spec &spec) {
   std::optional<Spec> narrow = narrowedSpec(spec, family.spec(), Width(bytesOf(*type)));
   if (!narrow)
     return std::nullopt;
-  Way way;
+  Way way; // sums that are promoted are, there, too: they take twice the registers
   way.ofIntegers = isInteger(*type), way.bytes = bytesOf(*type);
   return Narrowed{std::move(*narrow), way, family.spec().instruction.reason};
 }

@@ -138,6 +138,7 @@ CublasProblem Arena::cublasProblem() const {
   out.c = operand(info.c, args.ldc);
   out.d = operand(info.d, args.ldd);
   out.accumulator = info.accumulator;
+  out.fast = info.promoted == 0;
   out.alpha = args.alpha;
   out.beta = args.beta;
   return out;

@@ -347,6 +347,7 @@ Outcome<GemmProblem> makeProblem(const LaunchInfo &info, const ProblemOptions &o
   problem.accumulator = info.accumulator;
   problem.bits = info.bits;
   problem.negated = info.negated;
+  problem.promoted = info.promoted;
   LaunchArgs &args = problem.args = Shape{info, options}.args();
   if (auto failed = checkShape(info, args))
     return *failed;

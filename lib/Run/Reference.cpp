@@ -53,7 +53,10 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
     epilogue = 0x1p-51;
   }
   if (problem.a.type == Elem::e4m3 || problem.a.type == Elem::e5m2)
-    gamma = factorOfEights(k);
+    gamma =
+        problem.promoted
+            ? factorOfEights(double(problem.promoted)) / std::sqrt(std::max(1.0, k / double(problem.promoted))) + gamma
+            : factorOfEights(k);
   if (!problem.readsInputs())
     return;
   a = unpack(problem.a, threads);

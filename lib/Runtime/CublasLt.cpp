@@ -182,8 +182,8 @@ MaybeFailure CublasMatmul::describe() {
     status = api.descSet(desc, cuda::ltTransA, &ops[0], sizeof(ops[0]));
   if (!status)
     status = api.descSet(desc, cuda::ltTransB, &ops[1], sizeof(ops[1]));
-  // Without it sums of 8-bit floats are promoted to f32 by other units, step by step: not what our kernels do.
-  const int8_t fast = bitsOf(problem.a.type) == 8 && !isInteger(problem.a.type);
+  // Without it sums of 8-bit floats are promoted to f32 by other units, step by step.
+  const int8_t fast = problem.fast && bitsOf(problem.a.type) == 8 && !isInteger(problem.a.type);
   if (!status && fast)
     status = api.descSet(desc, cuda::ltFastAccumulation, &fast, sizeof(fast));
   if (status)

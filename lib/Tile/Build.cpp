@@ -102,6 +102,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("trigger", nameOf(*spec.trigger));
   if (plan.shiftedStages)
     root.set("shifted_stages", int64_t(plan.shiftedStages));
+  if (*spec.fastAccumulation == Persistence::off)
+    root.set("promote", "on");
   if (*spec.inFlight > 1)
     root.set("in_flight", *spec.inFlight);
   if (*spec.storeOverlap > 0)

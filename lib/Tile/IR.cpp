@@ -29,7 +29,7 @@ constexpr RowText kernelText = {
     "exchange?:word "
     "consumers:expr producer_regs?:expr "
     "consumer_regs?:expr resident?:expr slices?:expr padding?:expr load_c?:word dependent?:word trigger?:word "
-    "in_flight?:expr prefetch?:expr overlap?:expr shifted_stages?:expr "
+    "in_flight?:expr prefetch?:expr overlap?:expr promote?:word shifted_stages?:expr "
     "shared?:expr",
     Body};
 

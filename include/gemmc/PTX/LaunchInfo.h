@@ -91,9 +91,10 @@ struct LaunchInfo {
   Elem accumulator = Elem::f32;
   BitProduct bits = BitProduct::none; ///< b1: what two elements give.
   uint32_t negated = 0;               ///< 1: the product is taken negative.
-  std::optional<double> alpha, beta;  ///< Fixed values; nullopt = given at launch.
-  Expr workspace = 0;                 ///< Bytes.
-  std::vector<KernelInfo> kernels;    ///< Launched in this order on one stream.
+  uint32_t promoted = 0; ///< 8-bit floats: k whose products are summed before they are added in f32; 0: all.
+  std::optional<double> alpha, beta; ///< Fixed values; nullopt = given at launch.
+  Expr workspace = 0;                ///< Bytes.
+  std::vector<KernelInfo> kernels;   ///< Launched in this order on one stream.
   /// Sampling aid: CTA (or cluster) index -> block tile for `--ctas`; tile extents of D one CTA works on.
   uint32_t blockM = 0, blockN = 0;
   SpecInfo spec;

@@ -33,6 +33,10 @@ void specializeWarps(Kernel &kernel);
 /// stage is ahead of its wait, no copy into it ahead of its release.
 void placeBarriers(Kernel &kernel);
 
+/// Of a wgmma kernel with `promote`: what each stage's products sum up to is added to `acc`, in registers of its own,
+/// before the next stage is multiplied. After placeBarriers, whose releases it makes earlier.
+void promoteSums(Kernel &kernel);
+
 /// Puts a role between producer and consumer that shifts the lines of an operand into place (a tensor with `shift`):
 /// the producer's copies bring lines as they lie, the consumer reads tiles of their own stages, `shifted_stages` of
 /// them. After placeBarriers, whose arrivals it doubles, and before all that follows the roles.

@@ -58,6 +58,7 @@ struct GemmProblem {
   LaunchArgs args; ///< All but the addresses.
   Elem accumulator = Elem::f32;
   ptx::BitProduct bits = ptx::BitProduct::none; ///< b1.
+  int64_t promoted = 0;                         ///< 8-bit floats: k after which sums go on in f32; 0: never.
   bool negated = false;                         ///< D = alpha * -(A * B) + beta * C.
   HostMatrix a, b, c, d;                        ///< `d` is the initial state; c is empty when beta is 0.
   /// Every way to compute gives the same D: integers within the accumulator's exact range. D is then rounded once, or

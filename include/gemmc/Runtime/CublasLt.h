@@ -19,6 +19,7 @@ struct CublasProblem {
   int64_t m = 0, n = 0, k = 0;
   CublasOperand a, b, c, d;
   Elem accumulator = Elem::f32;
+  bool fast = true; ///< 8-bit floats: sums stay in the tensor cores.
   float alpha = 1, beta = 0;
 };
 

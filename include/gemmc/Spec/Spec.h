@@ -94,6 +94,7 @@ struct Spec {
   Field<int64_t> typicalM, typicalN, typicalK;
   OperandSpec a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n.
   Field<Elem> accumulator;
+  Field<Persistence> fastAccumulation; ///< Of 8-bit floats: sums stay in the tensor cores, which keep 14 bits.
   Field<Scale> alpha, beta;
   Field<std::array<int64_t, 3>> block;       ///< Block tile [m, n, k] of one CTA.
   Field<std::array<int64_t, 3>> warp;        ///< Warp tile [m, n, k] (mma, wmma) or warpgroup tile (wgmma).

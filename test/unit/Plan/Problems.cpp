@@ -49,6 +49,8 @@ const Case cases[] = {
     {"target: sm_86\na: {type: e4m3}", "plan_no_instruction 3:11"},
     {"instruction: wmma\nb: {type: e5m2}", "plan_no_instruction 2:14"},
     {"a: {type: e4m3}\nb: {layout: row, repack: off}\ninstruction: wgmma", "plan_wgmma_lines 3:13"},
+    {"fast_accumulation: off", "plan_fast_accumulation 2:20"},
+    {"a: {type: e4m3}\nb: {layout: col}\nfast_accumulation: off\npipeline: {in_flight: 2}", "plan_in_flight 5:23"},
     {"a: {type: tf32, layout: col, repack: inside}\nb: {layout: col}", "plan_repack 2:38"},
     {"a: {type: f64}\ninstruction: wgmma", "plan_wgmma_type 3:14"},
     {"a: {type: e4m3}\naccumulator: f16", "plan_accumulator_type 3:14"},
