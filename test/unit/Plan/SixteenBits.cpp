@@ -82,7 +82,8 @@ TEST(PlanSixteenBits, SameBytesSamePlan) {
   EXPECT_GT(kinds.size(), 50u) << "the products are all alike";
 }
 
-// Of integers wgmma has 8, 16, 24, 32, then multiples of 16 columns (PTX ISA 9.7.15.2); all else is as with other bytes.
+// Of integers wgmma has 8, 16, 24, 32, then multiples of 16 columns (PTX ISA 9.7.15.2); all else is as with other
+// bytes.
 TEST(PlanSixteenBits, IntegersHaveTheirColumns) {
   Products products(2);
   unsigned alike = 0;

@@ -71,8 +71,7 @@ namespace {
 double eightOf(Elem type, uint32_t bits) {
   if (type == Elem::e4m3 && (bits & 0x7f) == 0x7f)
     return NAN;
-  const uint16_t wide =
-      static_cast<uint16_t>(type == Elem::e5m2 ? bits << 8 : (bits & 0x80) << 8 | (bits & 0x7f) << 7);
+  const uint16_t wide = static_cast<uint16_t>(type == Elem::e5m2 ? bits << 8 : (bits & 0x80) << 8 | (bits & 0x7f) << 7);
   _Float16 half;
   std::memcpy(&half, &wide, 2);
   return static_cast<double>(half) * (type == Elem::e5m2 ? 1 : 256);

@@ -125,8 +125,8 @@ TEST_F(CublasLtTest, TypesOfEightAndThirtyTwoBits) {
     EXPECT_EQ(seen.compute, row.compute);
     EXPECT_EQ(seen.scaleType, row.scaleType);
     EXPECT_EQ(seen.fastAccumulation, row.fast ? 1 : 0);
-    const std::vector<unsigned char> two = row.scaleType == s32 ? std::vector<unsigned char>{2, 0, 0, 0}
-                                                                : std::vector<unsigned char>{0, 0, 0, 0x40};
+    const std::vector<unsigned char> two =
+        row.scaleType == s32 ? std::vector<unsigned char>{2, 0, 0, 0} : std::vector<unsigned char>{0, 0, 0, 0x40};
     EXPECT_EQ(seen.alpha, two);
   }
 }
