@@ -104,12 +104,27 @@ TEST(PlanSixteenBits, IntegersHaveTheirColumns) {
   EXPECT_GT(alike, 200u);
 }
 
-// Where k is not contiguous, or lines of k are not what 16-bit ones can be, the planner decides by itself.
-TEST(PlanSixteenBits, WhatHasNoLikeIsPlannedByItself) {
+// What a copy has turned, so that k is contiguous, is planned as if it had been so from the start.
+TEST(PlanSixteenBits, TurnedOperands) {
+  for (Elem type : {Elem::e4m3, Elem::s8, Elem::tf32}) {
+    SCOPED_TRACE(nameOf(type).str());
+    Spec spec = withType(problem(fixed(4096), fixed(4096), fixed(4096)), type);
+    spec.b.layout = given(Order::col);
+    const Plan lies = planOf(spec);
+    EXPECT_FALSE(lies.a.turned || lies.b.turned);
+    spec.a.layout = given(Order::col), spec.b.layout = given(Order::row);
+    const Plan turned = planOf(spec);
+    EXPECT_TRUE(turned.a.turned && turned.b.turned && turned.a.repacked && turned.b.repacked);
+    EXPECT_EQ(turned.a.order, lies.a.order);
+    EXPECT_EQ(turned.b.order, lies.b.order);
+    EXPECT_EQ(*turned.spec.block, *lies.spec.block);
+    EXPECT_EQ(*turned.spec.schedule, *lies.spec.schedule);
+  }
+}
+
+TEST(PlanSixteenBits, GivenTilesAndOddLines) {
   Spec spec = problem(fixed(512), fixed(512), fixed(2048));
   spec.a.type = given(Elem::e4m3);
-  spec.b.layout = given(Order::row);
-  EXPECT_EQ(*planOf(spec).spec.instruction, Instruction::mma);
   spec.b.layout = given(Order::col);
   spec.block = given(Tile3{128, 128, 256});
   EXPECT_EQ(*planOf(spec).spec.block, (Tile3{128, 128, 256}));
