@@ -69,7 +69,7 @@ std::vector<Case> cases(llvm::ArrayRef<int64_t> depths) {
 }
 } // namespace
 
-TEST(Eights, WhatTheTensorCoresLoseIsAccepted) {
+TEST(Fp8, WhatTheTensorCoresLoseIsAccepted) {
   for (const Case &c : cases({32, 64, 100, 256, 1024, 4096, 16384}))
     for (uint64_t seed : {1, 2}) {
       SCOPED_TRACE(testing::Message() << nameOf(c.type).str() << ", k = " << c.k << ", seed " << seed);
@@ -89,7 +89,7 @@ TEST(Eights, WhatTheTensorCoresLoseIsAccepted) {
     }
 }
 
-TEST(Eights, ABlockOfKTooFewOrTooManyIsNot) {
+TEST(Fp8, ABlockOfKTooFewOrTooManyIsNot) {
   for (const Case &c : cases({64, 128, 512, 1024, 4096, 16384}))
     for (double times : {-1.0, 1.0}) {
       SCOPED_TRACE(testing::Message() << nameOf(c.type).str() << ", k = " << c.k << ", " << times);
@@ -106,7 +106,7 @@ TEST(Eights, ABlockOfKTooFewOrTooManyIsNot) {
 }
 
 // Integers are chosen such that 13 bits of fraction hold all sums of them: nothing is lost, and one unit is too many.
-TEST(Eights, IntegersAreExact) {
+TEST(Fp8, IntegersAreExact) {
   for (const Case &c : cases({32, 100, 512, 3000, 16384})) {
     SCOPED_TRACE(testing::Message() << nameOf(c.type).str() << ", k = " << c.k);
     GemmProblem problem = problemOf(c.type, Elem::f32, c.k, InputKind::integer);
