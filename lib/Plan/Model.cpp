@@ -302,11 +302,22 @@ double shallow(const Shape &shape, double each) {
   return 1 + each * double(std::max<int64_t>(0, fullStages - shape.stages));
 }
 
+/// Clocks that a warpgroup takes for a k column of its tile, where it waits for each stage's products and adds them up:
+/// beside another one of 64 rows or more that is hidden (fp8, 17 products in seven kernels each; H100, 2026-11-26,
+/// docs/hopper-types.md).
+double promotedClocks(const Draft &draft, const Shape &shape, double products) {
+  constexpr double waiting = 225; // from a stage's last product to the next one's first
+  const unsigned sums = accumulatorRegisters(draft, shape) / 2;
+  return products / double(shape.warps()) + (waiting + sums) / double(shape.k);
+}
+
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy.
 double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, int64_t m, int64_t n, double waves,
                     double filled) {
   double bytes = draft.inputBits() / 8.0;
   double products = double(shape.m) * shape.n / rates.products;
+  if (draft.promotes())
+    products = std::max(products, promotedClocks(draft, shape, products));
   // wgmma reads 64 rows of A and all columns of B for each 64 x warpN product; mma loads both into registers per warp.
   double rowsRead = draft.wgmma() ? 64 : shape.warpM;
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / shape.warpN);

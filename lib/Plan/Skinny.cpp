@@ -153,10 +153,10 @@ std::string reasonOf(const Draft &draft, const Stream &way) {
   auto times = llvm::divideCeil(sides.shortSide, sides.shortTile(way));
   auto ctas =
       llvm::alignTo(tiles, sides.sharersOfShort(way)) * llvm::alignTo(times, sides.sharersOfLong(way)) * way.slices;
-  return formatv("{0} x {1} are streamed{2}: {3} tile{4} of {5}{6} are {7} CTAs for {8} SMs", sides.longSide,
-                 sides.depth, times > 1 ? formatv(" {0} times", times).str() : "", tiles, tiles > 1 ? "s" : "",
-                 sides.longTile(way), way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas,
-                 draft.limits.sms);
+  const int64_t depth = sides.depth * 2 / draft.way.bytes; // in elements of the user's
+  return formatv("{0} x {1} are streamed{2}: {3} tile{4} of {5}{6} are {7} CTAs for {8} SMs", sides.longSide, depth,
+                 times > 1 ? formatv(" {0} times", times).str() : "", tiles, tiles > 1 ? "s" : "", sides.longTile(way),
+                 way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas, draft.limits.sms);
 }
 
 /// CTAs of a cluster that share a tile of the short operand, and of the long one.

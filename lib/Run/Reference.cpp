@@ -36,7 +36,7 @@ double gammaOf(double n, double u) {
 /// What sums of 8-bit products err by, a part of the sum of their magnitudes (see the header).
 double factorOfEights(double k) {
   constexpr double unit = 0x1p-13, together = 32;
-  const double steps = std::ceil(k / together), largest = 4 * std::numbers::pi / std::sqrt(std::max(1.0, k));
+  const double steps = std::ceil(k / together), largest = std::numbers::pi / std::sqrt(std::max(1.0, k));
   return unit * largest * (steps / 2 + 6 * std::sqrt(steps * together / 3)) + k * unit * unit;
 }
 } // namespace

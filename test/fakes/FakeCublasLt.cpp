@@ -9,6 +9,7 @@ namespace {
 struct FakeDesc {
   int compute, scaleType;
   int32_t trans[2];
+  int8_t fastAccumulation = 0;
 };
 } // namespace
 
@@ -23,7 +24,7 @@ EXPORT LtStatus cublasLtCreate(LtHandle *handle) {
 }
 EXPORT LtStatus cublasLtDestroy(LtHandle) { return 0; }
 EXPORT LtStatus cublasLtMatmulDescCreate(LtMatmulDesc *desc, int compute, int scaleType) {
-  *desc = reinterpret_cast<LtMatmulDesc>(new FakeDesc{compute, scaleType, {0, 0}});
+  *desc = reinterpret_cast<LtMatmulDesc>(new FakeDesc{compute, scaleType, {0, 0}, 0});
   return 0;
 }
 EXPORT LtStatus cublasLtMatmulDescDestroy(LtMatmulDesc desc) {
@@ -31,6 +32,10 @@ EXPORT LtStatus cublasLtMatmulDescDestroy(LtMatmulDesc desc) {
   return 0;
 }
 EXPORT LtStatus cublasLtMatmulDescSetAttribute(LtMatmulDesc desc, int attribute, const void *value, size_t bytes) {
+  if (attribute == ltFastAccumulation && bytes == 1) {
+    memcpy(&reinterpret_cast<FakeDesc *>(desc)->fastAccumulation, value, 1);
+    return 0;
+  }
   if (bytes != 4 || (attribute != ltTransA && attribute != ltTransB))
     return 7;
   memcpy(&reinterpret_cast<FakeDesc *>(desc)->trans[attribute - ltTransA], value, 4);
@@ -90,6 +95,6 @@ EXPORT LtStatus cublasLtMatmul(LtHandle, LtMatmulDesc desc, const void *alpha, c
   state.matmuls.push_back(FakeMatmul{product.compute, product.scaleType, product.trans[0], product.trans[1],
                                      layout(aLayout), layout(bLayout), layout(cLayout), layout(dLayout), address(a),
                                      address(b), address(c), address(d), bytes(alpha, scaleBytes),
-                                     bytes(beta, scaleBytes), algorithm});
+                                     bytes(beta, scaleBytes), algorithm, product.fastAccumulation});
   return fake::passTime(stream, state.algorithmMicroseconds[algorithm]);
 }

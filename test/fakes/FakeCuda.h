@@ -31,6 +31,7 @@ struct FakeMatmul {
   uint64_t aAddress, bAddress, cAddress, dAddress;
   std::vector<unsigned char> alpha, beta; ///< 2 or 4 bytes, as the scale type says.
   int algorithm;
+  int8_t fastAccumulation;
 };
 
 struct FakeCuda {

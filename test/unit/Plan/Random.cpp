@@ -26,7 +26,8 @@ public:
     rate *= 2;
     maybe(s.a.repack, {Repack::off, Repack::on, Repack::inside});
     maybe(s.b.repack, {Repack::off, Repack::on, Repack::inside});
-    maybe(s.a.type, {Elem::f16, Elem::bf16, Elem::e4m3, Elem::tf32, Elem::f64, Elem::s8, Elem::u4, Elem::b1});
+    maybe(s.a.type, {Elem::f16, Elem::bf16, Elem::e4m3, Elem::e5m2, Elem::tf32, Elem::f64, Elem::s8, Elem::u8, Elem::u4,
+                     Elem::b1});
     if (below(4))
       s.b.type = s.a.type;
     maybe(s.b.type, {Elem::f16, Elem::bf16});

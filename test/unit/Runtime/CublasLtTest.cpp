@@ -94,6 +94,43 @@ TEST_F(CublasLtTest, HalfScalesForF16Accumulation) {
   EXPECT_EQ(seen.cAddress, 0xc000u);
 }
 
+// Names and numbers of library_types.h and cublasLt.h. Sums of 8-bit floats stay in the tensor cores, as ours do.
+TEST_F(CublasLtTest, TypesOfEightAndThirtyTwoBits) {
+  struct Row {
+    Elem input, output, sum;
+    int inputType, outputType, compute, scaleType;
+    bool fast;
+  };
+  constexpr int f32 = 0, s8 = 3, s32 = 10, bf16 = 14, e4m3 = 28, e5m2 = 29; // CUDA_R_32F, ..., CUDA_R_8F_E5M2
+  constexpr int compute32F = 68, compute32I = 72, computeTf32 = 77;
+  const Row rows[] = {
+      {Elem::e4m3, Elem::bf16, Elem::f32, e4m3, bf16, compute32F, f32, true},
+      {Elem::e5m2, Elem::f32, Elem::f32, e5m2, f32, compute32F, f32, true},
+      {Elem::s8, Elem::s32, Elem::s32, s8, s32, compute32I, s32, false},
+      {Elem::tf32, Elem::f32, Elem::f32, f32, f32, computeTf32, f32, false},
+      {Elem::bf16, Elem::bf16, Elem::f32, bf16, bf16, compute32F, f32, false},
+  };
+  for (const Row &row : rows) {
+    SCOPED_TRACE(nameOf(row.input).str());
+    CublasProblem wanted = problem(Order::row, Order::col, Order::row);
+    wanted.a.type = wanted.b.type = row.input;
+    wanted.c.type = wanted.d.type = row.output;
+    wanted.accumulator = row.sum;
+    wanted.alpha = 2;
+    FakeMatmul seen = run(wanted);
+    EXPECT_EQ(seen.a.type, row.inputType);
+    EXPECT_EQ(seen.b.type, row.inputType);
+    EXPECT_EQ(seen.c.type, row.outputType);
+    EXPECT_EQ(seen.d.type, row.outputType);
+    EXPECT_EQ(seen.compute, row.compute);
+    EXPECT_EQ(seen.scaleType, row.scaleType);
+    EXPECT_EQ(seen.fastAccumulation, row.fast ? 1 : 0);
+    const std::vector<unsigned char> two =
+        row.scaleType == s32 ? std::vector<unsigned char>{2, 0, 0, 0} : std::vector<unsigned char>{0, 0, 0, 0x40};
+    EXPECT_EQ(seen.alpha, two);
+  }
+}
+
 TEST_F(CublasLtTest, AllAlgorithmsAreOffered) {
   auto matmul = CublasMatmul::create(library(), problem(Order::row, Order::col, Order::row));
   ASSERT_TRUE(bool(matmul));

@@ -1,0 +1,140 @@
+// Products of other widths by wgmma: planned as those of 16 bits that read the same bytes.
+#include "Specs.h"
+#include <random>
+
+using namespace gemmc;
+using namespace gemmc::test;
+
+namespace {
+/// What a plan has decided about speed, lengths along k in bytes.
+std::string choiceOf(const Plan &plan) {
+  const Spec &s = plan.spec;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  const int64_t bytes = bytesOf(*s.a.type);
+  os << nameOf(*s.instruction) << ", block";
+  for (const auto *tile : {&s.block, &s.warp})
+    os << ' ' << (**tile)[0] << 'x' << (**tile)[1] << 'x' << (**tile)[2] * bytes << " bytes";
+  os << ", instruction " << (*s.matrixShape)[0] << 'x' << (*s.matrixShape)[1] << 'x' << (*s.matrixShape)[2] * bytes;
+  os << ", cluster";
+  for (int64_t ctas : *s.cluster)
+    os << ' ' << ctas;
+  os << ", " << nameOf(*s.schedule) << ' ' << *s.stages << ' ' << *s.inFlight << ", swizzle " << nameOf(*s.swizzle);
+  os << ", split " << nameOf(*s.split) << ' ' << *s.splitSlices << ' ' << nameOf(*s.splitThrough);
+  os << ", raster " << nameOf(*s.rasterOrder) << ' ' << *s.rasterGroup << ' ' << nameOf(*s.persistent);
+  os << ", store " << nameOf(*s.store) << ' ' << nameOf(*s.loadC) << ", swap " << nameOf(*s.swapOperands);
+  os << ", repack " << nameOf(*s.a.repack) << ' ' << nameOf(*s.b.repack);
+  return text;
+}
+
+/// Random products of 16-bit inputs with k contiguous, of all kinds that the planner knows: large, few rows or columns,
+/// of known sizes or not.
+class Products {
+public:
+  explicit Products(unsigned seed) : random(seed) {}
+
+  Spec next() {
+    Spec spec = problem(fixed(extent()), fixed(extent()), fixed(8 * (1 + below(below(2) ? 64 : 1024))));
+    spec.a.layout = given(Order::row), spec.b.layout = given(Order::col);
+    spec.d.type = given(below(2) ? Elem::f32 : Elem::bf16);
+    if (below(4) == 0)
+      spec.d.layout = given(Order::col);
+    if (below(5) == 0)
+      spec.beta = given(Scale{2.0});
+    if (below(4) == 0)
+      spec.typicalM = given(*(*spec.m).fixed), spec.m = given(dynamic());
+    return spec;
+  }
+
+private:
+  std::mt19937 random;
+  unsigned below(unsigned end) { return unsigned(random() % end); }
+  int64_t extent() {
+    constexpr unsigned ends[] = {16, 128, 1024, 8192};
+    const int64_t most = ends[below(4)], size = 1 + below(unsigned(most));
+    return below(2) ? size : (size + 7) / 8 * 8;
+  }
+};
+
+Spec withType(Spec spec, Elem type) {
+  spec.a.type = given(type), spec.b.type = given(type);
+  spec.k = given(fixed(*(*spec.k).fixed * 2 / bytesOf(type)));
+  return spec;
+}
+} // namespace
+
+TEST(PlanSixteenBits, SameBytesSamePlan) {
+  Products products(1);
+  std::set<std::string> kinds;
+  for (int i = 0; i < 200; ++i) {
+    const Spec spec = products.next();
+    const Plan sixteen = planOf(withType(spec, Elem::bf16));
+    kinds.insert(choiceOf(sixteen));
+    for (Elem type : {Elem::e4m3, Elem::e5m2, Elem::tf32}) {
+      const Plan plan = planOf(withType(spec, type));
+      EXPECT_EQ(choiceOf(plan), choiceOf(sixteen))
+          << nameOf(type).str() << " " << printSpec(withType(spec, type), false);
+      EXPECT_EQ(plan.swapped, sixteen.swapped);
+      EXPECT_EQ(plan.sharedBytes, sixteen.sharedBytes);
+      EXPECT_EQ(plan.threads, sixteen.threads);
+    }
+  }
+  EXPECT_GT(kinds.size(), 50u) << "the products are all alike";
+}
+
+// Of integers wgmma has 8, 16, 24, 32, then multiples of 16 columns (PTX ISA 9.7.15.2); all else is as with other
+// bytes.
+TEST(PlanSixteenBits, IntegersHaveTheirColumns) {
+  Products products(2);
+  unsigned alike = 0;
+  for (int i = 0; i < 200; ++i) {
+    Spec spec = products.next();
+    spec.d.type = given(Elem::f32);
+    const Plan sixteen = planOf(withType(spec, Elem::bf16));
+    spec.d.type = {};
+    for (Elem type : {Elem::s8, Elem::u8}) {
+      const Plan plan = planOf(withType(spec, type));
+      EXPECT_EQ(*plan.spec.instruction, Instruction::wgmma);
+      EXPECT_EQ(*plan.spec.d.type, Elem::s32);
+      const int64_t columns = (*plan.spec.matrixShape)[1];
+      EXPECT_TRUE(columns % 16 == 0 || columns == 8 || columns == 24) << printSpec(plan.spec, false);
+      alike += choiceOf(plan) == choiceOf(sixteen);
+    }
+  }
+  EXPECT_GT(alike, 200u);
+}
+
+// What a copy has turned, so that k is contiguous, is planned as if it had been so from the start.
+TEST(PlanSixteenBits, TurnedOperands) {
+  for (Elem type : {Elem::e4m3, Elem::s8, Elem::tf32}) {
+    SCOPED_TRACE(nameOf(type).str());
+    Spec spec = withType(problem(fixed(4096), fixed(4096), fixed(4096)), type);
+    spec.b.layout = given(Order::col);
+    const Plan lies = planOf(spec);
+    EXPECT_FALSE(lies.a.turned || lies.b.turned);
+    spec.a.layout = given(Order::col), spec.b.layout = given(Order::row);
+    const Plan turned = planOf(spec);
+    EXPECT_TRUE(turned.a.turned && turned.b.turned && turned.a.repacked && turned.b.repacked);
+    EXPECT_EQ(turned.a.order, lies.a.order);
+    EXPECT_EQ(turned.b.order, lies.b.order);
+    EXPECT_EQ(*turned.spec.block, *lies.spec.block);
+    EXPECT_EQ(*turned.spec.schedule, *lies.spec.schedule);
+  }
+}
+
+TEST(PlanSixteenBits, GivenTilesAndOddLines) {
+  Spec spec = problem(fixed(512), fixed(512), fixed(2048));
+  spec.a.type = given(Elem::e4m3);
+  spec.b.layout = given(Order::col);
+  spec.block = given(Tile3{128, 128, 256});
+  EXPECT_EQ(*planOf(spec).spec.block, (Tile3{128, 128, 256}));
+  spec.block = given(Tile3{128, 128, 96});
+  EXPECT_EQ(problemsOf(spec), (std::vector<std::string>{"plan_block_multiple"}));
+  spec.block = {};
+  spec.k = given(fixed(2049)); // no line starts at a multiple of 16 bytes: copies
+  const Plan odd = planOf(spec);
+  EXPECT_TRUE(odd.a.repacked && odd.b.repacked);
+  EXPECT_EQ(*odd.spec.instruction, Instruction::wgmma);
+  EXPECT_GE(odd.a.packedLd.constant(), 2049);
+  EXPECT_EQ(odd.a.packedLd.constant() % 16, 0);
+}
