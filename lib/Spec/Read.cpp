@@ -152,6 +152,10 @@ private:
       attempted.insert(join(section, near));
       return;
     }
+    if (!section.empty() && llvm::any_of(rows(), [&](const Row &row) { return row.section() == key; })) {
+      diags.report(Diag::spec_section_elsewhere, range, key, section);
+      return;
+    }
     auto elsewhere = llvm::find_if(rows(), [&](const Row &row) { return row.key() == key; });
     if (elsewhere != rows().end()) {
       diags.report(Diag::spec_key_elsewhere, range, key,
