@@ -25,6 +25,12 @@ GOALS = {
     "skinny": {"of": ("skinny",), "each": 1.00, "mean": 1.20},
     "odd": {"of": ("odd",), "mean": 4.0, "aligned": 1.25},
     "f16acc": {"of": ("f16acc",), "each": 1.02},
+    # examples/bench/types.yaml
+    "fp8": {"of": ("fp8",), "each": 1.00, "mean": 1.05},
+    "fp8_f32": {"of": ("fp8_f32",), "each": 0.90, "mean": 1.05},
+    "int8": {"of": ("int8",), "each": 1.05, "mean": 1.15},
+    "tf32": {"of": ("tf32",), "each": 1.00, "mean": 1.05},
+    "turned": {"of": ("turned",)},
 }
 # Microseconds in which an H200 streams n x k weights of two bytes; at m <= 64 a product may take STREAMED times that.
 STREAM = {(4096, 4096): 9.4, (2112, 7168): 8.4, (4096, 7168): 15.1, (24576, 1536): 19.5, (7168, 2048): 8.5,

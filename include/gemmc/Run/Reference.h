@@ -10,8 +10,8 @@
 ///     largest one. A bound of the worst case would accept anything; products of random signs, as inputs are, err by
 ///         u P (n / 2 + 6 sqrt(32 n / 3)) + K u^2 S,  u = 2^-13, n = ceil(K / 32),  P = pi S / sqrt(K),
 ///     P being twice what such a sum is large. The worst of 10^6 simulated sums of 32 to 16384 products err by 0.27 of
-///     it; a step of 128 that is missing is beyond it for most elements up to K = 4096, for some at K = 16384. Where sums
-///     of k elements are added in f32, K / k of these, as errors of random signs add up, and what f32 errs by.
+///     it; a step of 128 that is missing is beyond it for most elements up to K = 4096, for some at K = 16384. Where
+///     sums of k elements are added in f32, K / k of these, as errors of random signs add up, and what f32 errs by.
 /// The epilogue (f64: 2^-51) adds 2^-22 (|alpha| (|sum| + g S) + |beta c|) for its f32 operations, the store 2^-p of
 /// the magnitude (p = significant bits of D's type) and half a smallest subnormal.
 #pragma once
