@@ -1,4 +1,5 @@
 #include "gemmc/Passes/Passes.h"
+#include "gemmc/Support/Types.h"
 
 namespace gemmc::tile {
 namespace {
