@@ -16,8 +16,10 @@ bool fitsBarriers(const Kernel &kernel);
 /// Roles and barriers of a cooperative kernel whose one operand with `shift` fills whole swizzled lines. Or nothing to
 /// do.
 bool fitsShift(const Kernel &kernel);
-/// Swizzles, and the operands' tiles of a kernel whose wgmma TMA feeds. Or nothing to do.
+/// An accumulator `acc`, a barrier `empty`, no accumulator `part` yet, and one stage under way at a time. Or nothing to
+/// do.
 bool fitsPromote(const Kernel &kernel);
+/// Swizzles, and the operands' tiles of a kernel whose wgmma TMA feeds. Or nothing to do.
 bool fitsTrim(const Kernel &kernel);
 /// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
 bool fitsFragments(const Kernel &kernel);

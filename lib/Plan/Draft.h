@@ -388,8 +388,7 @@ void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the b
 void decideRest(Draft &draft);      ///< Raster, persistence, store.
 void decideOverlap(Draft &draft);   ///< Kernels with each other, products with waits; the last one.
 void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.
-/// The shape of the matrix instruction (mma).
-/// mma, wmma: the instruction. False, and reported, where the target has none for the types.
+/// mma, wmma: the shape of the instruction. False, and reported, where the target has none for the types.
 bool decideMatrix(Draft &draft);
 void addRequirements(Draft &draft);
 

@@ -53,6 +53,7 @@ void narrowResults(Spec &spec, Elem input) {
 /// As wgmma reads it: in lines of k, of a copy if need be. How it is read `decided` says.
 void narrowOperand(OperandSpec &operand, const OperandSpec &decided, Order lines, const Width &width) {
   give(operand.type, Elem::bf16);
+  operand.align.value = std::max(*operand.align, unsigned(sixteen)); // 8-bit elements may start at any byte
   operand.repack = decided.repack;
   operand.repack.given = true;
   const bool lies = *decided.layout == lines;

@@ -122,6 +122,18 @@ TEST(PlanSixteenBits, TurnedOperands) {
   }
 }
 
+// What starts anywhere is copied, and the product of the copies is planned as ever.
+TEST(PlanSixteenBits, OperandsThatStartAtAnyByte) {
+  Spec spec = problem(fixed(4096), fixed(4096), fixed(4095));
+  spec.a.type = given(Elem::e4m3);
+  spec.b.layout = given(Order::col);
+  const Plan aligned = planOf(spec);
+  for (unsigned align : {1u, 2u, 4u}) {
+    spec.a.align = spec.b.align = given(align);
+    EXPECT_EQ(choiceOf(planOf(spec)), choiceOf(aligned)) << align;
+  }
+}
+
 TEST(PlanSixteenBits, GivenTilesAndOddLines) {
   Spec spec = problem(fixed(512), fixed(512), fixed(2048));
   spec.a.type = given(Elem::e4m3);
