@@ -100,6 +100,7 @@ class Draw:
         self.target = "sm_90a" if self.wgmma else self.pick("sm_80", "sm_80", "sm_86", "sm_89", "sm_90a")
         if self.input in ("e4m3", "e5m2"):
             self.target = self.target if self.wgmma else self.pick("sm_89", "sm_90a")
+        self.promotes = self.input in ("e4m3", "e5m2") and self.chance(0.4)  # sums are added up in f32
         # D in column order is computed as D^T = B^T A^T: the kernel's A is b, and an operand's order turns around. The
         # other way is a choice, too: the kernel then writes columns.
         self.turned = self.wgmma and self.chance(0.2)
@@ -140,6 +141,8 @@ class Draw:
             sums = m * n * BITS[self.accumulator] // 8 // owners * self.slices if self.slices > 1 else 0
             if self.slices > 1 and owners == 1:  # one CTA scales the sums of all, with registers of its own for it
                 limit = 64 * 128 if self.slices > 2 or groups > 2 else min(limit, 120 * 128)
+            if self.promotes:  # registers for what a stage sums up to, too
+                limit //= 2
             most = (WGMMA_SHARED - store - (sums if sums <= 32768 else 0)) // stage
             if sums > WGMMA_SHARED - store:
                 continue
@@ -149,7 +152,7 @@ class Draw:
         # Half a tile is stored at a time: warpgroups of 128 rows, whose buffers have room.
         self.halves = (self.family == "cooperative" and m in (128, 256) and n <= 128 and self.slices == 1
                        and not self.turned and not self.staged and not self.shifts and self.input not in INTEGERS
-                       and self.chance(0.5) and self.stages * stage + m // 128 * 16384 <= WGMMA_SHARED)
+                       and not self.promotes and self.chance(0.5) and self.stages * stage + m // 128 * 16384 <= WGMMA_SHARED)
         if self.halves:
             self.d_type = self.pick("f16", "bf16")
             self.accumulator = "f32"
@@ -184,6 +187,8 @@ class Draw:
             most = SHARED[self.target] // stage
             sums = warp[0] * warp[1] * BITS[self.accumulator] // 1024
             limit = min(256, 65536 // (32 * warps[0] * warps[1])) * 5 // 8
+            if self.input in ("e4m3", "e5m2") and (self.promotes or self.target == "sm_90a"):
+                limit = min(limit, 64)
             # What the end of a tile takes: lines of sums with eight more elements, or the sums of a slice.
             store = max(m * (n + 8), n * (m + 8)) * BITS[self.accumulator] // 8
             whole = warp[0] % step_m == 0 and warp[1] % step_n == 0 and k % self.shape[2] == 0
@@ -357,6 +362,8 @@ class Draw:
                 operand["repack"] = "inside"
             spec[name] = operand
         spec["accumulator"] = self.accumulator
+        if self.promotes:
+            spec["fast_accumulation"] = "off"
         if self.input == "b1" and self.chance(0.7):
             spec["bit_operation"] = self.pick("and", "xor")
         if self.alpha != 1:
@@ -417,7 +424,7 @@ class Draw:
             raster = spec.setdefault("raster", {})
             if raster.get("persistent") != "off":
                 raster["scheduler"] = "dynamic"
-        if self.family in ("cooperative", "pingpong") and self.stages > 2 and self.chance(0.25):
+        if self.family in ("cooperative", "pingpong") and self.stages > 2 and not self.promotes and self.chance(0.25):
             spec["pipeline"]["in_flight"] = self.pick(*range(1, min(self.stages, 3 if self.shifted else 4)))
         if self.wgmma and self.chance(0.25):
             dynamic = spec.get("raster", {}).get("scheduler") == "dynamic"

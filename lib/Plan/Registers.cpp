@@ -34,6 +34,14 @@ unsigned fragmentRegisters(const Draft &draft, const Shape &shape) {
   return 2 * (each(MatrixRole::a, shape.warpM / matrix.rows()) + each(MatrixRole::b, shape.warpN / matrix.columns()));
 }
 
+/// mma of 8-bit floats: what they leave where sm_90a, whose tensor cores have no such instruction, makes f16 of its
+/// operands first, and where sums are promoted. 64x64 of a warp spills 8 to 100 bytes, 64x48 and 64x40 up to 32.
+unsigned mostBesideFloats(const Draft &draft) {
+  const Spec &s = draft.spec();
+  const bool floats = draft.inputBits() == 8 && !isInteger(*s.a.type);
+  return floats && (*s.target == Target::sm_90a || draft.promotes()) ? 64 : 255;
+}
+
 /// wgmma with A in registers: four for each 64 rows of 32 bytes of a warpgroup's stage.
 unsigned heldRegisters(const Draft &draft, const Shape &shape) {
   const Field<FragmentLoad> &load = draft.plan.swapped ? draft.spec().fragmentsB : draft.spec().fragmentsA;
@@ -68,7 +76,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   unsigned threads = std::max(32u, threadsOf(draft, shape));
   unsigned even = draft.limits.registersPerSM / threads; // each thread's share of the register file
   if (!draft.wgmma()) {
-    unsigned limit = std::min(256u, even) * 5 / 8;
+    unsigned limit = std::min(std::min(256u, even) * 5 / 8, mostBesideFloats(draft));
     if (draft.inputBits() < 64)
       return limit;
     // Fragments of f64 are as large as its accumulators.
