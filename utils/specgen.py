@@ -93,6 +93,9 @@ class Draw:
         self.d_type = self.pick("f16", "bf16", "f32")
         if self.input in INTEGERS + ("f64",):
             self.accumulator = self.d_type = "f64" if self.input == "f64" else "s32"
+        self.floats = self.input in INTEGERS and self.chance(0.4)  # of whole sums, which no instruction of wmma gives
+        if self.floats:
+            self.d_type = self.pick("f16", "bf16", "f32")
         self.layouts = {name: self.pick("row", "col") for name in "abd"}
         self.turns = self.other and self.chance(0.35)  # wgmma reads these with k contiguous: a copy has it so
         if self.per_byte > 1 or (self.other and not self.turns):  # packed along k
@@ -146,7 +149,7 @@ class Draw:
             most = (WGMMA_SHARED - store - (sums if sums <= 32768 else 0)) // stage
             if sums > WGMMA_SHARED - store:
                 continue
-            if m * n // groups <= (112 * 128 // groups if self.shifts else limit) and most >= 2:
+            if m * n // groups <= (min(limit, 112 * 128 // groups) if self.shifts else limit) and most >= 2:
                 break
         self.block, self.stages = (m, n, k), self.random.randint(2, min(15 if self.slices > 1 else 8, most))
         # Half a tile is stored at a time: warpgroups of 128 rows, whose buffers have room.
@@ -164,7 +167,7 @@ class Draw:
                 self.cluster = (2, 1) if self.slices <= 4 else (1, 1)
 
     def mma_tile(self):
-        self.wmma = self.input in WMMA and self.chance(0.35)
+        self.wmma = self.input in WMMA and not self.floats and self.chance(0.35)
         self.swizzle = self.pick(*(("padded", "padded", "none", "blocked") if self.wmma else
                                    ("xor", "xor", "xor", "padded", "none", "blocked")))
         shapes = [shape for shape in SHAPES[self.input]
@@ -326,7 +329,7 @@ class Draw:
 
     def c_type(self):
         if not hasattr(self, "c"):
-            narrow = self.accumulator in ("f32", "f16")
+            narrow = self.accumulator in ("f32", "f16") or self.floats
             self.c = self.pick(self.d_type, self.d_type, "f32", "bf16") if narrow else self.d_type
         return self.c
 
@@ -334,7 +337,7 @@ class Draw:
         self.alpha, self.beta = self.pick(1, 1, 1, 2, -1, 0.5, "dynamic"), self.pick(0, 0, 0, 1, -1, 2, 0.5, "dynamic")
         if self.halves:
             self.beta = 0
-        if self.input in INTEGERS:  # whole numbers that the spec fixes
+        if self.input in INTEGERS and not self.floats:  # whole numbers that the spec fixes
             self.alpha, self.beta = self.pick(1, 1, 1, 2, -3), self.pick(0, 0, 0, 1, -1, 5)
         if not self.wgmma and self.chance(0.05):
             self.alpha = 0

@@ -420,6 +420,8 @@ void Lowering::op(const Op &op) {
     return isWmma ? wmmaMultiply(op) : mma(op);
   case OpKind::Wgmma:
     return wgmma(op);
+  case OpKind::Convert:
+    return convert(op);
   case OpKind::Promote:
     return promote(op);
   case OpKind::WaitWgmma:

@@ -216,6 +216,7 @@ private:
   // Mma.cpp, Wgmma.cpp
   void zero(const Op &op);
   void promote(const Op &op);
+  void convert(const Op &op);
   struct FragmentSource; ///< The warp's part of an operand's tile, for one k step.
   void load(const Op &op);
   void loadByLdmatrix(FragmentSource &source);

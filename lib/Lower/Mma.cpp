@@ -15,6 +15,15 @@ void Lowering::zero(const Op &op) {
         b("mov.b32", reg, 0);
 }
 
+/// Sums of integers become floats in their registers; what follows has an accumulator of that type.
+void Lowering::convert(const Op &op) {
+  AccumulatorView &acc = accumulators.find(op.subject.name)->second;
+  acc.type = *parseElem(op.word("to"));
+  for (const auto &block : acc.regs)
+    for (const Val &reg : block)
+      b("cvt.rn.f32.s32", reg, reg);
+}
+
 struct Lowering::FragmentSource {
   const SharedView &shared;
   const SharedTile &tile;

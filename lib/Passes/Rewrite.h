@@ -102,7 +102,7 @@ inline void declareShared(Kernel &kernel, Op buffer) {
 
 /// In front of the `store` of `tile`: no copy is under way and no warp reads an operand tile any more. Gives the place.
 inline size_t finishReads(const Kernel &kernel, std::vector<Op> &tile) {
-  size_t at = indexOf(tile, OpKind::Store);
+  size_t at = std::min(indexOf(tile, OpKind::Convert), indexOf(tile, OpKind::Store));
   // With one stage the loop ends with a barrier; a persistent kernel has put one behind it.
   if (kernel.number("stages") == 1 || (at > 0 && tile[at - 1].kind == OpKind::Sync))
     return at;

@@ -4,12 +4,19 @@
 namespace gemmc::tile {
 namespace {
 
-/// D's block tile in the accumulator's type. Eight elements of padding a line: the four lanes that a fragment puts next
+/// What a tile's sums are when they are stored.
+llvm::StringRef typeOfSums(const Kernel &kernel) {
+  llvm::StringRef type = kernel.declaration("acc")->word("type");
+  walk(kernel.root.body, [&](const Op &op) { type = op.kind == OpKind::Convert ? op.word("to") : type; });
+  return type;
+}
+
+/// D's block tile in the type of the sums. Eight elements of padding a line: the four lanes that a fragment puts next
 /// to each other hold two each, so eight lines of them meet all banks.
 Op stageBuffer(const Kernel &kernel, const Op &store) {
   const Op &acc = *kernel.declaration("acc"), &d = *kernel.declaration(store.subject.name);
   return Op(OpKind::Shared, "sD")
-      .set("type", acc.word("type"))
+      .set("type", typeOfSums(kernel))
       .set("extent", std::vector<Expr>{acc.item("tile", 0), acc.item("tile", 1)})
       .set("major", d.word("order") == "row" ? "k" : "mn")
       .set("swizzle", "padded")
@@ -36,7 +43,7 @@ size_t combineWithC(std::vector<Op> &tile, size_t at) {
 Op warpBuffers(const Kernel &kernel, const Op &store) {
   constexpr int64_t warpsOfGroup = 4, lines = 16, lineBytes = 128;
   bool sums = store.has("c") && kernel.root.word("load_c", "direct") == "direct";
-  llvm::StringRef type = kernel.declaration(sums ? "acc" : store.subject.name)->word("type");
+  llvm::StringRef type = sums ? typeOfSums(kernel) : kernel.declaration(store.subject.name)->word("type");
   int64_t buffers = kernel.number("consumers") * warpsOfGroup * kernel.number("store_buffers");
   return Op(OpKind::Shared, "sD")
       .set("type", type)
@@ -82,6 +89,8 @@ void stageStore(Kernel &kernel) {
   std::vector<Op> &tile = findIn(kernel.body(), OpKind::Tiles)->body;
   tile.back().set("from", Ref{"sD", {0}});
   size_t at = finishReads(kernel, tile);
+  if (tile[at].kind == OpKind::Convert)
+    ++at;
   if (kernel.root.word("load_c") == "staged")
     at = combineWithC(tile, at);
   tile.insert(tile.begin() + at, {Op(OpKind::Stage, Ref{"sD", {0}}).set("from", Ref{"acc", {}}), Op(OpKind::Sync)});

@@ -187,12 +187,12 @@ static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t d
   if (s.schedule.given && *s.schedule != Schedule::cooperative)
     return formatv("is for `pipeline.schedule: cooperative`: it is {0}{1}", nameOf(*s.schedule),
                    *s.schedule == Schedule::pingpong ? ", whose warpgroups store under each other's products" : "");
-  if (bytesOf(*s.d.type) != 2 || *s.accumulator != Elem::f32) {
-    const bool integers = draft.way.ofIntegers; // which are planned as f32
+  if (draft.way.ofIntegers)
+    return "keeps sums of f32 as pairs of 16 bits: a and b are integers";
+  if (bytesOf(*s.d.type) != 2 || *s.accumulator != Elem::f32)
     return formatv(
         "keeps sums of f32 as pairs of 16 bits: `accumulator` is {0}, `d.type` {1} (allowed: f32; f16, bf16)",
-        nameOf(integers ? Elem::s32 : *s.accumulator), nameOf(integers ? Elem::s32 : *s.d.type));
-  }
+        nameOf(*s.accumulator), nameOf(*s.d.type));
   if (s.beta.value != Scale{0.0})
     return "adds no C: `beta` is not 0";
   if (draft.promotes())

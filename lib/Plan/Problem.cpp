@@ -111,13 +111,22 @@ void decideTypes(Draft &draft) {
   decideAccumulation(draft);
   Spec &s = draft.spec();
   Elem sum = *s.accumulator;
-  bool narrow = sum == Elem::f32 || sum == Elem::f16;
-  std::vector<Elem> results = narrow ? std::vector<Elem>{Elem::f32, Elem::bf16, Elem::f16} : std::vector<Elem>{sum};
+  std::vector<Elem> results = {Elem::f32, Elem::bf16, Elem::f16};
+  if (sum == Elem::f64)
+    results = {sum};
+  else if (sum == Elem::s32 && s.instruction.given && *s.instruction == Instruction::wmma)
+    results = {sum}; // whose fragments nobody can read as others
+  else if (sum == Elem::s32)
+    results.insert(results.begin(), sum);
   checkType(draft, s.d.type, "d.type", results);
   const Elem result = resultOf(*s.a.type);
   s.d.type.decide(result, result == *s.a.type ? "the type of a and b"
                           : result == sum     ? "the type of the sums"
                                               : "16 bits hold what sums of 8-bit floats are good for");
+  if (sum == Elem::s32 && isInteger(*s.d.type))
+    results = {sum};
+  else if (sum == Elem::s32)
+    llvm::erase(results, sum);
   checkType(draft, s.c.type, "c.type", results);
   s.c.type.decide(*s.d.type, "the type of d");
 }
@@ -156,10 +165,10 @@ void checkPackedSize(Draft &draft, const Field<Size> &size, llvm::StringRef path
         .fix(size.range, llvm::Twine((*size.value.fixed / each + 1) * each));
 }
 
-/// Sums of integers are scaled as integers.
+/// Sums of integers are scaled as integers, where D holds such.
 void checkScale(Draft &draft, const Field<Scale> &scale, llvm::StringRef path) {
   constexpr int64_t most = 65536; // what alpha * sum needs is less than 53 bits
-  if (!isInteger(*draft.spec().a.type))
+  if (!isInteger(*draft.spec().d.type))
     return;
   if (double value = scale.value.fixed.value_or(0.5); value == std::trunc(value) && std::fabs(value) <= most)
     return;

@@ -185,7 +185,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
          slow = mmaTime(draft);
   // mma has no signs for its operands: they are alpha's, which must be known then.
   auto negated = [](const OperandSpec &operand) { return operand.negate.given && *operand.negate == Persistence::on; };
-  const bool signs = s.alpha.value.dynamic() && (negated(s.a) || negated(s.b));
+  const bool signs = s.alpha.value.dynamic() && !isInteger(*s.a.type) && (negated(s.a) || negated(s.b));
   bool pays = signs || copy + fast < slow;
   if (streamed && !refused && !given) {
     double shifted = timeWith(draft, streamed->operand, Repack::inside),

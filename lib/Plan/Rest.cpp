@@ -181,7 +181,8 @@ void decideNegation(Draft &draft) {
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     Field<Persistence> &negate = (s.*info.operand).negate;
     negate.decide(Persistence::off, "the product takes it as it is");
-    if (*negate == Persistence::on && !draft.wgmma() && s.alpha.value.dynamic())
+    const bool signs = draft.wgmma() && !isInteger(*s.a.type); // of operands, in the instruction
+    if (*negate == Persistence::on && !signs && s.alpha.value.dynamic())
       draft.diags.report(Diag::plan_negate, negate.range, info.name, nameOf(*s.instruction)).fix(negate.range, "off");
   }
   draft.plan.negateA = *draft.kernelA().negate == Persistence::on;

@@ -67,7 +67,7 @@ void narrowOperand(OperandSpec &operand, const OperandSpec &decided, Order lines
 /// The product of 16 bits that `spec` is planned as, whose instruction and copies are `decided`; nullopt where there is
 /// none.
 std::optional<Spec> narrowedSpec(const Spec &spec, const Spec &decided, const Width &width) {
-  if (spec.matrixShape.given || (isInteger(*decided.a.type) && *decided.alpha.value.fixed == 0))
+  if (spec.matrixShape.given || decided.alpha.value == Scale{0.0})
     return std::nullopt;
   Spec narrow = spec;
   for (Field<std::array<int64_t, 3>> *tile : {&narrow.block, &narrow.warp}) {

@@ -251,9 +251,11 @@ void fillInputs(GemmProblem &problem) {
   uint64_t seeds[3] = {options.seed * 3 + 1, options.seed * 3 + 2, options.seed * 3 + 3};
   HostMatrix *matrices[3] = {&problem.a, &problem.b, &problem.c};
   if (isInteger(problem.a.type)) {
-    for (int i = 0; i < 3; ++i)
-      fillWhole(*matrices[i], seeds[i]);
-    problem.exact = problem.exactResult = true;
+    fillWhole(problem.a, seeds[0]);
+    fillWhole(problem.b, seeds[1]);
+    const bool whole = isInteger(problem.d.type);
+    isInteger(problem.c.type) ? fillWhole(problem.c, seeds[2]) : fillNormal(problem.c, seeds[2]);
+    problem.exact = problem.exactResult = whole; // else sums are exact, and become floats
     return;
   }
   if (options.kind != InputKind::integer) {

@@ -52,6 +52,8 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
     gamma = gammaOf(2 * (k + 2), 0x1p-53);
     epilogue = 0x1p-51;
   }
+  if (isInteger(problem.a.type))
+    gamma = 0; // what they become floats by is of the epilogue
   if (problem.a.type == Elem::e4m3 || problem.a.type == Elem::e5m2)
     gamma =
         problem.promoted

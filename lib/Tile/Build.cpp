@@ -164,18 +164,23 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   store.set("via", nameOf(*plan.spec.store));
   store.range = plan.d.range;
 
+  std::vector<Op> end;
+  if (isInteger(*plan.spec.accumulator) && !isInteger(plan.d.type))
+    end.push_back(Op(OpKind::Convert, "acc").set("to", "f32"));
+  end.push_back(std::move(store));
+
   Op tiles(OpKind::Tiles);
   tiles.body.push_back(Op(OpKind::Zero, "acc"));
   tiles.body.push_back(std::move(loop));
   if (!split) {
-    tiles.body.push_back(std::move(store));
+    tiles.body.insert(tiles.body.end(), end.begin(), end.end());
     return tiles;
   }
   tiles.set("parts", plan.clusterK > 1 ? "cluster" : nameOf(*plan.spec.split));
   Op meet(plan.clusterK > 1 ? OpKind::Exchange : OpKind::Gather, "acc");
   if (plan.clusterK > 1)
     meet.set("slices", plan.clusterK).set("owners", plan.exchangeOwners);
-  meet.body.push_back(std::move(store));
+  meet.body = std::move(end);
   tiles.body.push_back(std::move(meet));
   return tiles;
 }

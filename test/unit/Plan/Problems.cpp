@@ -28,7 +28,9 @@ const Case cases[] = {
     {"a: {type: s4, layout: col}", "plan_packed_layout 2:23"},
     {"b: {type: b1, layout: row}", "plan_packed_layout 2:23"},
     {"a: {type: b1, ld: 260}", "plan_packed_size 2:19"},
-    {"a: {type: s8}\nd: {type: f32}", "plan_type_unsupported 3:11"},
+    {"a: {type: s8}\nd: {type: f64}", "plan_type_unsupported 3:11"},
+    {"instruction: wmma\na: {type: s8}\nd: {type: f32}", "plan_type_unsupported 4:11"},
+    {"a: {type: s8}\nd: {type: f32}\nc: {type: s32}\nbeta: 0.5", "plan_type_unsupported 4:11"},
     {"a: {type: f64}\naccumulator: f32", "plan_accumulator_type 3:14"},
     // The matrix instruction and its fragments.
     {"instruction: mma\ntile: {instruction: [16, 8, 4]}", "plan_matrix_shape 3:21"},
