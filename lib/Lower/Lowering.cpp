@@ -77,7 +77,7 @@ Lowering::Lowering(const tile::Kernel &kernel)
   result.module.target = kernel.word("target").str();
   result.module.versionMajor = 8;
   result.module.versionMinor = isTma ? 3 : 0;
-  if (matrix && (matrix->type == Elem::e4m3 || matrix->type == Elem::e5m2)) // PTX ISA 9.7.14.5.14, PTX ISA Notes
+  if (matrix && isFloat8(matrix->type)) // PTX ISA 9.7.14.5.14, PTX ISA Notes
     result.module.versionMinor = matrix->k == 16 ? 7 : 4;
   result.kernel.name = function.name;
   result.kernel.block = {threads, 1, 1};

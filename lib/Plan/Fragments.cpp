@@ -126,8 +126,8 @@ FragmentLoad decideLoad(Draft &draft, Field<FragmentLoad> &load, llvm::StringRef
 /// buffer against two that spill: u8, A in columns, B in rows 743 -> 628 us, either alone 389 -> 383 and 386 -> 385;
 /// tf32 899 -> 951, either alone (no spill) 655 -> 942 and 683 -> 919.
 bool fillsRegisters(const Draft &draft) {
-  const bool floats = draft.inputBits() == 8 && !isInteger(*draft.spec().a.type); // spill 8 bytes beside half as many
-  const int64_t manySums = (floats ? 64 : 128) * 32;                              // of a warp
+  const bool floats = isFloat8(*draft.spec().a.type); // spill 8 bytes beside half as many
+  const int64_t manySums = (floats ? 64 : 128) * 32;  // of a warp
   const Plan &plan = draft.plan;
   const bool a = plan.loadA == FragmentLoad::lds && !draft.kMajorA();
   const bool b = plan.loadB == FragmentLoad::lds && !draft.kMajorB();

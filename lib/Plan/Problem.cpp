@@ -31,7 +31,7 @@ unsigned promisedAlign(const OperandSpec &operand) {
 Elem resultOf(Elem input) {
   if (isInteger(input))
     return Elem::s32;
-  return input == Elem::tf32 ? Elem::f32 : bitsOf(input) == 8 ? Elem::bf16 : input;
+  return input == Elem::tf32 ? Elem::f32 : isFloat8(input) ? Elem::bf16 : input;
 }
 
 namespace {
@@ -95,7 +95,7 @@ void decideAccumulator(Draft &draft) {
 
 void decideAccumulation(Draft &draft) {
   Spec &s = draft.spec();
-  const bool floats = *s.a.type == Elem::e4m3 || *s.a.type == Elem::e5m2;
+  const bool floats = isFloat8(*s.a.type);
   s.fastAccumulation.decide(Persistence::on,
                             floats ? "tensor cores keep 14 bits of sums of 8-bit floats; `off` adds them up in f32"
                                    : "tensor cores keep all bits of the sums' type");

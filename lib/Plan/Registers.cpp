@@ -38,7 +38,7 @@ unsigned fragmentRegisters(const Draft &draft, const Shape &shape) {
 /// operands first, and where sums are promoted. 64x64 of a warp spills 8 to 100 bytes, 64x48 and 64x40 up to 32.
 unsigned mostBesideFloats(const Draft &draft) {
   const Spec &s = draft.spec();
-  const bool floats = draft.inputBits() == 8 && !isInteger(*s.a.type);
+  const bool floats = isFloat8(*s.a.type);
   return floats && (*s.target == Target::sm_90a || draft.promotes()) ? 64 : 255;
 }
 

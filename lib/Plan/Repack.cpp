@@ -43,8 +43,9 @@ double mmaTime(const Draft &draft) {
   const unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
   const double stored = double(draft.plannedM()) * double(draft.plannedN()) * bytesOf(*s.d.type);
   // Elements that are read one by one, because k is not contiguous in one operand or in both: 4096^3 of tf32 takes 671
-  // and 922 us, of s8 379 and 624, of e4m3 627 and 900 (H100, 2026-11-26; by these rates 687, and 172 of 8 bits).
-  constexpr double wide[] = {1, 1, 1.35}, narrowOnes[] = {1, 2.2, 3.6}, floats[] = {1, 3.6, 5.2};
+  // and 922 us, of s8 375 and 617, of e4m3 511 and 909, and 364 where it is (H100, 2026-11-26; by these rates 687, and
+  // 172 of 8 bits).
+  constexpr double wide[] = {1, 1, 1.35}, narrowOnes[] = {1, 2.2, 3.6}, floats[] = {2.1, 3, 5.3};
   const int turned = int(draft.needsTurning(s.a)) + int(draft.needsTurning(s.b));
   const double slower = draft.inputBits() > 8  ? wide[turned]
                         : isInteger(*s.a.type) ? narrowOnes[turned]

@@ -24,21 +24,6 @@ private:
   int64_t bytes;
 };
 
-/// Types that wgmma multiplies beside those of 16 bits, by what is given; nullopt: another one.
-std::optional<Elem> otherType(const Spec &spec) {
-  const Elem type = spec.a.type.given ? *spec.a.type : spec.b.type.given ? *spec.b.type : Elem::bf16;
-  switch (type) {
-  case Elem::tf32:
-  case Elem::e4m3:
-  case Elem::e5m2:
-  case Elem::s8:
-  case Elem::u8:
-    return type;
-  default:
-    return std::nullopt;
-  }
-}
-
 /// Sums of 32 bits are f32, what they become as wide as it was.
 void narrowResults(Spec &spec, Elem input) {
   auto result = [&](Field<Elem> &type) {
@@ -86,19 +71,19 @@ std::optional<Spec> narrowedSpec(const Spec &spec, const Spec &decided, const Wi
 } // namespace
 
 std::optional<Narrowed> narrowed(const Spec &spec) {
-  const std::optional<Elem> type = otherType(spec);
-  if (!type)
+  const Elem type = spec.a.type.given ? *spec.a.type : spec.b.type.given ? *spec.b.type : Elem::bf16;
+  if (bitsOf(type) == 16)
     return std::nullopt;
   Diags scratch;
   Draft family = draftOf(spec, scratch);
   decideProblem(family);
   if (!decideFamily(family) || !family.wgmma() || !scratch.all().empty())
     return std::nullopt;
-  std::optional<Spec> narrow = narrowedSpec(spec, family.spec(), Width(bytesOf(*type)));
+  std::optional<Spec> narrow = narrowedSpec(spec, family.spec(), Width(bytesOf(type)));
   if (!narrow)
     return std::nullopt;
   Way way; // sums that are promoted are, there, too: they take twice the registers
-  way.ofIntegers = isInteger(*type), way.bytes = bytesOf(*type);
+  way.ofIntegers = isInteger(type), way.bytes = bytesOf(type);
   return Narrowed{std::move(*narrow), way, family.spec().instruction.reason};
 }
 

@@ -270,8 +270,8 @@ void fillInputs(GemmProblem &problem) {
   // The tensor cores keep 13 bits of fraction of a sum of 8-bit products, whatever its type (docs/emulator.md,
   // *Arithmetic*).
   constexpr int64_t ofEights = 1 << 13;
-  const int64_t accLimit = bitsOf(problem.a.type) == 8 ? std::min(ofEights, exactLimit(problem.accumulator))
-                                                       : exactLimit(problem.accumulator);
+  const int64_t accLimit =
+      isFloat8(problem.a.type) ? std::min(ofEights, exactLimit(problem.accumulator)) : exactLimit(problem.accumulator);
   const int64_t resultLimit = std::min(accLimit, exactLimit(problem.d.type));
   bool large = problem.macs() > double(1 << 26);
   IntegerPlan plan = planIntegers(problem.args, accLimit, large ? resultLimit : accLimit);

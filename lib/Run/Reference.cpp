@@ -54,7 +54,7 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
   }
   if (isInteger(problem.a.type))
     gamma = 0; // what they become floats by is of the epilogue
-  if (problem.a.type == Elem::e4m3 || problem.a.type == Elem::e5m2)
+  if (isFloat8(problem.a.type))
     gamma =
         problem.promoted
             ? factorOfEights(double(problem.promoted)) / std::sqrt(std::max(1.0, k / double(problem.promoted))) + gamma

@@ -183,7 +183,7 @@ MaybeFailure CublasMatmul::describe() {
   if (!status)
     status = api.descSet(desc, cuda::ltTransB, &ops[1], sizeof(ops[1]));
   // Without it sums of 8-bit floats are promoted to f32 by other units, step by step.
-  const int8_t fast = problem.fast && bitsOf(problem.a.type) == 8 && !isInteger(problem.a.type);
+  const int8_t fast = problem.fast && isFloat8(problem.a.type);
   if (!status && fast)
     status = api.descSet(desc, cuda::ltFastAccumulation, &fast, sizeof(fast));
   if (status)

@@ -18,6 +18,8 @@ inline unsigned perByte(Elem type) { return bitsOf(type) < 8 ? 8 / bitsOf(type) 
 inline unsigned bytesOf(Elem type) { return bitsOf(type) * perByte(type) / 8; }
 /// Whole numbers, summed in s32.
 bool isInteger(Elem type);
+/// 8-bit floats, of whose sums the tensor cores keep 14 bits.
+inline bool isFloat8(Elem type) { return type == Elem::e4m3 || type == Elem::e5m2; }
 /// The spelling used in specs, IR text and PTX (`bf16`).
 llvm::StringRef nameOf(Elem type);
 std::optional<Elem> parseElem(llvm::StringRef name);
