@@ -2,7 +2,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t stepBytes = 32, rowsPerInstruction = 64; ///< Each instruction takes 32 bytes of a line of k.
+constexpr int64_t rowsPerInstruction = 64;
 
 /// Bits 62 and 63 of a matrix descriptor (PTX ISA 9.7.15.5.1.2.2).
 uint64_t modeOf(SharedLayout layout) {
@@ -53,7 +53,7 @@ void Lowering::loadForWgmma(const Op &op) {
   const SharedTile &tile = shared.tile;
   const Op &acc = *kernel.declaration(kernel.declaration(op.subject.name)->ref("of").name);
   const auto &regs = fragments.find(op.subject.name)->second.regs[op.subject.index[0].constant()];
-  int64_t step = op.number("step"), stepK = stepBytes / tile.elemBytes;
+  int64_t step = op.number("step"), stepK = wgmmaDepthBytes / tile.elemBytes;
   Val start = mul(groupAlong(acc, true), acc.item("warp", 0), "group_row");
   start = add(start, mul(remainder(warp, 4, "warp_in_group"), 16, "warp_row"), "warp_row");
   Val stage = stageAddress(shared, op.ref("from"), "from_sA");
@@ -111,7 +111,7 @@ void Lowering::wgmma(const Op &op) {
   Val descB = descriptor(bView, op.ref("b"), groupN, acc.warpN, "desc_b");
 
   const TensorView &tensor = tensors.find("A")->second;
-  const int64_t stepK = stepBytes / tensor.elemBytes();
+  const int64_t stepK = wgmmaDepthBytes / tensor.elemBytes();
   const std::string type = nameOf(tensor.type).str();
   const std::string mnemonic = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(acc.warpN) + "k" +
                                std::to_string(stepK) + "." + nameOf(acc.type).str() + "." + type + "." + type;

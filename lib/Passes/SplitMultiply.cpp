@@ -1,15 +1,16 @@
+#include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Passes/Passes.h"
 #include "gemmc/Support/Types.h"
 
 namespace gemmc::tile {
 namespace {
-/// The k of one matrix instruction; a wgmma's is 32 bytes.
+/// The k of one matrix instruction.
 int64_t stepOf(const Kernel &kernel) {
-  constexpr int64_t bytes = 32, usual = 16;
+  constexpr int64_t usual = 16;
   if (kernel.root.has("matrix"))
     return kernel.root.item("matrix", 2);
   const Op *tile = kernel.word("instruction") == "wgmma" ? kernel.declaration("sA") : nullptr;
-  return tile ? bytes / bytesOf(*parseElem(tile->word("type"))) : usual;
+  return tile ? wgmmaDepthBytes / bytesOf(*parseElem(tile->word("type"))) : usual;
 }
 
 /// A from shared memory, or from registers that are loaded for all k steps of the stage.

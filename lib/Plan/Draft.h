@@ -144,7 +144,6 @@ std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &sha
 bool endsRowsInside16Bytes(const Draft &draft);
 int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled row (8 without swizzle).
 constexpr int64_t leastDepthBytes = 32, mostDepthBytes = 128; ///< mma: of a line of a block tile along k.
-constexpr int64_t wgmmaDepthBytes = 32;                       ///< Of a line of k that one wgmma takes.
 int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
 /// mma, wmma: what the end of a tile needs, in the place of the stages.

@@ -143,7 +143,7 @@ double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
   double bytes = 0;
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     Field<Repack> &repack = (s.*info.operand).repack;
-    repack.value = readable(draft, s.*info.operand) ? Repack::off : info.operand == streamed ? how : Repack::on;
+    repack.value = readable(tried, s.*info.operand) ? Repack::off : info.operand == streamed ? how : Repack::on;
     if (*repack == Repack::on)
       bytes += bytesOfOperand(s, info);
   }

@@ -32,6 +32,9 @@ struct MatrixInstruction {
   int64_t lineBytes() const { return k * bitsOf(type) / 8; }
 };
 
+/// Bytes of a line of k that one wgmma takes, whatever the type (PTX ISA 9.7.15.2).
+constexpr int64_t wgmmaDepthBytes = 32;
+
 /// All of them. Of those with the same types the first that a target has is the one to take.
 llvm::ArrayRef<MatrixInstruction> matrixInstructions();
 /// The row of a table (of mma.sync, of wmma) with this shape and these types; nullptr = there is none.
