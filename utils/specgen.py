@@ -109,14 +109,18 @@ class Draw:
         self.turned = self.wgmma and self.chance(0.2)
         self.swapped = (self.layouts["d"] == "col") != self.turned
         first, second = ("b", "a") if self.swapped else ("a", "b")
-        self.k_major_a = self.turns or (self.layouts[first] == "row") != self.swapped
+        # Lanes turn the kernel's A where a spec says so.
+        self.inside = first if self.turns and self.input == "tf32" and self.chance(0.6) else None
+        if self.inside:
+            self.layouts[first] = "row" if first == "b" else "col"
+        self.k_major_a = not self.inside and (self.turns or (self.layouts[first] == "row") != self.swapped)
         self.k_major_b = self.turns or (self.layouts[second] == "col") != self.swapped
 
     # ---- how: tiles that fit registers and shared memory
 
     def wgmma_tile(self):
         self.shifts = self.family == "cooperative" and not self.other and self.chance(0.15)  # one operand, if all else allows it
-        self.swizzle = "128B" if self.shifts else self.pick("128B", "128B", "128B", "64B", "32B", "none")
+        self.swizzle = "128B" if self.shifts else self.pick("128B", "128B", "128B", "64B", "32B", *([] if self.inside else ["none"]))
         depth = SPAN[self.swizzle] * 8 // self.bits
         line = 1024 // self.bits  # elements of 128 bytes
         # A line of a tile is whole swizzled rows, also where the tile is narrower.
@@ -143,9 +147,11 @@ class Draw:
             owners = max(count for count in range(1, self.slices + 1) if n // 8 % count == 0)
             sums = m * n * BITS[self.accumulator] // 8 // owners * self.slices if self.slices > 1 else 0
             if self.slices > 1 and owners == 1:  # one CTA scales the sums of all, with registers of its own for it
-                limit = 64 * 128 if self.slices > 2 or groups > 2 else min(limit, 120 * 128)
+                limit = 40 * 128 if self.slices > 6 else 64 * 128 if self.slices > 2 or groups > 2 else min(limit, 120 * 128)
             if self.promotes:  # registers for what a stage sums up to, too
                 limit //= 2
+            if self.inside:  # and for A: four of 64 rows and 32 bytes of k
+                limit -= 128 * 4 * max(1, m // 64 // (1 if self.family == "pingpong" else groups)) * (k * self.bits // 256)
             most = (WGMMA_SHARED - store - (sums if sums <= 32768 else 0)) // stage
             if sums > WGMMA_SHARED - store:
                 continue
@@ -154,7 +160,8 @@ class Draw:
         self.block, self.stages = (m, n, k), self.random.randint(2, min(15 if self.slices > 1 else 8, most))
         # Half a tile is stored at a time: warpgroups of 128 rows, whose buffers have room.
         self.halves = (self.family == "cooperative" and m in (128, 256) and n <= 128 and self.slices == 1
-                       and not self.turned and not self.staged and not self.shifts and self.input not in INTEGERS
+                       and not self.turned and not self.staged and not self.shifts and not self.inside
+                       and self.input not in INTEGERS
                        and not self.promotes and self.chance(0.5) and self.stages * stage + m // 128 * 16384 <= WGMMA_SHARED)
         if self.halves:
             self.d_type = self.pick("f16", "bf16")
@@ -263,7 +270,7 @@ class Draw:
             if along in self.dynamic:
                 continue
             least = max(1, self.size[along])
-            if self.wgmma and name in "ab" and not self.repack:
+            if self.wgmma and name in "ab" and (not self.repack or name == self.inside):
                 unit = 128 // self.bits
                 ld = -(-least // unit) * unit + self.pick(0, 0, 0, unit, 3 * unit)
             elif self.family == "cp_async" and name in "ab":  # rows of whole 4 bytes
@@ -282,7 +289,7 @@ class Draw:
             least = element if self.repack or not self.wgmma and self.family != "cp_async" else max(4, element)
             misalign = self.pick(*[bytes for bytes in (1, 2, 4, 8) if bytes >= least])
             self.arguments += ["--misalign", str(misalign)]
-            if (not self.wgmma or self.repack) and self.chance(0.5):
+            if (not self.wgmma or self.repack) and not self.inside and self.chance(0.5):
                 self.align = {name: misalign for name in "abcd"}
 
     def shift(self):
@@ -361,7 +368,7 @@ class Draw:
                 operand["align"] = self.align[name]
             if self.repack and name in "ab" and self.chance(0.4):  # else the planner's choice, where TMA needs it
                 operand["repack"] = "on"
-            if name == self.shifted:
+            if name in (self.shifted, self.inside):
                 operand["repack"] = "inside"
             spec[name] = operand
         spec["accumulator"] = self.accumulator
@@ -427,7 +434,7 @@ class Draw:
             raster = spec.setdefault("raster", {})
             if raster.get("persistent") != "off":
                 raster["scheduler"] = "dynamic"
-        if self.family in ("cooperative", "pingpong") and self.stages > 2 and not self.promotes and self.chance(0.25):
+        if self.family in ("cooperative", "pingpong") and self.stages > 2 and not self.promotes and not self.inside and self.chance(0.25):
             spec["pipeline"]["in_flight"] = self.pick(*range(1, min(self.stages, 3 if self.shifted else 4)))
         if self.wgmma and self.chance(0.25):
             dynamic = spec.get("raster", {}).get("scheduler") == "dynamic"

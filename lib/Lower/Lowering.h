@@ -227,7 +227,10 @@ private:
                      int64_t byteConst);
   void mma(const Op &op);
   void wgmma(const Op &op);
+  bool threadsReadShared() const;
   void loadForWgmma(const Op &op);
+  void loadTurned(const SharedTile &tile, const Val &start, const Val &stage, const std::vector<Val> &regs,
+                  int64_t step);
   Val groupAlong(const Op &acc, bool m); ///< The warpgroup's place in the block tile along m or n.
   uint64_t descriptorBits(const SharedView &shared) const;
 

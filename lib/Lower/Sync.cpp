@@ -106,18 +106,21 @@ void Lowering::wait(const Op &op) {
   const CursorView &view = cursors[op.subject.index[0].name()];
   bool free = kernel.declaration(op.subject.name)->word("free") == "yes";
   Val parity = free ? binary("xor.b32", view.phase, 1, "free_phase") : view.phase;
-  // A stage that threads of another CTA have read is released by them (arrive).
-  bool ofThreads = free && clusterM * clusterN > 1 &&
-                   llvm::any_of(kernel.body(), [](const Op &other) { return other.kind == OpKind::Fragment; });
-  b.expand(ofThreads ? "sm90/mbar_wait_cluster" : "sm90/mbar_wait",
+  b.expand(free && threadsReadShared() ? "sm90/mbar_wait_cluster" : "sm90/mbar_wait",
            {{"bar", barrierAddress(op.subject, op.subject.name)}, {"parity", parity}});
+}
+
+/// Whether threads read what a CTA's neighbours wrote: fragments of A, which neighbours along n share.
+bool Lowering::threadsReadShared() const {
+  return clusterN > 1 && llvm::any_of(kernel.body(), [](const Op &op) { return op.kind == OpKind::Fragment; });
 }
 
 /// One arrival a warpgroup, at this CTA and at every CTA whose copies fill this one's stages. Only reads by wgmma are
 /// released, and those have been waited for, so the default scope does: a cluster release would cost a full fence.
 /// Where the lanes of a warp have read the stage (`by=warps`), the next copy into it is an access of another proxy:
 /// each lane fences its reads, the warp meets, and one lane arrives for it; what it knows of the others' reads reaches
-/// another CTA by a release and an acquire of the cluster alone.
+/// another CTA by a release and an acquire of the cluster alone. Where neighbours share B and not what lanes read, they
+/// need to know of wgmma's reads alone.
 void Lowering::arrive(const Op &op) {
   Val bar = barrierAddress(op.subject, op.subject.name);
   bool byWarps = op.has("by");
@@ -148,7 +151,8 @@ void Lowering::arrive(const Op &op) {
   Val remote = b.reg(Type::b32, "remote_bar");
   Val peer = clusterK > 1 ? add(thread, mul(rankK, clusterM * clusterN, "peers"), "peer") : thread;
   b.when(p)("mapa.shared::cluster.u32", remote, bar, peer);
-  b.when(p)(byWarps ? "mbarrier.arrive.release.cluster.shared::cluster.b64" : "mbarrier.arrive.shared::cluster.b64",
+  b.when(p)(threadsReadShared() ? "mbarrier.arrive.release.cluster.shared::cluster.b64"
+                                : "mbarrier.arrive.shared::cluster.b64",
             b.sink(), at(remote));
 }
 

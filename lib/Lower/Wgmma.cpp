@@ -57,6 +57,8 @@ void Lowering::loadForWgmma(const Op &op) {
   Val start = mul(groupAlong(acc, true), acc.item("warp", 0), "group_row");
   start = add(start, mul(remainder(warp, 4, "warp_in_group"), 16, "warp_row"), "warp_row");
   Val stage = stageAddress(shared, op.ref("from"), "from_sA");
+  if (op.word("via") == "lds")
+    return loadTurned(tile, start, stage, regs, step);
   Val row16 = remainder(lane, 16, "lane_row"), half = divide(lane, 16, "lane_half");
   Val row8 = add(remainder(lane, 8, "lane_row"), mul(half, 8, "lane_half"), "lane_row");
   Val eighth = remainder(divide(lane, 8, "lane_eighth"), 2, "lane_eighth");
@@ -70,6 +72,34 @@ void Lowering::loadForWgmma(const Op &op) {
     b(tile.kMajor ? "ldmatrix.sync.aligned.m8n8.x4.shared.b16" : "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", four,
       at(address));
   }
+}
+
+/// One k step of A of 32-bit elements whose m is contiguous: rows of shared memory are k, and of each 64 rows of A lane
+/// 4g + j holds rows g and g + 8 of a warp's 16, at k of j and j + 4 (PTX ISA 9.7.15.5.1.1). In one load all lanes of
+/// even j read k of j and those of odd j read j + 4, in the next one the others: the swizzle has rows k of 0, 5, 2, 7
+/// in eight different groups of four banks, those of 0 to 3 in four.
+void Lowering::loadTurned(const SharedTile &tile, const Val &start, const Val &stage, const std::vector<Val> &regs,
+                          int64_t step) {
+  constexpr int64_t depth = 8, half = depth / 2; // of a step: 32 bytes
+  const Val inGroup = remainder(lane, 4, "lane_k"), group = divide(lane, 4, "lane_row");
+  const Val odd = remainder(lane, 2, "lane_odd"), skip = mul(odd, half, "lane_skip");
+  const Val swaps = b.reg(Type::pred, "lane_swaps");
+  b("setp.ne.u32", swaps, odd, 0);
+  const Val first = add(inGroup, skip, "k"), second = binary("xor.b32", inRegister(first, "k"), half, "k");
+  auto addressOf = [&](const Val &k, int64_t row) {
+    const Val byte = mul(add(add(start, group, "row"), row, "row"), tile.elemBytes, "row_byte");
+    return add(sharedOffset(tile, k, byte, 4), stage, "address");
+  };
+  const Val places[2][2] = {{addressOf(first, 0), addressOf(second, 0)}, {addressOf(first, 8), addressOf(second, 8)}};
+  for (size_t i = 0; i < regs.size() / 4; ++i)
+    for (int64_t lower : {0, 1}) {
+      const int64_t in = tile.offset(depth * step, rowsPerInstruction * int64_t(i));
+      const Val one = b.reg(Type::b32, "element"), other = b.reg(Type::b32, "element");
+      b("ld.shared.b32", one, at(places[lower][0], in));
+      b("ld.shared.b32", other, at(places[lower][1], in));
+      b("selp.b32", regs[4 * i + lower], other, one, swaps);
+      b("selp.b32", regs[4 * i + lower + 2], one, other, swaps);
+    }
 }
 
 /// What a stage's products sum up to is added to the sums so far.
@@ -137,10 +167,11 @@ void Lowering::wgmma(const Op &op) {
       b(mnemonic, sums, left, right, keep, signA, signB, turnsA ? 1 : 0, bView.tile.kMajor ? 0 : 1);
   };
   b("wgmma.fence.sync.aligned");
-  int64_t steps = kernel.root.item("block", 2) / stepK;
-  for (int64_t step = 0; step < steps; ++step) {
+  const int64_t begin = fromRegisters ? op.ref("a").index[0].constant() : 0;
+  const int64_t end = begin + op.number("steps", kernel.root.item("block", 2) / stepK);
+  for (int64_t step = begin; step < end; ++step) {
     Val keep = accumulate;
-    if (step > 0 && !adds) {
+    if (step > begin && !adds) {
       keep = b.reg(Type::pred, "accumulate");
       b("setp.ne.u32", keep, 1, 0);
     }

@@ -14,15 +14,17 @@ void dropWhen(Op &op, const Expr &known) {
     dropWhen(inner, known);
 }
 
+/// The products that begin a tile: those of a stage's first half where it is multiplied by halves.
+Op &firstProducts(std::vector<Op> &body) { return *findIn(body, OpKind::Wgmma); }
+
 /// Iteration 0: what waits for an earlier iteration goes, the accumulator is written.
 std::vector<Op> firstOf(const Op &loop) {
   std::vector<Op> first = loop.body;
   for (Op &op : first) {
     substitute(op, "kt", 0);
-    if (op.kind == OpKind::Wgmma)
-      op.set("accumulate", "no");
     dropWhen(op, Expr(1));
   }
+  firstProducts(first).set("accumulate", "no");
   // One group is in flight: a wait for all but one or more waits for nothing.
   llvm::erase_if(first,
                  [](const Op &op) { return never(op) || (op.kind == OpKind::WaitWgmma && op.number("pending") > 0); });
@@ -34,10 +36,9 @@ std::vector<Op> firstOf(const Op &loop) {
 /// number.
 void keepFirst(Op &loop) {
   loop.set("runs", "once");
+  firstProducts(loop.body).set("accumulate", "later");
   for (Op &op : loop.body)
-    if (op.kind == OpKind::Wgmma)
-      op.set("accumulate", "later");
-    else if (op.kind == OpKind::WaitWgmma)
+    if (op.kind == OpKind::WaitWgmma)
       op.erase("when"); // with one group in flight it waits for nothing
 }
 

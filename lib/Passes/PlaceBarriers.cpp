@@ -116,21 +116,32 @@ void guardProducer(const Kernel &kernel, std::vector<Op> &body, bool elect) {
   body = std::move(result);
 }
 
+/// Fragments of A are loaded into registers that a wgmma before may still read, which is waited for first: of two
+/// halves of a stage the one before the last, after which the stage before is free.
+void guardHalves(std::vector<Op> &body, const Expr &later) {
+  Expr r = Expr::var("r"), q = Expr::var("q");
+  const bool halves = llvm::count_if(body, [](const Op &op) { return op.kind == OpKind::Wgmma; }) > 1;
+  const std::vector<Op> release = {Op(OpKind::WaitWgmma).set("pending", int64_t(halves)).set("when", later),
+                                   Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later),
+                                   Op(OpKind::Advance, "q").set("when", later)};
+  size_t second = halves ? indexOf(body, OpKind::Wgmma) + 1 : indexOf(body, OpKind::Load);
+  body.insert(body.begin() + second, release.begin(), release.end());
+  size_t first = indexOf(body, OpKind::Load);
+  if (halves)
+    body.insert(body.begin() + first, release.front());
+  else
+    first = indexOf(body, OpKind::WaitWgmma);
+  body.insert(body.begin() + first, Op(OpKind::Wait, Ref{"full", {r}}));
+}
+
 /// wait full; wgmma; the wgmma `inFlight` before it has finished: release its stage.
 void guardConsumer(std::vector<Op> &body, int64_t inFlight) {
   size_t at = indexOf(body, OpKind::Wgmma);
   if (at == body.size())
     return;
   Expr r = Expr::var("r"), q = Expr::var("q"), later = less(inFlight - 1, Expr::var("kt"));
-  // Fragments of A are loaded into registers that the wgmma before may still read: it is waited for first.
-  size_t loads = indexOf(body, OpKind::Load);
-  if (loads < at) {
-    body.insert(body.begin() + loads,
-                {Op(OpKind::Wait, Ref{"full", {r}}), Op(OpKind::WaitWgmma).set("pending", 0).set("when", later),
-                 Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later),
-                 Op(OpKind::Advance, "q").set("when", later)});
-    return;
-  }
+  if (indexOf(body, OpKind::Load) < at)
+    return guardHalves(body, later);
   Op wait = Op(OpKind::WaitWgmma).set("pending", inFlight);
   if (inFlight == 1) // more are waited for without a branch: with fewer under way it waits for nothing
     wait.set("when", later);
@@ -180,7 +191,8 @@ void passTurnEarly(Op &tiles) {
     return;
   Op early = *pass;
   early.set("when", lessEqual(loop->expr("to"), Expr::var("kt") + 1));
-  loop->body.insert(loop->body.begin() + indexOf(loop->body, OpKind::Wgmma), std::move(early));
+  auto last = llvm::find_if(llvm::reverse(loop->body), [](const Op &op) { return op.kind == OpKind::Wgmma; });
+  loop->body.insert(std::prev(last.base()), std::move(early));
   tiles.body.erase(pass);
 }
 

@@ -13,7 +13,8 @@ int64_t stepOf(const Kernel &kernel) {
   return tile ? wgmmaDepthBytes / bytesOf(*parseElem(tile->word("type"))) : usual;
 }
 
-/// A from shared memory, or from registers that are loaded for all k steps of the stage.
+/// A from shared memory; or from registers, half of a stage's k steps at a time: lanes load one half while the other
+/// one is multiplied.
 std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel, int64_t depth) {
   Op op(OpKind::Wgmma, multiply.subject);
   op.set("a", multiply.ref("a")).set("b", multiply.ref("b")).set("accumulate", "yes");
@@ -23,12 +24,17 @@ std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel, int64_t depth)
   if (!kernel.root.has("load_a"))
     return {op};
   std::vector<Op> ops;
-  for (int64_t step = 0; step < kernel.root.item("block", 2) / depth; ++step)
+  const int64_t steps = kernel.root.item("block", 2) / depth, half = (steps + 1) / 2;
+  for (int64_t step = 0; step < steps; ++step) {
+    if (step == half)
+      ops.push_back(Op(op).set("a", Ref{"fA", {0}}).set("steps", half));
     ops.push_back(Op(OpKind::Load, Ref{"fA", {step}})
                       .set("from", multiply.ref("a"))
                       .set("step", step)
                       .set("via", kernel.word("load_a")));
-  ops.push_back(op.set("a", Ref{"fA", {0}}));
+  }
+  const int64_t first = steps > half ? half : 0;
+  ops.push_back(op.set("a", Ref{"fA", {first}}).set("steps", steps - first));
   return ops;
 }
 

@@ -25,7 +25,7 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   add(s.block.given, "tile.block", textOf(draft.way.widened(kernelView(draft, {shape.m, shape.n, shape.k}))));
   add(s.warp.given, "tile.warp", textOf(draft.way.widened(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}))));
   if (draft.plan.swapped != (*s.d.layout == Order::col)) // a spec that gives its tile swaps for D's layout alone
-    add(s.swapOperands.given, "swap_operands", draft.plan.swapped ? "on" : "off");
+    add(s.swapOperands.given && !draft.holdsA(), "swap_operands", draft.plan.swapped ? "on" : "off");
   if (*s.split == SplitMode::split_k && !draft.inCluster()) {
     add(s.split.given, "split.mode", nameOf(*s.split).str());
     add(s.splitSlices.given, "split.slices", std::to_string(*s.splitSlices));
@@ -137,26 +137,50 @@ std::vector<Alternative> alternativesOf(const Spec &spec, const Way &way, unsign
 }
 } // namespace
 
-// The long operand of a skinny product may be read in two ways: those of the one that the planner does not take come
-// last, a third of all.
+namespace {
+Spec withRepack(Spec spec, OperandSpec Spec::*operand, Repack how) {
+  Field<Repack> &repack = (spec.*operand).repack;
+  repack.value = how, repack.given = true;
+  return spec;
+}
+
+/// What a spec of any type is planned as.
+std::vector<Alternative> asPlanned(const Spec &spec, unsigned count, Diags &diags, std::optional<RepackChoice> &other) {
+  const std::optional<Narrowed> narrow = narrowed(spec);
+  return alternativesOf(narrow ? narrow->spec : spec, narrow ? narrow->way : Way(), count, diags, other);
+}
+
+/// Says in front of each choice how an operand is read.
+void sayRepack(llvm::MutableArrayRef<Alternative> choices, const char *path, Repack how) {
+  for (Alternative &each : choices)
+    each.choice = formatv("{0}={1} {2}", path, nameOf(how), each.choice);
+}
+} // namespace
+
+// An operand may be read in two ways, the long one of a skinny product or one that is turned: those of the one that the
+// planner does not take come last, a third of all.
 std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
   const Spec wide = atTypicalSizes(given);
-  const std::optional<Narrowed> narrow = narrowed(wide);
-  const Spec &spec = narrow ? narrow->spec : wide;
-  const Way way = narrow ? narrow->way : Way();
+  const std::optional<TurnedInside> inside = turnedInside(wide);
   std::optional<RepackChoice> other, none;
-  std::vector<Alternative> found = alternativesOf(spec, way, count, diags, other);
+  std::vector<Alternative> found;
+  if (inside) {
+    other = RepackChoice{inside->operand, inside->path, Repack::on, inside->otherwise};
+    found = asPlanned(inside->spec, count - count / 3, diags, none);
+    sayRepack(found, inside->path, Repack::inside);
+  } else {
+    found = asPlanned(wide, count, diags, other);
+  }
   if (!other || (count && count / 3 == 0))
     return found;
-  Spec with = spec;
-  Field<Repack> &repack = (with.*other->operand).repack;
-  repack.value = other->how, repack.given = true;
   Diags scratch;
-  std::vector<Alternative> ways = alternativesOf(with, way, count / 3, scratch, none);
+  std::vector<Alternative> ways = asPlanned(withRepack(wide, other->operand, other->how), count / 3, scratch, none);
   // Costs are of products alone: here they are of all that it takes to read an operand so.
   const double scale = ways.empty() || found.empty() ? 1 : found.front().cost / ways.front().cost * other->times;
   for (Alternative &each : ways)
-    found.push_back({formatv("{0}={1} {2}", other->path, nameOf(other->how), each.choice), each.cost * scale});
+    each.cost *= scale;
+  sayRepack(ways, other->path, other->how);
+  found.insert(found.end(), std::make_move_iterator(ways.begin()), std::make_move_iterator(ways.end()));
   return found;
 }
 

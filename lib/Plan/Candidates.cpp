@@ -95,9 +95,14 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
           continue;
         if (block.m % (64 * groups) == 0)
           tiles.push_back({block.m / groups, block.n});
-        if (groups > 1 && groups < 4 && block.n % (8 * groups) == 0)
+        // Warpgroups side by side would each read all rows of A into their registers.
+        if (groups > 1 && groups < 4 && block.n % (8 * groups) == 0 && !draft.holdsA())
           tiles.push_back({block.m, block.n / groups});
       }
+    // Two take turns with what they load: 512x4096x7168 of tf32, b turned, 111 us in 128x128 by one, 100 by two (H100,
+    // 2026-11-26).
+    if (draft.holdsA() && tiles.size() > 1)
+      llvm::erase_if(tiles, [&](const Tile &tile) { return tile.m == block.m; });
   } else {
     // The largest warp tile (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp.
     for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
@@ -203,6 +208,16 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   return clusters;
 }
 
+/// ... of which those remain that share nothing that lanes read: they give it back by a fence of the whole cluster,
+/// which takes longer than the products (tf32, b turned by lanes, 476x2668x6384 in pairs 180 us, alone 74; H200,
+/// 2026-11-26).
+Tiles sharingCandidates(const Draft &draft, Schedule schedule) {
+  Tiles clusters = clusterCandidates(draft, schedule);
+  if (draft.holdsA() && !draft.spec().cluster.given)
+    llvm::erase_if(clusters, [](const Tile &cluster) { return cluster.n > 1; });
+  return clusters;
+}
+
 /// Ping-pong takes whole tiles in turn, each read from shared memory by one warpgroup.
 llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
   const Spec &s = draft.spec();
@@ -211,10 +226,9 @@ llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
   if (!draft.wgmma())
     return {Schedule::pipelined};
   bool split = draft.stream || *s.split != SplitMode::none;
-  bool registers = s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor;
   bool oneTile = s.persistent.given && *s.persistent == Persistence::off;
   // What one warpgroup adds up is hidden behind what another one multiplies.
-  if (split || registers || oneTile || draft.promotes())
+  if (split || draft.holdsA() || oneTile || draft.promotes())
     return {Schedule::cooperative};
   return {Schedule::cooperative, Schedule::pingpong};
 }
@@ -280,7 +294,7 @@ std::vector<Shape> candidates(const Draft &draft) {
       }
       return cuts[number];
     };
-    for (Tile cluster : clusterCandidates(draft, schedule))
+    for (Tile cluster : sharingCandidates(draft, schedule))
       for (size_t number = 0; number < blocks.size(); ++number) {
         if (schedule == Schedule::pingpong && !s.schedule.given && !takesTurns(blocks[number]))
           continue;

@@ -5,6 +5,7 @@
 #include "gemmc/Plan/Plan.h"
 #include "gemmc/Plan/Typical.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include <algorithm>
 #include <cmath>
 
@@ -34,6 +35,8 @@ struct Way {
   std::array<int64_t, 3> widened(std::array<int64_t, 3> tile) const { return {tile[0], tile[1], tile[2] * 2 / bytes}; }
 };
 
+struct OperandInfo;
+
 struct Draft {
   Plan plan; ///< `plan.spec` is the spec that gets completed.
   Diags &diags;
@@ -41,8 +44,10 @@ struct Draft {
   const MatrixInstruction *matrix = nullptr;   ///< mma, wmma: the instruction; nullptr for wgmma.
   std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny.
   std::vector<Stream> otherStreams = {};       ///< Cuts to try where that one does not fit, the next one last.
-  Way way = {};                                ///< What the planner tries beyond what the spec and its sizes ask for.
-  double cost = 0;                             ///< Of the shape that was chosen, see Estimate.
+  /// Operands that lanes could turn where the spec does not say who does.
+  llvm::SmallVector<const OperandInfo *, 2> turnable = {};
+  Way way = {};    ///< What the planner tries beyond what the spec and its sizes ask for.
+  double cost = 0; ///< Of the shape that was chosen, see Estimate.
 
   Spec &spec() { return plan.spec; }
   const Spec &spec() const { return plan.spec; }
@@ -51,6 +56,11 @@ struct Draft {
   /// Slices of a tile that meet in the workspace.
   int64_t slicesInMemory() const {
     return *spec().split == SplitMode::split_k && !inCluster() ? *spec().splitSlices : 1;
+  }
+  /// wgmma: whether its A comes from registers.
+  bool holdsA() const {
+    const Field<FragmentLoad> &load = plan.swapped ? spec().fragmentsB : spec().fragmentsA;
+    return wgmma() && (turnsInside(kernelA()) || (load.given && *load == FragmentLoad::ldmatrix));
   }
   bool wmma() const { return *spec().instruction == Instruction::wmma; }
   /// Extents as the kernel sees them; nullopt = dynamic.
@@ -71,12 +81,19 @@ struct Draft {
   bool hasLinesOfK(const OperandSpec &operand) const {
     return *operand.layout == (&operand == &spec().a ? Order::row : Order::col);
   }
-  /// Whether wgmma reads an operand only with k contiguous and has it not so: a copy turns it (PTX ISA 9.7.15.5.2).
+  /// Whether wgmma reads an operand only with k contiguous and has it not so (PTX ISA 9.7.15.5.2): a copy turns it, or
+  /// the lanes that read it from shared memory into registers.
   bool needsTurning(const OperandSpec &operand) const { return inputBits() != 16 && !hasLinesOfK(operand); }
   bool turns(const OperandSpec &operand) const { return *operand.repack == Repack::on && needsTurning(operand); }
-  /// Whether a warpgroup shifts the lines of the kernel's A (B) into place on their way.
-  bool shiftsA() const { return *kernelA().repack == Repack::inside; }
-  bool shiftsB() const { return *kernelB().repack == Repack::inside; }
+  bool turnsInside(const OperandSpec &operand) const {
+    return *operand.repack == Repack::inside && needsTurning(operand);
+  }
+  /// Whether a warpgroup shifts an operand's lines into place on their way, those of the kernel's A (B).
+  bool isShifted(const OperandSpec &operand) const {
+    return *operand.repack == Repack::inside && !needsTurning(operand);
+  }
+  bool shiftsA() const { return isShifted(kernelA()); }
+  bool shiftsB() const { return isShifted(kernelB()); }
   bool shifts() const { return shiftsA() || shiftsB(); }
   /// Whether what a stage's products sum up to is added to sums in f32 registers.
   bool promotes() const { return *spec().fastAccumulation == Persistence::off; }
@@ -202,6 +219,8 @@ bool rowsStraddleLines(const Draft &draft);
 /// are worth in bytes of such rows. 0 where no row splits sectors.
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);
 
+/// Clocks that a warpgroup of `rows` takes for a stage of `k` at least whose A its lanes load into registers.
+double leastOfHeld(const Draft &draft, int64_t k, int64_t rows);
 /// Whether what has been given leaves it open that CTAs of a cluster share tiles (Candidates.cpp).
 bool mayCluster(const Draft &draft, Schedule schedule);
 /// All shapes that are worth a look, legal or not (Candidates.cpp).
@@ -239,6 +258,16 @@ struct Narrowed {
 };
 /// Nullopt, without a report, where there is none.
 std::optional<Narrowed> narrowed(const Spec &spec);
+/// A spec in which lanes turn an operand, the one that it leaves open and for which that is estimated to be the fastest
+/// (TurnInside.cpp).
+struct TurnedInside {
+  Spec spec;
+  OperandSpec Spec::*operand;
+  const char *path;
+  std::string why;
+  double otherwise; ///< The time of the other way to read it, of that of this one.
+};
+std::optional<TurnedInside> turnedInside(const Spec &spec);
 /// The plan of a product, as the narrowed one's has it.
 std::optional<Plan> planAsSixteenBits(const Spec &spec);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).

@@ -72,7 +72,9 @@ void decideForWgmma(Draft &draft) {
   // The kernel's A may come from registers, its B never.
   auto &a = draft.plan.swapped ? s.fragmentsB : s.fragmentsA, &b = draft.plan.swapped ? s.fragmentsA : s.fragmentsB;
   const char *pathA = draft.plan.swapped ? "fragments.b" : "fragments.a";
-  if (!a.given || *a != FragmentLoad::ldmatrix)
+  if (draft.turnsInside(draft.kernelA()))
+    fixedByFamily(draft, a, pathA, FragmentLoad::lds, "k is not contiguous: lanes read elements into registers");
+  else if (!a.given || *a != FragmentLoad::ldmatrix)
     fixedByFamily(draft, a, pathA, FragmentLoad::descriptor, reads);
   draft.plan.loadA = *a;
   fixedByFamily(draft, b, draft.plan.swapped ? "fragments.a" : "fragments.b", FragmentLoad::descriptor, reads);

@@ -204,8 +204,9 @@ static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t d
     return formatv("is for whole tiles: `split.mode` is {0}, not none", nameOf(*s.split));
   if (s.scheduler.given && *s.scheduler == Scheduler::dynamic)
     return "remembers the tile before: `raster.scheduler` is dynamic, not static";
-  if (s.fragmentsA.given && *s.fragmentsA != FragmentLoad::descriptor)
-    return "multiplies halves of A from shared memory: `fragments.a` is not descriptor";
+  if (draft.holdsA())
+    return formatv("multiplies halves of A from shared memory: `fragments.{0}` is not descriptor",
+                   draft.plan.swapped ? "b" : "a");
   if (s.inFlight.given && *s.inFlight > 1)
     return formatv("waits for one stage's products at a time: `pipeline.in_flight` is {0}, not 1", *s.inFlight);
   if (std::optional<int64_t> k = draft.extentK(); !k)

@@ -180,13 +180,22 @@ void checkScale(Draft &draft, const Field<Scale> &scale, llvm::StringRef path) {
       .fix(scale.range, "1");
 }
 
+/// Whether the spec has lanes turn an operand.
+bool isTurnedInside(const Draft &draft, const OperandSpec &operand) {
+  return operand.repack.given && draft.turnsInside(operand);
+}
+
 void decideLayouts(Draft &draft) {
   Spec &s = draft.spec();
   decidePackedLayout(draft, s.a.layout, "a", Order::row);
   decidePackedLayout(draft, s.b.layout, "b", Order::col);
   s.d.layout.decide(Order::row, "C order: the elements of a row are adjacent");
   s.c.layout.decide(*s.d.layout, "the layout of d");
-  if (decideSkinnySwap(draft))
+  const bool heldB = isTurnedInside(draft, s.b);
+  if (heldB || isTurnedInside(draft, s.a))
+    s.swapOperands.decide(heldB ? Persistence::on : Persistence::off,
+                          formatv("wgmma takes its A alone from registers, in which {0} is turned", heldB ? "b" : "a"));
+  else if (decideSkinnySwap(draft))
     ;
   else if (draft.way.turned)
     s.swapOperands.decide(*s.d.layout == Order::col ? Persistence::off : Persistence::on, "its tiles fit better");

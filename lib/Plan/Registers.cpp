@@ -44,8 +44,7 @@ unsigned mostBesideFloats(const Draft &draft) {
 
 /// wgmma with A in registers: four for each 64 rows of 32 bytes of a warpgroup's stage.
 unsigned heldRegisters(const Draft &draft, const Shape &shape) {
-  const Field<FragmentLoad> &load = draft.plan.swapped ? draft.spec().fragmentsB : draft.spec().fragmentsA;
-  if (!draft.wgmma() || !load.given || *load != FragmentLoad::ldmatrix)
+  if (!draft.holdsA())
     return 0;
   return unsigned(shape.warpM / 64 * (shape.k / draft.elementsIn(wgmmaDepthBytes)) * 4);
 }
@@ -61,13 +60,14 @@ bool leavesAsItLies(const Draft &draft) {
 
 /// wgmma: what is left where one CTA of a cluster stores the sums of all, as their columns cannot be shared out in
 /// eights: those of the others come at once. 192x136 in two slices spills 12 bytes, 128x200 in three 148. Where it
-/// scales them, less: 64x136 in three warpgroups spills 4, 128x152 12, 64x248 276, two of 64x200 in three slices 24.
+/// scales them, less: 64x136 in three warpgroups spills 4, 128x152 12, 64x248 276, two of 64x200 in three slices 24,
+/// 64x88 in seven or eight slices, whose D is not stored by TMA, 100 and more.
 unsigned mostUnshared(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || shape.clusterK == 1 || exchangeOwners(shape) > 1)
     return 255;
   if (!scales(draft))
     return shape.clusterK > 2 ? 120 : 192;
-  return shape.clusterK > 2 || consumerWarpgroups(shape) > 2 ? 64 : 120;
+  return shape.clusterK > 6 ? 40 : shape.clusterK > 2 || consumerWarpgroups(shape) > 2 ? 64 : 120;
 }
 
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma

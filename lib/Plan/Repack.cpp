@@ -58,11 +58,16 @@ double bytesOfOperand(const Spec &s, const OperandInfo &info) {
   return double(typicalSize(s, info.rows)) * double(typicalSize(s, info.cols)) * bytesOf(*(s.*info.operand).type);
 }
 
-/// Whether TMA can read the rows as they lie, and wgmma those, which of a dynamic ld is a requirement of the launch.
-bool readable(const Draft &draft, const OperandSpec &operand) {
+/// Whether TMA can read the rows as they lie, which of a dynamic ld is a requirement of the launch.
+bool startsAtMultiplesOf16(const OperandSpec &operand) {
   constexpr int64_t maxPitch = (int64_t(1) << 40) - 1;
   bool near = operand.ld.value.dynamic() || *operand.ld.value.fixed <= maxPitch / int64_t(bytesOf(*operand.type));
-  return near && promisedAlign(operand) % 16 == 0 && !draft.needsTurning(operand);
+  return near && promisedAlign(operand) % 16 == 0;
+}
+
+/// ... and wgmma those.
+bool readable(const Draft &draft, const OperandSpec &operand) {
+  return startsAtMultiplesOf16(operand) && !draft.needsTurning(operand);
 }
 } // namespace
 
@@ -76,12 +81,36 @@ void refuseRepack(Draft &draft, const std::string &why, bool reported) {
 }
 
 namespace {
+/// Why lanes cannot turn an operand that wgmma does not read as it lies; empty: they can. They read it from shared
+/// memory into registers, from which wgmma takes the kernel's A.
+std::string whyNotTurnedInside(const Draft &draft, const OperandInfo &info) {
+  const Spec &s = draft.spec();
+  const OperandSpec &operand = s.*info.operand;
+  if (draft.inputBits() != 32)
+    return formatv("lanes turn elements of 32 bits: `{0}.type` is {1}", info.name, nameOf(*operand.type));
+  if (const bool isB = &operand == &s.b; s.swapOperands.given && (*s.swapOperands == Persistence::on) != isB)
+    return formatv("wgmma takes its A alone from registers: `swap_operands` is {0}", nameOf(*s.swapOperands));
+  if (const Field<Repack> &other = (&operand == &s.a ? s.b : s.a).repack; other.given && *other == Repack::inside)
+    return "lanes turn one of both operands";
+  if (s.swizzle.given && *s.swizzle == Swizzle::none) // 48 boxes of 192 rows, whose places make the producer spill
+    return "lanes read rows of 32 bytes and more: `swizzle` is none";
+  if (!startsAtMultiplesOf16(operand))
+    return formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16, less than 2^40 apart",
+                   promisedAlign(operand));
+  const Field<FragmentLoad> &load = &operand == &s.a ? s.fragmentsA : s.fragmentsB;
+  if (load.given && *load != FragmentLoad::lds)
+    return formatv("lanes read elements one by one (`lds`): `fragments.{0}` is {1}", info.name, nameOf(*load));
+  return "";
+}
+
 /// Why the product's kernel cannot shift the lines of an operand into place on their way; empty: it can. They come by
 /// TMA in eight boxes, of the lines that lie alike to multiples of 16 bytes, and a warpgroup writes them where wgmma
 /// reads them.
 std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   const Spec &s = draft.spec();
   const OperandSpec &operand = s.*info.operand;
+  if (draft.needsTurning(operand))
+    return whyNotTurnedInside(draft, info);
   if (draft.inputBits() != 16)
     return formatv("a warpgroup shifts elements of 16 bits: `{0}.type` is {1}", info.name, nameOf(*operand.type));
   if (operand.ld.value.dynamic())
@@ -177,6 +206,8 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     if (readable(draft, operand))
       continue;
     bytes += bytesOfOperand(s, info);
+    if (draft.needsTurning(operand) && !operand.repack.given && obstacle.empty())
+      draft.turnable.push_back(&info);
     refused |= operand.repack.given && *operand.repack == Repack::off;
     if (!operand.repack.given && longOperand(draft) == &operand && obstacle.empty())
       streamed = &info;
@@ -215,6 +246,8 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
       continue;
     if (readable(draft, operand))
       operand.repack.decide(Repack::off, fine);
+    else if (given && draft.needsTurning(operand))
+      operand.repack.decide(Repack::on, formatv("{0}: a copy turns it, lanes turn one operand alone", rows));
     else if (!asked.empty())
       operand.repack.decide(Repack::on, formatv("{0}, and `{1}` asks for it", rows, asked));
     else if (refused)

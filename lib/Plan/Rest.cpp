@@ -230,7 +230,7 @@ PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copy
     operand.align = std::min(operand.align, copyBytes);
   operand.range = spec.type.range;
   operand.repacked = *spec.repack == Repack::on;
-  operand.shifted = *spec.repack == Repack::inside;
+  operand.shifted = draft.isShifted(spec);
   operand.turned = draft.turns(spec);
   if (operand.turned)
     operand.order = operand.order == Order::row ? Order::col : Order::row;

@@ -35,23 +35,39 @@ void narrowResults(Spec &spec, Elem input) {
   result(spec.d.type), result(spec.c.type), result(spec.accumulator);
 }
 
-/// As wgmma reads it: in lines of k, of a copy if need be. How it is read `decided` says.
+/// As wgmma reads it: in lines of k, of a copy if need be, or, where lanes turn it, at the pitch at which it lies. How
+/// it is read `decided` says.
 void narrowOperand(OperandSpec &operand, const OperandSpec &decided, Order lines, const Width &width) {
   give(operand.type, Elem::bf16);
   operand.align.value = std::max(*operand.align, unsigned(sixteen)); // 8-bit elements may start at any byte
-  operand.repack = decided.repack;
-  operand.repack.given = true;
-  const bool lies = *decided.layout == lines;
-  give(operand.layout, lines);
-  if (!lies)
+  const bool lies = *decided.layout == lines, inside = !lies && *decided.repack == Repack::inside;
+  operand.repack.reason = decided.repack.reason;
+  give(operand.repack, inside ? Repack::off : *decided.repack);
+  give(operand.layout, inside ? *decided.layout : lines);
+  if (inside)
+    give(operand.ld, *decided.ld);
+  else if (!lies)
     operand.ld = {};
-  else if (operand.ld.given && operand.ld.value.fixed)
+  if (operand.ld.given && operand.ld.value.fixed)
     operand.ld.value.fixed = width.narrowed(*operand.ld.value.fixed);
 }
 
-/// The product of 16 bits that `spec` is planned as, whose instruction and copies are `decided`; nullopt where there is
-/// none.
-std::optional<Spec> narrowedSpec(const Spec &spec, const Spec &decided, const Width &width) {
+/// What lanes turn in registers is wgmma's A, of which these hold as many bytes of k whatever the type.
+void narrowFragments(Spec &spec, const Draft &family) {
+  const bool swaps = family.turnsInside(family.spec().b);
+  if (!swaps && !family.turnsInside(family.spec().a))
+    return;
+  if (!spec.swapOperands.given)
+    spec.swapOperands.reason = family.spec().swapOperands.reason;
+  give(spec.swapOperands, swaps ? Persistence::on : Persistence::off);
+  give(spec.instruction, Instruction::wgmma);
+  give(swaps ? spec.fragmentsB : spec.fragmentsA, FragmentLoad::ldmatrix);
+}
+
+/// The product of 16 bits that `spec` is planned as, whose instruction and copies `family` has decided; nullopt where
+/// there is none.
+std::optional<Spec> narrowedSpec(const Spec &spec, const Draft &family, const Width &width) {
+  const Spec &decided = family.spec();
   if (spec.matrixShape.given || decided.alpha.value == Scale{0.0})
     return std::nullopt;
   Spec narrow = spec;
@@ -65,6 +81,7 @@ std::optional<Spec> narrowedSpec(const Spec &spec, const Spec &decided, const Wi
   narrow.typicalK.value = width.narrowed(*narrow.typicalK);
   narrowOperand(narrow.a, decided.a, Order::row, width);
   narrowOperand(narrow.b, decided.b, Order::col, width);
+  narrowFragments(narrow, family);
   narrowResults(narrow, *decided.a.type);
   return narrow;
 }
@@ -79,7 +96,7 @@ std::optional<Narrowed> narrowed(const Spec &spec) {
   decideProblem(family);
   if (!decideFamily(family) || !family.wgmma() || !scratch.all().empty())
     return std::nullopt;
-  std::optional<Spec> narrow = narrowedSpec(spec, family.spec(), Width(bytesOf(type)));
+  std::optional<Spec> narrow = narrowedSpec(spec, family, Width(bytesOf(type)));
   if (!narrow)
     return std::nullopt;
   Way way; // sums that are promoted are, there, too: they take twice the registers
@@ -88,7 +105,8 @@ std::optional<Narrowed> narrowed(const Spec &spec) {
 }
 
 std::optional<Plan> planAsSixteenBits(const Spec &spec) {
-  const std::optional<Narrowed> narrow = narrowed(spec);
+  const std::optional<TurnedInside> inside = turnedInside(spec);
+  const std::optional<Narrowed> narrow = narrowed(inside ? inside->spec : spec);
   if (!narrow)
     return std::nullopt;
   Diags scratch;
@@ -96,6 +114,11 @@ std::optional<Plan> planAsSixteenBits(const Spec &spec) {
   if (!alike || *alike->spec.instruction != Instruction::wgmma)
     return std::nullopt;
   alike->spec.instruction.reason = narrow->why;
+  if (inside) {
+    alike->spec.instruction.reason = "twice the rate of mma.sync, and TMA can read a and b";
+    Field<Repack> &repack = (alike->spec.*inside->operand).repack;
+    repack.value = Repack::inside, repack.reason = inside->why;
+  }
   for (Field<std::array<int64_t, 3>> *tile : {&alike->spec.block, &alike->spec.warp})
     tile->value = narrow->way.widened(tile->value);
   return planWithChoiceOf(*alike, spec);

@@ -106,7 +106,7 @@ bool decideSkinnySwap(Draft &draft) {
 
 bool mayTurnStream(const Draft &draft) {
   const Spec &s = draft.spec();
-  bool given = s.swapOperands.given || s.block.given || s.warp.given || s.cluster.given || s.fragmentsA.given ||
+  bool given = s.swapOperands.given || s.block.given || s.warp.given || s.cluster.given || draft.holdsA() ||
                s.store.given || s.loadC.given;
   bool known = s.beta.value == Scale{0.0} && bitsOf(*s.d.type) == 16;
   if (given || draft.way.turned || !known || draft.shifts() || !isSkinny(draft))
@@ -244,6 +244,8 @@ std::vector<Stream> streams(const Draft &draft) {
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;
+    if (draft.holdsA() && way.clusterN > 1) // lanes read what they share
+      return;
     if (through == SplitThrough::workspace) {
       if (!isOneWaveInMemory(draft, sides, way))
         return;

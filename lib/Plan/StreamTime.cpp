@@ -49,6 +49,7 @@ constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave
 /// were 5 to 10% slower than a cut that the estimate had 1 to 3% behind (H200, 2026-11-24; docs/hopper-shapes.md, *A
 /// short side that is contiguous*).
 constexpr double furtherHalf = 0.012;
+constexpr double clockOfHeld = 1.755; ///< Clocks a nanosecond, as those of `leastOfHeld` were found.
 /// How long a step takes CTAs that share rows of a contiguous short side at least, with what each k adds.
 constexpr double sharedStep = 67, sharedStepK = 0.71;
 
@@ -123,7 +124,9 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double read = double(way.m) / 64 * double(64 + way.n), written = double(way.m + way.n);
   const double shared = 2 * depth * (portRead * read + portWritten * written) / sharedRate;
   const bool sharesRows = share > 1 && isContiguous(draft, !sides.longIsM);
-  const double step = sharesRows ? std::max(stepTime, sharedStep + sharedStepK * double(way.k)) : stepTime;
+  double step = sharesRows ? std::max(stepTime, sharedStep + sharedStepK * double(way.k)) : stepTime;
+  if (draft.holdsA()) // by warpgroups of 64 rows, or by two
+    step = std::max(step, leastOfHeld(draft, way.k, way.m > 192 ? way.m / 2 : 64) / clockOfHeld);
 
   // What all of them do together.
   const bool scatters = way.slices > 1 && shortTiles > 1 && !rowsSplitSectors(draft);

@@ -13,7 +13,7 @@ namespace {
 /// Nothing that has been given says how D is cut, and wgmma reads what TMA brings.
 bool isOpen(const Draft &draft) {
   const Spec &s = draft.spec();
-  bool open = !s.swapOperands.given && !s.block.given && !s.warp.given && !s.cluster.given &&
+  bool open = (!s.swapOperands.given || draft.holdsA()) && !s.block.given && !s.warp.given && !s.cluster.given &&
               (!s.inFlight.given || *s.inFlight == 1) && !asksForHalves(draft);
   bool known = draft.extentM() && draft.extentN() && draft.extentK();
   return open && known && draft.wgmma() && !draft.stream && !draft.shifts() && draft.inputBits() == 16 &&
@@ -27,7 +27,7 @@ bool mayTurn(const Draft &draft) {
   const Spec &s = draft.spec();
   bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col) && !shortSideDecides(draft);
   bool leaves = *s.store == StoreKind::tma || leavesFasterTurned(draft);
-  return asItLies && !s.fragmentsA.given && leaves && s.beta.value == Scale{0.0};
+  return asItLies && !draft.holdsA() && leaves && s.beta.value == Scale{0.0};
 }
 
 /// Whether tiles of 128 x 128 leave three fifths of the SMs idle and k is long enough to be cut: 54 to 64 such tiles

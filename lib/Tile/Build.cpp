@@ -80,8 +80,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("stages", *spec.stages).set("schedule", nameOf(*spec.schedule)).set("swizzle", nameOf(*spec.swizzle));
   if (*spec.instruction != Instruction::wgmma)
     configureFragments(root, plan);
-  else if (plan.loadA == FragmentLoad::ldmatrix)
-    root.set("load_a", "ldmatrix");
+  else if (plan.loadA != FragmentLoad::descriptor)
+    root.set("load_a", nameOf(plan.loadA));
   if (plan.warpK < plan.blockK)
     root.set("slices", plan.blockK / plan.warpK);
   if (*spec.loadC != StoreKind::direct)

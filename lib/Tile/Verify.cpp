@@ -189,6 +189,7 @@ constexpr NumberRule numberRules[] = {
     {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
     {"load", "step", 0, maxExtent / 4 - 1},
     {"wgmma", "block", 0, maxExtent / 64 - 1},
+    {"wgmma", "steps", 1, maxExtent / 4},
     {"wait_wgmma", "pending", 0, 7},
     {"send", "slice", 1, 15},
     {"exchange", "slices", 2, 8},

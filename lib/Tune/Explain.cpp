@@ -124,7 +124,7 @@ private:
                               time(a.seconds), launch, a.bound, a.floor() > 0 ? a.seconds / a.floor() : 0,
                               time(a.clocks / a.machine.clock + a.launch), a.machine.clock / 1e9));
     bool copied = *spec.a.repack == Repack::on || *spec.b.repack == Repack::on,
-         shifted = !a.streams && (*spec.a.repack == Repack::inside || *spec.b.repack == Repack::inside);
+         shifted = !a.streams && (chosen.plan.a.shifted || chosen.plan.b.shifted);
     if (copied || shifted)
       line("", formatv("of the product alone: {0}{1}{2} not counted", copied ? "the copy in front" : "",
                        copied && shifted ? " and " : "", shifted ? "what shifts lines" : ""));

@@ -5,15 +5,19 @@
 
 namespace gemmc::test {
 
-/// Calls `visit(field)` for every field.
+/// Calls `visit(field)` for every field but what is typical, which only dynamic sizes have.
 template <typename S, typename F> void forEachField(S &s, F visit) {
   auto each = [&](auto &...fields) { (visit(fields), ...); };
   each(s.name, s.target, s.m, s.n, s.k);
   for (auto *operand : {&s.a, &s.b, &s.c, &s.d})
     each(operand->type, operand->layout, operand->ld, operand->align);
+  for (auto *operand : {&s.a, &s.b})
+    each(operand->negate, operand->cache, operand->repack);
   each(s.accumulator, s.alpha, s.beta, s.block, s.warp, s.cluster, s.instruction, s.copy, s.stages, s.schedule,
        s.swizzle, s.rasterOrder, s.rasterGroup, s.persistent, s.store, s.swapOperands, s.matrixShape, s.fragmentsA,
-       s.fragmentsB, s.fragmentBuffers, s.fragmentOrder, s.bitOperation);
+       s.fragmentsB, s.fragmentBuffers, s.fragmentOrder, s.bitOperation, s.fastAccumulation, s.copyBytes, s.padding,
+       s.inFlight, s.scheduler, s.split, s.splitSlices, s.splitThrough, s.loadC, s.storeBuffers, s.storeOverlap,
+       s.dependent, s.trigger, s.prefetch);
 }
 
 inline void put(llvm::raw_ostream &os, const std::string &value) { os << value; }

@@ -146,7 +146,7 @@ TEST(PlanRandom, RefusedOrSound) {
     Diags again;
     std::optional<Plan> second = makePlan(allGiven(plan->spec), again);
     for (const Problem &problem : again.all())
-      ADD_FAILURE() << problem.message;
+      ADD_FAILURE() << problem.message << "\n" << printSpec(plan->spec, false);
     ASSERT_TRUE(second);
     EXPECT_EQ(describe(*plan), describe(*second));
   }
