@@ -30,6 +30,7 @@ GOALS = {
     "fp8_f32": {"of": ("fp8_f32",), "each": 0.90, "mean": 1.05},
     "int8": {"of": ("int8",), "each": 1.05, "mean": 1.15},
     "tf32": {"of": ("tf32",), "each": 1.00, "mean": 1.05},
+    "tf32, turned": {"of": ("tf32_turned",), "each": 1.00, "mean": 1.10},
     "turned": {"of": ("turned",)},
 }
 # Microseconds in which an H200 streams n x k weights of two bytes; at m <= 64 a product may take STREAMED times that.
