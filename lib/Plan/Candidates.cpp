@@ -72,6 +72,8 @@ Tiles blockCandidates(const Draft &draft) {
         tiles.push_back({warp[0] * m, warp[1] * n});
     return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
   }
+  if (draft.multipliesDoubles())
+    return {{64, 64}, {128, 64}, {64, 128}, {32, 32}, {64, 32}, {32, 64}, {16, 32}, {32, 16}, {16, 16}};
   // mma wants the large tile where an SM has the shared memory of several stages of it.
   bool roomy = draft.limits.sharedPerBlock > 128 * 1024;
   if (!draft.wgmma() && roomy)
@@ -103,6 +105,10 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
     // 2026-11-26).
     if (draft.holdsA() && tiles.size() > 1)
       llvm::erase_if(tiles, [&](const Tile &tile) { return tile.m == block.m; });
+  } else if (draft.multipliesDoubles()) {
+    for (auto [m, n] : {std::pair{64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
+      if (block.m % m == 0 && block.n % n == 0 && block.m / m * (block.n / n) <= 4)
+        tiles.push_back({m, n});
   } else {
     // The largest warp tile (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp.
     for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
@@ -122,6 +128,24 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
   return tiles.empty() ? Tiles{block} : tiles;
 }
 
+/// k of a block and of a warp. Few products take small tiles, of which a step of 16 k is short beside its waits: they
+/// have 32, and warps that multiply slices of those. 256x256x8192 in 16x32 by two warps, 16 deep, takes 72 us, by four,
+/// each with 8 of 32, 44; 512^3 in 32x32 9.9 and 8.2 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
+struct Depth {
+  int64_t block, warp;
+};
+llvm::SmallVector<Depth, 3> depthsOfDoubles(Tile block, Tile warp) {
+  constexpr int64_t small = 64 * 32, most = 4; // warps
+  const int64_t warps = block.m / warp.m * (block.n / warp.n);
+  if (block.m * block.n > small)
+    return warps == most ? llvm::SmallVector<Depth, 3>{{16, 16}} : llvm::SmallVector<Depth, 3>();
+  llvm::SmallVector<Depth, 3> depths;
+  for (int64_t slices : {1, 2, 4})
+    if (warps * slices >= 2 && warps * slices <= most)
+      depths.push_back({32, 32 / slices});
+  return depths;
+}
+
 int64_t blockDepth(const Draft &draft) {
   const Spec &s = draft.spec();
   if (s.block.given)
@@ -134,7 +158,19 @@ int64_t blockDepth(const Draft &draft) {
     return draft.elementsIn(lineBytes);
   // Two steps of the instruction, so that one is read while the other is multiplied.
   int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
-  return std::min(depth, draft.elementsIn(mostDepthBytes));
+  return std::min(depth, draft.elementsIn(mostDepthBytes(draft)));
+}
+
+/// Where an SM has few CTAs of f64, what is under way is what their stages hold: 64x4096x4096 in 64x32 takes 79 us in
+/// four, 69 in eight; where it has many, they must not take each other's place: 1024^3 in 64x64 43.4 in four, 50.1 in
+/// eight (H200, 2026-11-26).
+int64_t stagesOfDoubles(const Draft &draft, const Shape &shape) {
+  constexpr int64_t usual = 4, most = 8;
+  const double tiles =
+      std::ceil(double(draft.plannedM()) / double(shape.m)) * std::ceil(double(draft.plannedN()) / double(shape.n));
+  constexpr double underWay = 128 * 1024;                                 // bytes of an SM
+  const double ctas = std::max(1.0, std::ceil(tiles / draft.limits.sms)); // of an SM
+  return std::clamp<int64_t>(int64_t(underWay / (ctas * double(stageBytes(draft, shape)))), usual, most);
 }
 
 /// Most stages that pay: wgmma hides the latency of TMA with up to 8, mma runs well with 4.
@@ -147,6 +183,7 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   // What streams through many CTAs at once waits for memory: all bytes that there is room for are under way.
   int64_t most = draft.inCluster() || draft.stream ? mostStages
                  : draft.wgmma()                   ? mostStagesOf(draft, shape.m + shape.n)
+                 : draft.multipliesDoubles()       ? stagesOfDoubles(draft, shape)
                                                    : 4;
   int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), most);
   // Three stages that leave room for a second CTA on the SM beat four that do not.
@@ -289,6 +326,14 @@ std::vector<Shape> candidates(const Draft &draft) {
         const bool known = sane(cut);
         if (known && takesHalfSteps(draft, cut))
           cut.k /= 2, cut.warpK /= 2;
+        if (draft.multipliesDoubles() && !s.block.given && !s.warp.given) {
+          for (auto [k, warpK] : depthsOfDoubles(block, warp)) {
+            cut.k = k, cut.warpK = warpK;
+            cut.stages = bestStages(draft, cut);
+            cuts[number].push_back(cut);
+          }
+          continue;
+        }
         cut.stages = known ? bestStages(draft, cut) : 2;
         cuts[number].push_back(cut);
       }

@@ -108,7 +108,7 @@ private:
     bool n = blockRange('n', shape.n, columns(), wgmma ? 256 : 512);
     constexpr int64_t mostBytes = 512;
     bool k = blockRange('k', shape.k, draft.elementsIn(wgmma ? wgmmaDepthBytes : leastDepthBytes),
-                        draft.elementsIn(wgmma ? mostBytes : mostDepthBytes));
+                        draft.elementsIn(wgmma ? mostBytes : mostDepthBytes(draft)));
     return m && n && k;
   }
 
@@ -140,7 +140,7 @@ private:
 
   bool mmaDepth() {
     std::vector<std::string> allowed;
-    for (int64_t bytes = leastDepthBytes; bytes <= mostDepthBytes; bytes *= 2)
+    for (int64_t bytes = leastDepthBytes; bytes <= mostDepthBytes(draft); bytes *= 2)
       if (int64_t depth = draft.elementsIn(bytes); depth % draft.matrix->k == 0) {
         if (shape.k == depth)
           return true;

@@ -104,6 +104,10 @@ struct Draft {
     const bool wide = columns > 32 && (way.ofIntegers || isInteger(*spec().a.type));
     return (columns + (wide ? 15 : 7)) / (wide ? 16 : 8) * (wide ? 16 : 8);
   }
+  /// mma of f64 on a card whose tensor cores have instructions of 16 rows for it.
+  bool multipliesDoubles() const {
+    return *spec().instruction == Instruction::mma && *spec().a.type == Elem::f64 && *spec().target == Target::sm_90a;
+  }
   /// Elements of A or B that `bytes` hold.
   int64_t elementsIn(int64_t bytes) const { return bytes * 8 / inputBits(); }
 };
@@ -160,7 +164,11 @@ std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &sha
 /// A TMA store writes whole 16 bytes (seen on an H200): whether rows of D may end elsewhere.
 bool endsRowsInside16Bytes(const Draft &draft);
 int64_t swizzleSpan(const Draft &draft); ///< wgmma: elements of one swizzled row (8 without swizzle).
-constexpr int64_t leastDepthBytes = 32, mostDepthBytes = 128; ///< mma: of a line of a block tile along k.
+constexpr int64_t leastDepthBytes = 32;  ///< mma, wmma: of a line of a block tile along k.
+/// Of f64 by mma twice as many as of others: a step of 16 elements is short beside what it waits for.
+inline int64_t mostDepthBytes(const Draft &draft) {
+  return *draft.spec().instruction == Instruction::mma && *draft.spec().a.type == Elem::f64 ? 256 : 128;
+}
 int64_t stageBytes(const Draft &draft, const Shape &shape);
 int64_t stagedBytes(const Draft &draft, const Shape &shape);
 /// mma, wmma: what the end of a tile needs, in the place of the stages.

@@ -18,12 +18,15 @@ struct Rates {
   double sharedBytes; ///< From shared memory to the tensor cores.
   double l2Bytes;     ///< From the L2 to one SM while all of them read.
 };
+/// Multiply-adds of f64.
+double productsOfDoubles(const Draft &draft) { return *draft.spec().target == Target::sm_90a ? 128 : 64; }
+
 Rates ratesOf(const Draft &draft) {
   if (draft.wgmma())
     return {wgmmaProducts * 16.0 / draft.inputBits(), 128, 168};
   // The rate follows the width of the elements, but for f64.
   bool wide = *draft.spec().a.type == Elem::f64;
-  double products = wide ? 64 : 1024 * 16.0 / draft.inputBits();
+  double products = wide ? productsOfDoubles(draft) : 1024 * 16.0 / draft.inputBits();
   switch (*draft.spec().target) {
   case Target::sm_86:
   case Target::sm_89:
@@ -477,6 +480,24 @@ double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, d
   return atOnce<8>({memory, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
 }
 
+/// Clocks of mma of f64, step by step: a warp, alone with its products, waits for each of them; all CTAs of an SM share
+/// its tensor cores, and more where warps of few rows and columns, or of slices of k, read shared memory more often; no
+/// more comes than memory gives. 250 kernels of 19 products (H200, 2026-11-26, docs/hopper-types.md, *f64*).
+static double clocksOfDoubles(const Draft &draft, const Shape &shape, double tiles) {
+  constexpr double launch = 4400, waits = 175, ofProducts = 16, unhidden = 1.06, port = 2.25, sliced = 1.15;
+  constexpr double elementBytes = 8, memory = 2280;    // bytes a clock
+  const double rows = 16, columns = 8, depthOfMma = 4; // of an instruction
+  const double warpM = double(shape.warpM), warpN = double(shape.warpN), block = double(shape.m) * double(shape.n);
+  const double m = double(draft.plannedM()), n = double(draft.plannedN()), k = double(draft.plannedK());
+  const double inTurn = waits + ofProducts * (warpM / rows) * (warpN / columns) * (double(shape.warpK) / depthOfMma);
+  const double readPerProduct = (warpM + warpN) * elementBytes / (warpM * warpN);
+  const double together = block * double(shape.k) / productsOfDoubles(draft) *
+                          std::max(unhidden, port * readPerProduct) * (shape.slices() > 1 ? sliced : 1);
+  const double ctas = std::ceil(tiles / draft.limits.sms); // of an SM
+  const double moved = elementBytes * (m * k + k * n + m * n);
+  return launch + std::max(std::ceil(k / double(shape.k)) * std::max(inTurn, ctas * together), moved / memory);
+}
+
 Estimate estimate(const Draft &draft, const Shape &shape) {
   const Rates rates = ratesOf(draft);
   int64_t m = draft.plannedM(), n = draft.plannedN();
@@ -520,6 +541,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
                              exposed * (start + store / owners * neighbours));
     result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
   }
+  if (draft.multipliesDoubles())
+    result.clocks = clocksOfDoubles(draft, shape, tiles);
   result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
   if (draft.wgmma() && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
