@@ -120,7 +120,7 @@ class Draw:
 
     def wgmma_tile(self):
         self.shifts = self.family == "cooperative" and not self.other and self.chance(0.15)  # one operand, if all else allows it
-        self.swizzle = "128B" if self.shifts else self.pick("128B", "128B", "128B", "64B", "32B", *([] if self.inside else ["none"]))
+        self.swizzle = "128B" if self.shifts or self.inside else self.pick("128B", "128B", "128B", "64B", "32B", "none")
         depth = SPAN[self.swizzle] * 8 // self.bits
         line = 1024 // self.bits  # elements of 128 bytes
         # A line of a tile is whole swizzled rows, also where the tile is narrower.

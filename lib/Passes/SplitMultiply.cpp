@@ -14,7 +14,7 @@ int64_t stepOf(const Kernel &kernel) {
 }
 
 /// A from shared memory; or from registers, half of a stage's k steps at a time: lanes load one half while the other
-/// one is multiplied.
+/// one is multiplied. Not where a stage's products are added up by themselves: nothing is under way then.
 std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel, int64_t depth) {
   Op op(OpKind::Wgmma, multiply.subject);
   op.set("a", multiply.ref("a")).set("b", multiply.ref("b")).set("accumulate", "yes");
@@ -24,7 +24,8 @@ std::vector<Op> wgmmaOf(const Op &multiply, const Kernel &kernel, int64_t depth)
   if (!kernel.root.has("load_a"))
     return {op};
   std::vector<Op> ops;
-  const int64_t steps = kernel.root.item("block", 2) / depth, half = (steps + 1) / 2;
+  const int64_t steps = kernel.root.item("block", 2) / depth,
+                half = kernel.root.has("promote") ? steps : (steps + 1) / 2;
   for (int64_t step = 0; step < steps; ++step) {
     if (step == half)
       ops.push_back(Op(op).set("a", Ref{"fA", {0}}).set("steps", half));

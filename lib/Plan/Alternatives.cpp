@@ -135,14 +135,6 @@ std::vector<Alternative> alternativesOf(const Spec &spec, const Way &way, unsign
       mergeInto(found, alternativesOf(spec, each, count), count);
   return found;
 }
-} // namespace
-
-namespace {
-Spec withRepack(Spec spec, OperandSpec Spec::*operand, Repack how) {
-  Field<Repack> &repack = (spec.*operand).repack;
-  repack.value = how, repack.given = true;
-  return spec;
-}
 
 /// What a spec of any type is planned as.
 std::vector<Alternative> asPlanned(const Spec &spec, unsigned count, Diags &diags, std::optional<RepackChoice> &other) {
@@ -150,37 +142,62 @@ std::vector<Alternative> asPlanned(const Spec &spec, unsigned count, Diags &diag
   return alternativesOf(narrow ? narrow->spec : spec, narrow ? narrow->way : Way(), count, diags, other);
 }
 
-/// Says in front of each choice how an operand is read.
-void sayRepack(llvm::MutableArrayRef<Alternative> choices, const char *path, Repack how) {
+/// Says in front of each choice how operands are read.
+void say(llvm::MutableArrayRef<Alternative> choices, const std::string &how) {
   for (Alternative &each : choices)
-    each.choice = formatv("{0}={1} {2}", path, nameOf(how), each.choice);
+    each.choice = how + each.choice;
+}
+
+/// ... those that lanes could turn, of which they turn `inside` or none.
+std::string wordsOf(const Turning &turning, const OperandInfo *inside, Repack others) {
+  std::string words;
+  for (const OperandInfo *info : turning.open)
+    words += formatv("{0}.repack={1} ", info->name, nameOf(info == inside ? Repack::inside : others)).str();
+  return words;
+}
+
+/// `ways` behind `found`; the best of them takes `times` what the best of those takes, with all that it takes to read
+/// operands so, of which costs know nothing.
+void append(std::vector<Alternative> &found, std::vector<Alternative> ways, double times) {
+  const double scale = ways.empty() || found.empty() ? 1 : found.front().cost / ways.front().cost * times;
+  for (Alternative &each : ways)
+    each.cost *= scale;
+  found.insert(found.end(), std::make_move_iterator(ways.begin()), std::make_move_iterator(ways.end()));
+}
+
+/// Where lanes turn an operand; then, a third of all, where copies do.
+std::vector<Alternative> turnedAlternatives(const Spec &spec, const Turning &turning, unsigned count, Diags &diags) {
+  std::optional<RepackChoice> none;
+  std::vector<Alternative> found =
+      asPlanned(withRepack(spec, turning.inside->operand, Repack::inside), count - count / 3, diags, none);
+  say(found, wordsOf(turning, turning.inside, Repack::on));
+  if (count && count / 3 == 0)
+    return found;
+  Diags scratch;
+  std::vector<Alternative> ways =
+      asPlanned(withRepack(spec, turning.inside->operand, Repack::on), count / 3, scratch, none);
+  say(ways, wordsOf(turning, nullptr, Repack::on));
+  append(found, std::move(ways), turning.times);
+  return found;
 }
 } // namespace
 
-// An operand may be read in two ways, the long one of a skinny product or one that is turned: those of the one that the
-// planner does not take come last, a third of all.
+// The long operand of a skinny product may be read in two ways: those of the one that the planner does not take come
+// last, a third of all.
 std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
   const Spec wide = atTypicalSizes(given);
-  const std::optional<TurnedInside> inside = turnedInside(wide);
+  const Turning turning = turningOf(wide);
+  if (turning.inside)
+    return turnedAlternatives(wide, turning, count, diags);
   std::optional<RepackChoice> other, none;
-  std::vector<Alternative> found;
-  if (inside) {
-    other = RepackChoice{inside->operand, inside->path, Repack::on, inside->otherwise};
-    found = asPlanned(inside->spec, count - count / 3, diags, none);
-    sayRepack(found, inside->path, Repack::inside);
-  } else {
-    found = asPlanned(wide, count, diags, other);
-  }
+  std::vector<Alternative> found = asPlanned(wide, count, diags, other);
+  say(found, wordsOf(turning, nullptr, turning.otherwise));
   if (!other || (count && count / 3 == 0))
     return found;
   Diags scratch;
   std::vector<Alternative> ways = asPlanned(withRepack(wide, other->operand, other->how), count / 3, scratch, none);
-  // Costs are of products alone: here they are of all that it takes to read an operand so.
-  const double scale = ways.empty() || found.empty() ? 1 : found.front().cost / ways.front().cost * other->times;
-  for (Alternative &each : ways)
-    each.cost *= scale;
-  sayRepack(ways, other->path, other->how);
-  found.insert(found.end(), std::make_move_iterator(ways.begin()), std::make_move_iterator(ways.end()));
+  say(ways, formatv("{0}={1} ", other->path, nameOf(other->how)));
+  append(found, std::move(ways), other->times);
   return found;
 }
 

@@ -130,18 +130,20 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
 
 /// k of a block and of a warp. Few products take small tiles, of which a step of 16 k is short beside its waits: they
 /// have 32, and warps that multiply slices of those. 256x256x8192 in 16x32 by two warps, 16 deep, takes 72 us, by four,
-/// each with 8 of 32, 44; 512^3 in 32x32 9.9 and 8.2 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
+/// each with 8 of 32, 44; 512^3 in 32x32 9.9 and 8.2. Two warps of a larger tile leave tensor cores idle: 2500x1300x900
+/// in 64x32 226, in 64x64 by four 142 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
 struct Depth {
   int64_t block, warp;
 };
 llvm::SmallVector<Depth, 3> depthsOfDoubles(Tile block, Tile warp) {
-  constexpr int64_t small = 64 * 32, most = 4; // warps
+  constexpr int64_t small = 64 * 32, smallest = 32 * 32, most = 4; // warps
+  const int64_t least = block.m * block.n <= smallest ? 2 : most;
   const int64_t warps = block.m / warp.m * (block.n / warp.n);
   if (block.m * block.n > small)
     return warps == most ? llvm::SmallVector<Depth, 3>{{16, 16}} : llvm::SmallVector<Depth, 3>();
   llvm::SmallVector<Depth, 3> depths;
   for (int64_t slices : {1, 2, 4})
-    if (warps * slices >= 2 && warps * slices <= most)
+    if (warps * slices >= least && warps * slices <= most)
       depths.push_back({32, 32 / slices});
   return depths;
 }

@@ -44,8 +44,9 @@ struct Draft {
   const MatrixInstruction *matrix = nullptr;   ///< mma, wmma: the instruction; nullptr for wgmma.
   std::optional<Stream> stream = std::nullopt; ///< Where a product is skinny.
   std::vector<Stream> otherStreams = {};       ///< Cuts to try where that one does not fit, the next one last.
-  /// Operands that lanes could turn where the spec does not say who does.
+  /// Operands that lanes could turn where the spec does not say who does, and what the product takes by mma.
   llvm::SmallVector<const OperandInfo *, 2> turnable = {};
+  double secondsByMma = 0;
   Way way = {};    ///< What the planner tries beyond what the spec and its sizes ask for.
   double cost = 0; ///< Of the shape that was chosen, see Estimate.
 
@@ -266,16 +267,16 @@ struct Narrowed {
 };
 /// Nullopt, without a report, where there is none.
 std::optional<Narrowed> narrowed(const Spec &spec);
-/// A spec in which lanes turn an operand, the one that it leaves open and for which that is estimated to be the fastest
-/// (TurnInside.cpp).
-struct TurnedInside {
-  Spec spec;
-  OperandSpec Spec::*operand;
-  const char *path;
+Spec withRepack(Spec spec, OperandSpec Spec::*operand, Repack how);
+/// Who turns the operands of which a spec does not say it (TurnInside.cpp).
+struct Turning {
+  llvm::SmallVector<const OperandInfo *, 2> open; ///< Those that lanes could turn.
+  const OperandInfo *inside = nullptr; ///< The one that they do; nullptr: none, as that is estimated to be faster.
   std::string why;
-  double otherwise; ///< The time of the other way to read it, of that of this one.
+  Repack otherwise = Repack::on; ///< How the others of them are read.
+  double times = 1;              ///< What the product takes without `inside`, of what it takes with it.
 };
-std::optional<TurnedInside> turnedInside(const Spec &spec);
+Turning turningOf(const Spec &spec);
 /// The plan of a product, as the narrowed one's has it.
 std::optional<Plan> planAsSixteenBits(const Spec &spec);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).

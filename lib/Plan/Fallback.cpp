@@ -36,8 +36,11 @@ std::optional<Plan> makeRepackPlan(const Spec &spec) {
   leaveOpen(copied.storeOverlap);
   leaveOpen(copied.prefetch); // the kernel in front writes what it would fetch
   for (Field<Repack> *repack : {&copied.a.repack, &copied.b.repack})
-    if (**repack == Repack::inside) // where the first line starts is not known
+    if (**repack == Repack::inside) { // where the first line starts is not known
       leaveOpen(*repack);
+      leaveOpen(copied.fragmentsA);
+      leaveOpen(copied.fragmentsB);
+    }
   Diags scratch;
   std::optional<Plan> plan = makePlan(copied, scratch);
   bool repacks = plan && (plan->a.repacked || plan->b.repacked);

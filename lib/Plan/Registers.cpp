@@ -119,9 +119,13 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
 /// scaled what that takes, or what lanes need that store them. Of 6144 pinned tiles stored by TMA and 872 stored in all
 /// ways those beyond it spilled 4 to 112 bytes (64x240 with C, 256x56 by one warpgroup, 128x120 stored by lanes, two of
 /// 128x176 with C, three of 64x168).
+/// Lanes that load A keep their addresses, too: beside scaled sums two of 64 x 208 of tf32 spill 4 bytes, two of
+/// 128 x 128 8.
 unsigned mostGathered(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || *draft.spec().split == SplitMode::none || draft.inCluster())
     return 255;
+  if (draft.holdsA() && scales(draft))
+    return shape.warpM > 64 ? 144 : 112;
   switch (consumerWarpgroups(shape)) {
   case 1:
     return shape.warpM == 256 ? 96 : scales(draft) || !leavesAsItLies(draft) ? 112 : 255;

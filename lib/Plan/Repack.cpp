@@ -92,8 +92,9 @@ std::string whyNotTurnedInside(const Draft &draft, const OperandInfo &info) {
     return formatv("wgmma takes its A alone from registers: `swap_operands` is {0}", nameOf(*s.swapOperands));
   if (const Field<Repack> &other = (&operand == &s.a ? s.b : s.a).repack; other.given && *other == Repack::inside)
     return "lanes turn one of both operands";
-  if (s.swizzle.given && *s.swizzle == Swizzle::none) // 48 boxes of 192 rows, whose places make the producer spill
-    return "lanes read rows of 32 bytes and more: `swizzle` is none";
+  if (s.swizzle.given &&
+      *s.swizzle != Swizzle::b128) // of shorter ones there are so many boxes that the producer spills
+    return formatv("lanes read rows of 128 bytes: `swizzle` is {0}", nameOf(*s.swizzle));
   if (!startsAtMultiplesOf16(operand))
     return formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16, less than 2^40 apart",
                    promisedAlign(operand));
@@ -111,6 +112,8 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   const OperandSpec &operand = s.*info.operand;
   if (draft.needsTurning(operand))
     return whyNotTurnedInside(draft, info);
+  if (draft.inputBits() == 32 && startsAtMultiplesOf16(operand))
+    return formatv("k is contiguous: wgmma reads `{0}` as it lies", info.name);
   if (draft.inputBits() != 16)
     return formatv("a warpgroup shifts elements of 16 bits: `{0}.type` is {1}", info.name, nameOf(*operand.type));
   if (operand.ld.value.dynamic())
@@ -189,14 +192,15 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   constexpr const char *fine = "TMA reads it as it lies";
   double bytes = 0;
   bool refused = false;                  // by the spec: then TMA is out of the question
-  bool given = false;                    // an operand to shift; there is room for one
+  bool given = false;                    // an operand to shift or to turn; there is room for one
+  bool turns = false;                    // the latter
   const OperandInfo *streamed = nullptr; // whose lines may be shifted
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
     std::string obstacle = whyNotInside(draft, info);
     if (operand.repack.given && *operand.repack == Repack::inside) {
       if (obstacle.empty()) {
-        given = true;
+        given = true, turns |= draft.needsTurning(operand);
         continue;
       }
       draft.diags.report(Diag::plan_repack, operand.repack.range, info.name, nameOf(*operand.repack), obstacle)
@@ -215,6 +219,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
   double copy = bytes > 0 ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
          slow = mmaTime(draft);
+  draft.secondsByMma = slow + startTime;
   // mma has no signs for its operands: they are alpha's, which must be known then.
   auto negated = [](const OperandSpec &operand) { return operand.negate.given && *operand.negate == Persistence::on; };
   const bool signs = s.alpha.value.dynamic() && !isInteger(*s.a.type) && (negated(s.a) || negated(s.b));
@@ -246,8 +251,8 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
       continue;
     if (readable(draft, operand))
       operand.repack.decide(Repack::off, fine);
-    else if (given && draft.needsTurning(operand))
-      operand.repack.decide(Repack::on, formatv("{0}: a copy turns it, lanes turn one operand alone", rows));
+    else if (turns)
+      operand.repack.decide(Repack::on, formatv("{0}: a copy, lanes turn one operand alone", rows));
     else if (!asked.empty())
       operand.repack.decide(Repack::on, formatv("{0}, and `{1}` asks for it", rows, asked));
     else if (refused)

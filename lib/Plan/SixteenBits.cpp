@@ -105,8 +105,9 @@ std::optional<Narrowed> narrowed(const Spec &spec) {
 }
 
 std::optional<Plan> planAsSixteenBits(const Spec &spec) {
-  const std::optional<TurnedInside> inside = turnedInside(spec);
-  const std::optional<Narrowed> narrow = narrowed(inside ? inside->spec : spec);
+  const Turning turning = turningOf(spec);
+  const OperandInfo *inside = turning.inside;
+  const std::optional<Narrowed> narrow = narrowed(inside ? withRepack(spec, inside->operand, Repack::inside) : spec);
   if (!narrow)
     return std::nullopt;
   Diags scratch;
@@ -115,9 +116,10 @@ std::optional<Plan> planAsSixteenBits(const Spec &spec) {
     return std::nullopt;
   alike->spec.instruction.reason = narrow->why;
   if (inside) {
-    alike->spec.instruction.reason = "twice the rate of mma.sync, and TMA can read a and b";
+    alike->spec.instruction.reason =
+        llvm::formatv("twice the rate of mma.sync, and lanes turn {0} on its way", inside->name);
     Field<Repack> &repack = (alike->spec.*inside->operand).repack;
-    repack.value = Repack::inside, repack.reason = inside->why;
+    repack.value = Repack::inside, repack.reason = turning.why;
   }
   for (Field<std::array<int64_t, 3>> *tile : {&alike->spec.block, &alike->spec.warp})
     tile->value = narrow->way.widened(tile->value);
