@@ -83,48 +83,62 @@ Tiles blockCandidates(const Draft &draft) {
   return wgmmaBlocks(draft);
 }
 
+/// Tiles of warpgroups, side by side or one above the other.
+Tiles warpgroupTiles(const Draft &draft, Schedule schedule, Tile block) {
+  if (schedule == Schedule::pingpong)
+    return {};
+  Tiles tiles;
+  for (int64_t groups : {2, 3, 4, 1}) {
+    if (groups > mostWarpgroups(schedule))
+      continue;
+    if (block.m % (64 * groups) == 0)
+      tiles.push_back({block.m / groups, block.n});
+    // Warpgroups side by side would each read all rows of A into their registers.
+    if (groups > 1 && groups < 4 && block.n % (8 * groups) == 0 && !draft.holdsA())
+      tiles.push_back({block.m, block.n / groups});
+  }
+  // Two take turns with what they load: 512x4096x7168 of tf32, b turned, 111 us in 128x128 by one, 100 by two (H100,
+  // 2026-11-26).
+  if (draft.holdsA() && tiles.size() > 1)
+    llvm::erase_if(tiles, [&](const Tile &tile) { return tile.m == block.m; });
+  return tiles;
+}
+
+/// Tiles of warps: the largest one (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp;
+/// of f64 all that the estimate can choose among.
+Tiles warpTiles(const Draft &draft, Tile block) {
+  Tiles tiles;
+  const int64_t mostWarps = draft.spec().block.given ? 16 : 4; // f64
+  for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}}) {
+    if (block.m % m != 0 || block.n % n != 0)
+      continue;
+    const int64_t warps = block.m / m * (block.n / n);
+    if (draft.multipliesDoubles()) {
+      if (warps <= mostWarps && m * n < 64 * 64) // whose sums no thread holds
+        tiles.push_back({m, n});
+      continue;
+    }
+    tiles = {{m, n}};
+    if (warps >= 4)
+      break;
+  }
+  if (tiles.empty()) // whole instructions of an unusual block
+    for (int64_t m : {4, 2, 1})
+      for (int64_t n : {4, 2, 1})
+        if (Tile tile{m * draft.matrix->rows(), n * draft.matrix->columns()};
+            block.m % tile.m == 0 && block.n % tile.n == 0 &&
+            (tiles.empty() || tiles[0].m * tiles[0].n * 4 > block.m * block.n))
+          tiles = {tile};
+  return tiles;
+}
+
 /// Warp (warpgroup) tiles of a block tile, the favourite first.
 Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
   if (draft.spec().warp.given) {
     auto warp = kernelView(draft, *draft.spec().warp);
     return {{warp[0], warp[1]}};
   }
-  Tiles tiles;
-  if (draft.wgmma()) {
-    if (schedule != Schedule::pingpong)
-      for (int64_t groups : {2, 3, 4, 1}) {
-        if (groups > mostWarpgroups(schedule))
-          continue;
-        if (block.m % (64 * groups) == 0)
-          tiles.push_back({block.m / groups, block.n});
-        // Warpgroups side by side would each read all rows of A into their registers.
-        if (groups > 1 && groups < 4 && block.n % (8 * groups) == 0 && !draft.holdsA())
-          tiles.push_back({block.m, block.n / groups});
-      }
-    // Two take turns with what they load: 512x4096x7168 of tf32, b turned, 111 us in 128x128 by one, 100 by two (H100,
-    // 2026-11-26).
-    if (draft.holdsA() && tiles.size() > 1)
-      llvm::erase_if(tiles, [&](const Tile &tile) { return tile.m == block.m; });
-  } else if (draft.multipliesDoubles()) {
-    for (auto [m, n] : {std::pair{64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
-      if (block.m % m == 0 && block.n % n == 0 && block.m / m * (block.n / n) <= 4)
-        tiles.push_back({m, n});
-  } else {
-    // The largest warp tile (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp.
-    for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
-      if (block.m % m == 0 && block.n % n == 0) {
-        tiles = {{m, n}};
-        if (block.m / m * (block.n / n) >= 4)
-          break;
-      }
-    if (tiles.empty()) // whole instructions of an unusual block
-      for (int64_t m : {4, 2, 1})
-        for (int64_t n : {4, 2, 1})
-          if (Tile tile{m * draft.matrix->rows(), n * draft.matrix->columns()};
-              block.m % tile.m == 0 && block.n % tile.n == 0 &&
-              (tiles.empty() || tiles[0].m * tiles[0].n * 4 > block.m * block.n))
-            tiles = {tile};
-  }
+  Tiles tiles = draft.wgmma() ? warpgroupTiles(draft, schedule, block) : warpTiles(draft, block);
   return tiles.empty() ? Tiles{block} : tiles;
 }
 
