@@ -151,6 +151,7 @@ TEST(PlanSixteenBits, TurnedInside) {
     EXPECT_EQ(plan.a.order, Order::col); // m contiguous
     EXPECT_FALSE(plan.a.turned || plan.a.repacked || plan.a.shifted);
     EXPECT_EQ(plan.clusterN, 1);
+    EXPECT_EQ(plan.warpN, plan.blockN); // nobody loads the same rows of A
     (a ? spec.a : spec.b).repack = given(Repack::inside);
     EXPECT_EQ(choiceOf(planOf(spec)), choiceOf(plan));
   }
@@ -168,6 +169,20 @@ TEST(PlanSixteenBits, HeldRegisters) {
   EXPECT_EQ(*planOf(spec).spec.warp, (Tile3{192, 64, 32}));
   spec.warp = given(Tile3{192, 128, 32}); // 192 sums of one, of which 32 registers of A leave 168
   EXPECT_EQ(problemsOf(spec), (std::vector<std::string>{"plan_registers"}));
+  // Beside parts of sums that are scaled there is less.
+  spec.block = given(Tile3{128, 256, 32}), spec.warp = {};
+  EXPECT_EQ(problemsOf(spec), (std::vector<std::string>{}));
+  spec.beta = given(Scale{0.5}), spec.split = given(SplitMode::split_k);
+  EXPECT_EQ(problemsOf(spec), (std::vector<std::string>{"plan_registers"}));
+}
+
+// Rows that start inside sectors of the L2 have CTAs of a stream share tiles, but not those that lanes read: a cut that
+// would is none to look at.
+TEST(PlanSixteenBits, StreamsShareWhatLanesDoNotRead) {
+  Spec spec = withType(problem(fixed(3248), fixed(188), fixed(18632)), Elem::tf32);
+  spec.a.layout = given(Order::col), spec.b.layout = given(Order::row);
+  spec.b.repack = given(Repack::inside);
+  EXPECT_EQ(*planOf(spec).spec.cluster, (Tile3{1, 1, 1}));
 }
 
 // What starts anywhere is copied, and the product of the copies is planned as ever.
