@@ -177,7 +177,7 @@ std::vector<Alternative> turnedAlternatives(const Spec &spec, const Turning &tur
   std::vector<Alternative> ways =
       asPlanned(withRepack(spec, turning.inside->operand, Repack::on), count / 3, scratch, none);
   say(ways, wordsOf(turning, nullptr, Repack::on));
-  append(found, std::move(ways), turning.times);
+  append(found, std::move(ways), timesOfCopy(spec, turning));
   return found;
 }
 } // namespace

@@ -274,9 +274,11 @@ struct Turning {
   const OperandInfo *inside = nullptr; ///< The one that they do; nullptr: none, as that is estimated to be faster.
   std::string why;
   Repack otherwise = Repack::on; ///< How the others of them are read.
-  double times = 1;              ///< What the product takes without `inside`, of what it takes with it.
+  double seconds = 0;            ///< That the product takes with `inside`.
 };
 Turning turningOf(const Spec &spec);
+/// What the product takes where a copy turns the one that lanes do, of what it takes so.
+double timesOfCopy(const Spec &spec, const Turning &turning);
 /// The plan of a product, as the narrowed one's has it.
 std::optional<Plan> planAsSixteenBits(const Spec &spec);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).

@@ -56,23 +56,27 @@ Turning turningOf(const Spec &spec) {
   // mma, which reads element by element, is slower than lanes that turn all of a stage: 30 products of 16 to 16384 of k
   // take it 2.3 times as long, 1.05 at least (H200, 2026-11-26); but not than those behind a copy of the other operand.
   const double other = family.wgmma() ? timeOf(spec).seconds : family.secondsByMma;
-  double least = std::numeric_limits<double>::infinity();
+  turning.seconds = std::numeric_limits<double>::infinity();
   for (const OperandInfo *info : turning.open) {
     const Time time = timeOf(withRepack(spec, info->operand, Repack::inside));
     const bool pays = time.seconds < other || (!family.wgmma() && !time.copies);
-    if (pays && time.seconds < least)
-      turning.inside = info, least = time.seconds;
+    if (pays && time.seconds < turning.seconds)
+      turning.inside = info, turning.seconds = time.seconds;
   }
   if (!turning.inside)
     return turning;
-  turning.times = std::max(1.0, other / least);
   const std::string beside = family.wgmma() ? formatv("behind a copy that turns it {0:f1} us", other * 1e6).str()
                                             : "mma would read it element by element";
   turning.why =
       formatv("wgmma reads {0} with k contiguous: lanes turn it on its way into registers, an estimated {1:f1} "
               "us; {2}",
-              nameOf(type), least * 1e6, beside);
+              nameOf(type), turning.seconds * 1e6, beside);
   return turning;
+}
+
+double timesOfCopy(const Spec &spec, const Turning &turning) {
+  const double copied = timeOf(withRepack(spec, turning.inside->operand, Repack::on)).seconds;
+  return std::isfinite(copied) ? std::max(1.0, copied / turning.seconds) : 1;
 }
 
 } // namespace gemmc::plan
