@@ -74,14 +74,16 @@ void Lowering::loadForWgmma(const Op &op) {
   }
 }
 
-/// One k step of A of 32-bit elements whose m is contiguous: rows of shared memory are k, and of each 64 rows of A lane
-/// 4g + j holds rows g and g + 8 of a warp's 16, at k of j and j + 4 (PTX ISA 9.7.15.5.1.1). In one load all lanes of
-/// even j read k of j and those of odd j read j + 4, in the next one the others: the swizzle has rows k of 0, 5, 2, 7
-/// in eight different groups of four banks, those of 0 to 3 in four.
+/// One k step of A of 32-bit elements whose m is contiguous: rows of shared memory are k, and of each 64 rows of A a
+/// warp holds 16 as mma.sync does (PTX ISA 9.7.15.5.1.1), lane 4g + j rows g and g + 8 at k of j and j + 4. In one load
+/// all lanes of even j read k of j and those of odd j read j + 4, in the next one the others: the swizzle has rows k of
+/// 0, 5, 2, 7 in eight different groups of four banks, those of 0 to 3 in four.
 void Lowering::loadTurned(const SharedTile &tile, const Val &start, const Val &stage, const std::vector<Val> &regs,
                           int64_t step) {
-  constexpr int64_t depth = 8, half = depth / 2; // of a step: 32 bytes
-  const Val inGroup = remainder(lane, 4, "lane_k"), group = divide(lane, 4, "lane_row");
+  const MatrixInstruction &like = *findInstruction(matrixInstructions(), 16, 8, 8, Elem::tf32, Elem::f32);
+  const FragmentMap map = fragmentMap(like, MatrixRole::a);
+  const Val inGroup = laneSum(map.depth, "lane_k"), group = laneSum(map.line, "lane_row");
+  const int64_t half = map.registers[2].depth; // of two registers with the same rows
   const Val odd = remainder(lane, 2, "lane_odd"), skip = mul(odd, half, "lane_skip");
   const Val swaps = b.reg(Type::pred, "lane_swaps");
   b("setp.ne.u32", swaps, odd, 0);
@@ -90,15 +92,17 @@ void Lowering::loadTurned(const SharedTile &tile, const Val &start, const Val &s
     const Val byte = mul(add(add(start, group, "row"), row, "row"), tile.elemBytes, "row_byte");
     return add(sharedOffset(tile, k, byte, 4), stage, "address");
   };
-  const Val places[2][2] = {{addressOf(first, 0), addressOf(second, 0)}, {addressOf(first, 8), addressOf(second, 8)}};
+  const int64_t lower = map.registers[1].line;
+  const Val places[2][2] = {{addressOf(first, 0), addressOf(second, 0)},
+                            {addressOf(first, lower), addressOf(second, lower)}};
   for (size_t i = 0; i < regs.size() / 4; ++i)
-    for (int64_t lower : {0, 1}) {
-      const int64_t in = tile.offset(depth * step, rowsPerInstruction * int64_t(i));
+    for (int64_t row : {0, 1}) {
+      const int64_t in = tile.offset(like.k * step, rowsPerInstruction * int64_t(i));
       const Val one = b.reg(Type::b32, "element"), other = b.reg(Type::b32, "element");
-      b("ld.shared.b32", one, at(places[lower][0], in));
-      b("ld.shared.b32", other, at(places[lower][1], in));
-      b("selp.b32", regs[4 * i + lower], other, one, swaps);
-      b("selp.b32", regs[4 * i + lower + 2], one, other, swaps);
+      b("ld.shared.b32", one, at(places[row][0], in));
+      b("ld.shared.b32", other, at(places[row][1], in));
+      b("selp.b32", regs[4 * i + row], other, one, swaps);
+      b("selp.b32", regs[4 * i + row + 2], one, other, swaps);
     }
 }
 

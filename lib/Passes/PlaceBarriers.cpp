@@ -118,20 +118,20 @@ void guardProducer(const Kernel &kernel, std::vector<Op> &body, bool elect) {
 
 /// Fragments of A are loaded into registers that a wgmma before may still read, which is waited for first: of two
 /// halves of a stage the one before the last, after which the stage before is free.
-void guardHalves(std::vector<Op> &body, const Expr &later) {
-  Expr r = Expr::var("r"), q = Expr::var("q");
+void guardFragments(std::vector<Op> &body, const Expr &later) {
+  const Expr q = Expr::var("q");
   const bool halves = llvm::count_if(body, [](const Op &op) { return op.kind == OpKind::Wgmma; }) > 1;
-  const std::vector<Op> release = {Op(OpKind::WaitWgmma).set("pending", int64_t(halves)).set("when", later),
-                                   Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later),
+  const Op wait = Op(OpKind::WaitWgmma).set("pending", int64_t(halves)).set("when", later);
+  const std::vector<Op> release = {wait, Op(OpKind::Arrive, Ref{"empty", {q}}).set("when", later),
                                    Op(OpKind::Advance, "q").set("when", later)};
-  size_t second = halves ? indexOf(body, OpKind::Wgmma) + 1 : indexOf(body, OpKind::Load);
-  body.insert(body.begin() + second, release.begin(), release.end());
-  size_t first = indexOf(body, OpKind::Load);
-  if (halves)
-    body.insert(body.begin() + first, release.front());
-  else
-    first = indexOf(body, OpKind::WaitWgmma);
-  body.insert(body.begin() + first, Op(OpKind::Wait, Ref{"full", {r}}));
+  std::vector<Op> first = {Op(OpKind::Wait, Ref{"full", {Expr::var("r")}})};
+  if (halves) {
+    body.insert(body.begin() + indexOf(body, OpKind::Wgmma) + 1, release.begin(), release.end());
+    first.push_back(wait);
+  } else {
+    append(first, release);
+  }
+  body.insert(body.begin() + indexOf(body, OpKind::Load), first.begin(), first.end());
 }
 
 /// wait full; wgmma; the wgmma `inFlight` before it has finished: release its stage.
@@ -141,7 +141,7 @@ void guardConsumer(std::vector<Op> &body, int64_t inFlight) {
     return;
   Expr r = Expr::var("r"), q = Expr::var("q"), later = less(inFlight - 1, Expr::var("kt"));
   if (indexOf(body, OpKind::Load) < at)
-    return guardHalves(body, later);
+    return guardFragments(body, later);
   Op wait = Op(OpKind::WaitWgmma).set("pending", inFlight);
   if (inFlight == 1) // more are waited for without a branch: with fewer under way it waits for nothing
     wait.set("when", later);
@@ -221,7 +221,8 @@ void placeMbarriers(Kernel &kernel) {
       guardProducer(kernel, findIn(findIn(elect->body, OpKind::Tiles)->body, OpKind::For)->body, false);
       continue;
     }
-    // Registers that threads fill are free only when all products are.
+    // Registers that threads fill are free when their products are done: nothing more is under way than those of one
+    // stage.
     guardReads(role.body, readByThreads(kernel) ? 1 : kernel.root.number("in_flight", 1));
     passTurnEarly(*findIn(role.body, OpKind::Tiles));
   }

@@ -273,7 +273,7 @@ struct Turning {
   llvm::SmallVector<const OperandInfo *, 2> open; ///< Those that lanes could turn.
   const OperandInfo *inside = nullptr; ///< The one that they do; nullptr: none, as that is estimated to be faster.
   std::string why;
-  Repack otherwise = Repack::on; ///< How the others of them are read.
+  Repack otherwise = Repack::on; ///< How they are read where lanes turn none.
   double seconds = 0;            ///< That the product takes with `inside`.
 };
 Turning turningOf(const Spec &spec);

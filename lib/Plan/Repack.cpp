@@ -92,8 +92,8 @@ std::string whyNotTurnedInside(const Draft &draft, const OperandInfo &info) {
     return formatv("wgmma takes its A alone from registers: `swap_operands` is {0}", nameOf(*s.swapOperands));
   if (const Field<Repack> &other = (&operand == &s.a ? s.b : s.a).repack; other.given && *other == Repack::inside)
     return "lanes turn one of both operands";
-  if (s.swizzle.given &&
-      *s.swizzle != Swizzle::b128) // of shorter ones there are so many boxes that the producer spills
+  // Of shorter rows there are so many boxes that the producer spills.
+  if (s.swizzle.given && *s.swizzle != Swizzle::b128)
     return formatv("lanes read rows of 128 bytes: `swizzle` is {0}", nameOf(*s.swizzle));
   if (!startsAtMultiplesOf16(operand))
     return formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16, less than 2^40 apart",
