@@ -150,8 +150,8 @@ void Lowering::declareParams() {
   for (const Op &op : kernel.body())
     if (isTensor(op) && isOperand(op)) {
       add(ParamInfo::TensorMap, Type::b8, op.word("buffer").str() + "_map", op.word("buffer").str() + "_map");
-      if (auto edge = edgeMap(op))
-        add(ParamInfo::TensorMap, Type::b8, edge->name, edge->name);
+      for (const ptx::TensorMapInfo &map : moreMaps(op))
+        add(ParamInfo::TensorMap, Type::b8, map.name, map.name);
     }
   for (const Op &op : kernel.body())
     if (isTensor(op))
@@ -268,8 +268,8 @@ void Lowering::declareViews() {
           variables[map.name] = mapAddress(map.name);
       } else {
         view.map = mapAddress(view.buffer + "_map");
-        if (auto edge = edgeMap(op))
-          variables[edge->name] = mapAddress(edge->name);
+        for (const ptx::TensorMapInfo &map : moreMaps(op))
+          variables[map.name] = mapAddress(map.name);
       }
       tensors.try_emplace(name, std::move(view));
     } else if (op.kind == OpKind::Shared) {

@@ -179,18 +179,21 @@ private:
   void loadBox(const Val &map, const Val &x, const Val &y, const Val &to, const Val &bar, const Val &policy,
                const Val &mask = {});
   void prefetch(const Op &op);
-  Val shareOf(const Op &op, int64_t each);  ///< With multicast, the CTA's rank in its group times `each`.
-  int64_t sharesOf(const Op &tensor) const; ///< The parts in which CTAs of a cluster bring an operand's tile.
-  /// What a copy brings: where CTAs bring whole tiles in turns, only at the turns of this one.
-  void inTurn(const Op &op, llvm::function_ref<void()> bring);
-  struct Boxes; ///< What one CTA copies of a tile by TMA.
-  struct Edge;  ///< What an operand's last tile has.
+  TileParts partsOf(llvm::StringRef operand) const; ///< In which CTAs of a cluster bring tiles of A or B.
+  Val placeOf(const Op &copy) const;                ///< This CTA's among those that share the tile.
+  Val startOfPart(const Op &copy, int64_t each);    ///< The first row that this CTA brings, times `each`.
+  struct Boxes;                                     ///< What one CTA copies of a tile by TMA.
+  struct Edge;                                      ///< What an operand's last tile has.
   Edge edgeOf(const Op &tensor) const;
   std::optional<ptx::TensorMapInfo> edgeMap(const Op &tensor) const;
+  std::optional<ptx::TensorMapInfo> partMap(const Op &tensor) const;
+  /// Name and box of each map that an operand has beside its first one.
+  std::vector<ptx::TensorMapInfo> moreMaps(const Op &tensor) const;
   std::vector<std::pair<std::string, Expr>> edgeNumbers(const Op &tensor) const;
   Val isLastTile(const Op &tensor);
   using CopyBox = llvm::function_ref<void(const Val &map, const Val &x, const Val &y, int64_t offset)>;
   void copyBoxes(const Op &op, const Boxes &boxes, const TensorView &tensor, CopyBox copy);
+  void copyPart(const Op &op, const Boxes &boxes, const TensorView &tensor, const Val &whole, CopyBox copy);
   Val bytesExpected(int64_t whole); ///< Of a stage, less what last tiles do not have.
   void clear(const Op &op);
   Boxes boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared);
@@ -211,6 +214,7 @@ private:
   void turn(const Op &op);
   void trigger();
   Val barrierAddress(const tile::Ref &ref, llvm::StringRef name);
+  void arriveAlong(const Op &op, const Val &bar);
   Val stageAddress(const SharedView &shared, const tile::Ref &ref, llvm::StringRef name);
 
   // Mma.cpp, Wgmma.cpp

@@ -21,8 +21,8 @@ void Lowering::initBarriers() {
         if (tensor.kind == OpKind::Tensor) {
           for (const ptx::TensorMapInfo &map : severalMaps(tensor))
             b("prefetch.tensormap", at(variables[map.name]));
-          if (auto edge = edgeMap(tensor))
-            b("prefetch.tensormap", at(variables[edge->name]));
+          for (const ptx::TensorMapInfo &map : moreMaps(tensor))
+            b("prefetch.tensormap", at(variables[map.name]));
         }
     }
     any = true;
@@ -123,6 +123,8 @@ bool Lowering::threadsReadShared() const {
 /// need to know of wgmma's reads alone.
 void Lowering::arrive(const Op &op) {
   Val bar = barrierAddress(op.subject, op.subject.name);
+  if (op.has("along"))
+    return arriveAlong(op, bar);
   bool byWarps = op.has("by");
   if (byWarps) {
     b("fence.proxy.async.shared::cta");
@@ -154,6 +156,21 @@ void Lowering::arrive(const Op &op) {
   b.when(p)(threadsReadShared() ? "mbarrier.arrive.release.cluster.shared::cluster.b64"
                                 : "mbarrier.arrive.shared::cluster.b64",
             b.sink(), at(remote));
+}
+
+/// At all CTAs along one direction of the cluster, this one too, of those from number `from` on: one thread's arrivals.
+void Lowering::arriveAlong(const Op &op, const Val &bar) {
+  const bool alongM = op.word("along") == "m";
+  const int64_t ctas = alongM ? clusterM : clusterN, step = alongM ? 1 : clusterM;
+  const Val &place = alongM ? rankM : rankN;
+  Val without = b.reg(Type::pred, "without"), first = mul(place, step, "first_peer");
+  b("setp.ge.u32", without, place, op.number("from"));
+  first = binary("sub.u32", rank, first, "first_peer");
+  for (int64_t i = 0; i < ctas; ++i) {
+    Val remote = b.reg(Type::b32, "remote_bar"), peer = add(first, i * step, "peer");
+    b("mapa.shared::cluster.u32", remote, bar, peer);
+    b.when(without)("mbarrier.arrive.shared::cluster.b64", b.sink(), at(remote));
+  }
 }
 
 void Lowering::turn(const Op &op) {

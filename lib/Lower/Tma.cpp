@@ -19,7 +19,7 @@ constexpr int64_t maxBoxRows = 256;
 } // namespace
 
 /// A stage is a row of boxes, one a span; a box of more than 256 rows is split. With multicast each CTA of the group
-/// takes its share of the rows, or all of them at its turns (`partsOfTile`).
+/// takes its part of the rows (`TileParts`), one box of at most `boxRows`.
 struct Lowering::Boxes {
   const SharedTile &tile;
   int64_t rows, boxRows;
@@ -38,21 +38,21 @@ struct Lowering::Boxes {
 };
 
 /// Of an operand whose m or n ends inside its last tile (tensor with `rest`), or may do so: it is given at launch.
-/// Where k is contiguous its rows are rows of boxes: each of the CTAs that share a tile brings `share` of them, the
-/// first `whole` CTAs all, the next one `part`, by a map of its own unless there is no other tile, and those behind
-/// none. Where m or n is contiguous the spans from `spans` on are not brought.
+/// Where k is contiguous its rows are rows of boxes: the first `whole` of the CTAs that share a tile bring their parts,
+/// the next one `part` rows, by a map of its own unless there is no other tile, and those behind none. Where m or n is
+/// contiguous the spans from `spans` on are not brought.
 struct Lowering::Edge {
   bool atLaunch = false; ///< It is known when the kernel is launched (and no CTAs share a tile).
-  int64_t share = 0, whole = 0;
+  int64_t whole = 0;
   Expr part = 0;
   bool only = false; ///< Of an operand with one tile, which no CTAs share.
   int64_t spans = 0; ///< 0: at launch.
   Expr bytes = 0;    ///< That a stage has less.
 };
 
-int64_t Lowering::sharesOf(const Op &tensor) const {
-  const bool isA = tensor.subject.name == "A";
-  return partsOfTile(tile::tileOf(*kernel.declaration(isA ? "sA" : "sB")).rows, isA ? clusterN : clusterM);
+TileParts Lowering::partsOf(llvm::StringRef operand) const {
+  const bool isA = operand == "A";
+  return {tile::tileOf(*kernel.declaration(isA ? "sA" : "sB")).rows, isA ? clusterN : clusterM};
 }
 
 Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
@@ -64,7 +64,6 @@ Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
   if (result.atLaunch = !restOf.isConst(); result.atLaunch) {
     if (!tile.kMajor)
       result.spans = 0;
-    result.share = tile.rows;
     result.part = tile.kMajor ? restOf : Expr(0);
     result.bytes = tile.kMajor ? (tile.rows - restOf) * (tile.pitch * tile.spans)
                                : (tile.spans - ceilDiv(restOf, tile.spanElems())) * tile.spanStride();
@@ -72,10 +71,11 @@ Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
   }
   const int64_t rest = restOf.constant();
   if (tile.kMajor) {
-    result.share = tile.rows / sharesOf(tensor);
-    result.whole = rest / result.share;
-    result.part = rest % result.share;
-    result.only = rest == tensor.number(isA ? "rows" : "cols") && result.share == tile.rows;
+    const TileParts parts = partsOf(tensor.subject.name);
+    while (parts.start(result.whole + 1) <= rest)
+      ++result.whole;
+    result.part = rest - parts.start(result.whole);
+    result.only = rest == tensor.number(isA ? "rows" : "cols") && parts.ctas == 1;
     result.bytes = (tile.rows - rest) * tile.pitch * tile.spans;
   } else {
     result.spans = llvm::divideCeil(rest, tile.spanElems());
@@ -87,7 +87,7 @@ Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
 Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared) {
   const SharedTile &tile = shared.tile;
   const Op &source = *kernel.declaration(op.ref("from").name);
-  int64_t rows = op.has("multicast") ? tile.rows / sharesOf(source) : tile.rows, boxRows = rows;
+  int64_t rows = op.has("multicast") ? partsOf(source.subject.name).mostRows() : tile.rows, boxRows = rows;
   while (boxRows > maxBoxRows)
     boxRows /= 2;
 
@@ -104,9 +104,9 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
     map.box = {tile.spanElems(), boxRows};
     map.swizzle = tmaSwizzle(tile.layout);
     result.kernel.maps.push_back(map);
-    if (auto edge = edgeMap(source)) {
-      map.name = edge->name;
-      map.box = edge->box;
+    for (const ptx::TensorMapInfo &other : moreMaps(source)) {
+      map.name = other.name;
+      map.box = other.box;
       result.kernel.maps.push_back(map);
     }
   }
@@ -127,6 +127,27 @@ std::optional<ptx::TensorMapInfo> Lowering::edgeMap(const Op &tensor) const {
   const SharedTile tile = tile::tileOf(*kernel.declaration("s" + tensor.subject.name));
   map.box = {tile.spanElems(), edge.part};
   return map;
+}
+
+/// Of boxes as high as most parts, where the first CTAs have larger ones.
+std::optional<ptx::TensorMapInfo> Lowering::partMap(const Op &tensor) const {
+  const TileParts parts = partsOf(tensor.subject.name);
+  if (!parts.larger || !parts.rows)
+    return std::nullopt;
+  ptx::TensorMapInfo map;
+  map.name = tensor.word("buffer").str() + "_part_map";
+  map.box = {tile::tileOf(*kernel.declaration("s" + tensor.subject.name)).spanElems(), parts.rows};
+  return map;
+}
+
+std::vector<ptx::TensorMapInfo> Lowering::moreMaps(const Op &tensor) const {
+  std::vector<ptx::TensorMapInfo> maps;
+  if (tensor.subject.name != "A" && tensor.subject.name != "B")
+    return maps;
+  for (auto &map : {partMap(tensor), edgeMap(tensor)})
+    if (map)
+      maps.push_back(*map);
+  return maps;
 }
 
 /// Of an edge that is known at launch, what kernels are told: the number of its tile, and by how many bytes a stage has
@@ -154,30 +175,50 @@ Val Lowering::isLastTile(const Op &tensor) {
   return last;
 }
 
-/// All boxes of a tile, or those that are there.
+/// All boxes of this CTA's part of a tile, or those that are there.
 void Lowering::copyBoxes(const Op &op, const Boxes &boxes, const TensorView &tensor, CopyBox copy) {
+  const Op &source = *kernel.declaration(op.ref("from").name);
+  const TileParts parts = op.has("multicast") ? partsOf(source.subject.name) : TileParts();
+  if (!parts.larger)
+    return copyPart(op, boxes, tensor, tensor.map, copy);
+  Val smaller = b.reg(Type::pred, "smaller");
+  b("setp.ge.u32", smaller, placeOf(op), parts.larger);
+  if (auto part = partMap(source)) {
+    Val map = b.reg(Type::b64, tensor.buffer + "_map");
+    b("selp.b64", map, variables[part->name], tensor.map, smaller);
+    return copyPart(op, boxes, tensor, map, copy);
+  }
+  Val none = b.label("no_part");
+  b.when(smaller)("bra", none);
+  copyPart(op, boxes, tensor, tensor.map, copy);
+  b.place(none);
+}
+
+/// The boxes of `whole`, or those that are there of a last tile.
+void Lowering::copyPart(const Op &op, const Boxes &boxes, const TensorView &tensor, const Val &whole, CopyBox copy) {
   auto spans = [&](const Val &map, int64_t from, int64_t to) {
     boxes.each(*this, from, to, [&](const Val &x, const Val &y, int64_t offset) { copy(map, x, y, offset); });
   };
   const Op &source = *kernel.declaration(op.ref("from").name);
   if (!source.has("rest") || edgeOf(source).only)
-    return spans(tensor.map, 0, boxes.tile.spans);
+    return spans(whole, 0, boxes.tile.spans);
+  const TileParts parts = op.has("multicast") ? partsOf(source.subject.name) : TileParts();
+  const Val place = placeOf(op);
   const Edge edge = edgeOf(source);
-  Val last = isLastTile(source), map = tensor.map, end = b.label("copied");
+  Val last = isLastTile(source), map = whole, end = b.label("copied");
   auto both = [&](const char *mnemonic, const Val &x, int64_t bound) {
     Val result = b.reg(Type::pred, "last_of_" + tensor.buffer);
     b(mnemonic, result, x, bound, last);
     return result;
   };
-  const bool shared = op.has("multicast") && boxes.tile.kMajor && edge.share < boxes.tile.rows;
-  Val rank = !shared ? Val() : op.word("multicast") == "m" ? rankM : rankN;
+  const bool shared = boxes.tile.kMajor && parts.ctas > 1;
   if (!edge.part.isConst(0)) {
     map = b.reg(Type::b64, tensor.buffer + "_map");
-    b("selp.b64", map, variables[edgeMap(source)->name], tensor.map,
-      shared ? both("setp.eq.and.u32", rank, edge.whole) : last);
+    b("selp.b64", map, variables[edgeMap(source)->name], whole,
+      shared ? both("setp.eq.and.u32", place, edge.whole) : last);
   }
-  if (const int64_t none = edge.whole + !edge.part.isConst(0); shared && none < boxes.tile.rows / edge.share)
-    b.when(both("setp.ge.and.u32", rank, none))("bra", end);
+  if (const int64_t none = edge.whole + !edge.part.isConst(0); shared && none < parts.bringers())
+    b.when(both("setp.ge.and.u32", place, none))("bra", end);
   if (!edge.spans) { // the first one is always there
     for (int64_t span = 0; span < boxes.tile.spans; ++span) {
       if (span) {
@@ -276,21 +317,20 @@ void Lowering::clear(const Op &op) {
     b("bar.sync", barriers::clear, threads);
 }
 
-/// The rows' share of this CTA; its stage has them where they lie in the whole tile.
-Val Lowering::shareOf(const Op &op, int64_t each) {
-  const bool shares = op.has("multicast") && sharesOf(*kernel.declaration(op.ref("from").name)) > 1;
-  return shares ? mul(op.word("multicast") == "m" ? rankM : rankN, each, "share") : Val(0);
+Val Lowering::placeOf(const Op &copy) const {
+  return !copy.has("multicast") ? Val(0) : copy.word("multicast") == "m" ? rankM : rankN;
 }
 
-void Lowering::inTurn(const Op &op, llvm::function_ref<void()> bring) {
-  if (!op.has("multicast") || sharesOf(*kernel.declaration(op.ref("from").name)) > 1)
-    return bring();
-  const bool alongM = op.word("multicast") == "m";
-  Val others = b.reg(Type::pred, "others_turn"), end = b.label("brought");
-  b("setp.ne.u32", others, remainder(variables["kt"], alongM ? clusterM : clusterN, "turn"), alongM ? rankM : rankN);
-  b.when(others)("bra", end);
-  bring();
-  b.place(end);
+Val Lowering::startOfPart(const Op &copy, int64_t each) {
+  if (!copy.has("multicast"))
+    return 0;
+  const TileParts parts = partsOf(copy.ref("from").name);
+  const Val place = placeOf(copy), start = mul(place, parts.rows * each, "share");
+  if (!parts.larger)
+    return start;
+  Val larger = b.reg(Type::b32, "larger");
+  b("min.u32", larger, place, parts.larger);
+  return add(start, mul(larger, TileParts::groupRows * each, "share"), "share");
 }
 
 /// What a copy tells the L2; None: nothing.
@@ -329,8 +369,8 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
   Val policy = cachePolicy(op);
   Val mask;
   if (multicast) {
-    boxes.outer = add(boxes.outer, shareOf(op, boxes.rows), "outer");
-    dst = add(dst, shareOf(op, boxes.rows * shared.tile.pitch), "to_" + op.subject.name);
+    boxes.outer = add(boxes.outer, startOfPart(op, 1), "outer");
+    dst = add(dst, startOfPart(op, shared.tile.pitch), "to_" + op.subject.name);
     mask = b.reg(Type::b16, "group");
     Val wideMask, peers = clusterK > 1 ? mul(rankK, clusterM * clusterN, "peers") : Val(0);
     if (alongM) {
@@ -345,21 +385,17 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
     b("cvt.u16.u32", mask, wideMask);
   }
 
-  inTurn(op, [&] {
-    copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t offset) {
-      loadBox(map, x, y, add(dst, offset, "box"), bar, policy, mask);
-    });
+  copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t offset) {
+    loadBox(map, x, y, add(dst, offset, "box"), bar, policy, mask);
   });
 }
 
 void Lowering::prefetch(const Op &op) {
   const TensorView &tensor = tensors.find(op.ref("from").name)->second;
   Boxes boxes = boxesOf(op, tensor, buffers.find(op.subject.name)->second);
-  boxes.outer = add(boxes.outer, shareOf(op, boxes.rows), "outer");
-  inTurn(op, [&] {
-    copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t) {
-      b.expand("sm90/tma_prefetch", {{"map", map}, {"x", x}, {"y", y}});
-    });
+  boxes.outer = add(boxes.outer, startOfPart(op, 1), "outer");
+  copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t) {
+    b.expand("sm90/tma_prefetch", {{"map", map}, {"x", x}, {"y", y}});
   });
 }
 

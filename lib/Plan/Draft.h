@@ -216,8 +216,8 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand);
 bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand);
 /// Whether such an operand has k contiguous, so that a row's next box asks for the same sector again.
 bool rowsSplitSectors(const Draft &draft);
-/// Whether CTAs of a cluster bring whole tiles in turns, because its rows cannot be shared out (`partsOfTile`).
-bool bringsInTurns(const Draft &draft, const Shape &shape);
+/// Whether CTAs of a cluster share tiles in parts of which some have a group of rows more (`TileParts`).
+bool hasUnlikeParts(const Draft &draft, const Shape &shape);
 /// Whether rows of an operand start inside sectors of the L2.
 bool rowsStartInsideSectors(const Draft &draft);
 /// Whether rows of an operand start inside lines of the L2, so that those of a TMA box reach into a second one.

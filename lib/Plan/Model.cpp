@@ -163,9 +163,10 @@ double lineShare(const Draft &draft, const Shape &shape) {
   return shape.k == 128 ? ofDeep : shape.stages >= manyStages ? ofMany : 1;
 }
 
-/// What tiles take longer that CTAs of a cluster bring in turns: eight kernels take 0 to 3% more than in parts (H100,
-/// 2026-11-25).
-constexpr double turnsCost = 1.015;
+/// What the clock of products is multiplied by where CTAs of a cluster have unlike parts of a tile. When they took
+/// turns that was measured (eight kernels, H100, 2026-11-25), and the races that fitted the clock had it. Without it 18
+/// whole products took other tiles and 0.8% longer (H200, 2026-11-26).
+constexpr double unlikeCost = 1.015;
 
 /// Clocks that a step of 64 takes at least: of small tiles with eight stages fewer lines come no sooner. More products
 /// under way make it worse: nine aligned products in tiles of 64x64 and 64x80, `pipeline.in_flight` of 2 6%, of 3 15%.
@@ -410,10 +411,9 @@ int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
   return int64_t(llvm::MinAlign(uint64_t(lineBytes), uint64_t(*operand.ld.value.fixed * draft.inputBits() / 8)));
 }
 
-bool bringsInTurns(const Draft &draft, const Shape &shape) {
-  auto whole = [](int64_t rows, int64_t ctas) { return ctas > 1 && partsOfTile(rows, ctas) == 1; };
-  return whole(draft.kMajorA() ? shape.m : shape.k, shape.clusterN) ||
-         whole(draft.kMajorB() ? shape.n : shape.k, shape.clusterM);
+bool hasUnlikeParts(const Draft &draft, const Shape &shape) {
+  return TileParts(draft.kMajorA() ? shape.m : shape.k, shape.clusterN).larger ||
+         TileParts(draft.kMajorB() ? shape.n : shape.k, shape.clusterM).larger;
 }
 
 bool rowsSplitSectors(const Draft &draft) {
@@ -519,7 +519,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
   const double filled = waves > 1 ? 1 : std::min(1.0, tiles * double(slices * inMemory) / draft.limits.sms);
   result.main =
-      depth * columnClocks(draft, shape, rates, m, n, waves, filled) * (bringsInTurns(draft, shape) ? turnsCost : 1);
+      depth * columnClocks(draft, shape, rates, m, n, waves, filled) * (hasUnlikeParts(draft, shape) ? unlikeCost : 1);
   const double store = storeClocks(draft, shape);
   const double start = startClocks(draft);
   result.epilogue = start + store;

@@ -116,6 +116,7 @@ const std::vector<WordRule> &wordRules() {
       {"copy", "multicast", {"m", "n"}},
       {"copy", "cache", {"evict_first", "evict_last"}},
       {"prefetch", "multicast", {"m", "n"}},
+      {"arrive", "along", {"m", "n"}},
       {"tiles", "first", {"yes"}},
       {"clear", "meet", {"yes"}},
       {"kernel", "exchange", {"apart", "over"}},
@@ -186,6 +187,7 @@ constexpr NumberRule numberRules[] = {
     {"shift", "pitch", 2, int64_t(1) << 40},
     {"wait_group", "pending", 0, maxStages},
     {"cursor", "stages", 1, maxStages},
+    {"arrive", "from", 1, 15},
     {"expect", "bytes", 0, maxShared - 1}, // 9.7.13.15.2: bytes of a phase
     {"load", "step", 0, maxExtent / 4 - 1},
     {"wgmma", "block", 0, maxExtent / 64 - 1},

@@ -58,12 +58,25 @@ struct SharedTile {
   int64_t offset(int64_t row, int64_t col) const;
 };
 
-/// In how many parts `ctas` of a cluster bring a tile of `rows`: each one of whole groups of 8 swizzled rows, or, where
-/// the rows are no such groups for each, 1: they bring whole tiles in turns.
-constexpr int64_t partsOfTile(int64_t rows, int64_t ctas) {
-  constexpr int64_t swizzledRows = 8;
-  return rows % (swizzledRows * ctas) == 0 ? ctas : 1;
-}
+/// How CTAs of a cluster share out the rows of a tile that they bring to each other: in parts of whole groups of 8
+/// swizzled rows, of which the first CTAs may have one more.
+struct TileParts {
+  int64_t ctas = 1;
+  int64_t rows = 0;   ///< Of most parts. 0: those CTAs bring nothing.
+  int64_t larger = 0; ///< So many parts, the first ones, have a group of rows more.
+
+  static constexpr int64_t groupRows = 8;
+  constexpr TileParts() = default;
+  /// One CTA brings any number of rows, several of them a multiple of 8.
+  constexpr TileParts(int64_t tileRows, int64_t ctas)
+      : ctas(ctas), rows(ctas == 1 ? tileRows : tileRows / groupRows / ctas * groupRows),
+        larger(ctas == 1 ? 0 : tileRows / groupRows % ctas) {}
+  constexpr int64_t mostRows() const { return rows + (larger ? groupRows : 0); }
+  /// The CTAs that bring something, the first ones.
+  constexpr int64_t bringers() const { return rows ? ctas : larger; }
+  /// The first row of a CTA's part, and of what lies behind the last one.
+  constexpr int64_t start(int64_t cta) const { return cta * rows + (cta < larger ? cta : larger) * groupRows; }
+};
 
 /// How an operand's tile lies of which the kernel's swizzle is `widest`: where m or n is contiguous and wgmma reads it
 /// no wider than a row needs, so that a short side takes no room beyond it. Stages stay whole patterns of 1024 bytes.

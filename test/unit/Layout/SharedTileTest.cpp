@@ -159,6 +159,28 @@ TEST(SharedTile, FittingLayoutIsTheNarrowestThatHoldsARow) {
     EXPECT_EQ(fittingLayout(layout, 8, 64, false, 2), layout);
 }
 
+/// Parts follow each other, are whole eights, and differ by one of them at most.
+TEST(TileParts, AreEvenAndWhole) {
+  for (int64_t ctas : {2, 4, 8})
+    for (int64_t rows = 8; rows <= 256; rows += 8) {
+      const TileParts parts(rows, ctas);
+      int64_t most = 0, bringing = 0;
+      for (int64_t cta = 0; cta < ctas; ++cta) {
+        const int64_t own = parts.start(cta + 1) - parts.start(cta);
+        EXPECT_EQ(own % 8, 0);
+        EXPECT_LE(own - rows / ctas, 8);
+        EXPECT_LE(rows / ctas - own, 8);
+        EXPECT_TRUE(cta == 0 || own <= most); // the first ones are the larger ones
+        most = std::max(most, own), bringing += own > 0;
+      }
+      EXPECT_EQ(parts.start(0), 0);
+      EXPECT_EQ(parts.start(ctas), rows);
+      EXPECT_EQ(parts.mostRows(), most);
+      EXPECT_EQ(parts.bringers(), bringing);
+    }
+  EXPECT_EQ(TileParts(100, 1).mostRows(), 100); // alone: as it is
+}
+
 TEST(SharedTile, NamesReadBack) {
   for (SharedLayout layout : allLayouts)
     EXPECT_EQ(parseSharedLayout(nameOf(layout)), layout);

@@ -250,7 +250,11 @@ TEST(PlanCuts, SlicesInMemoryShare) {
   EXPECT_EQ(*deep.spec.splitSlices, 3);
   const Plan wide = expectCut({1400, 272, 16352, {64, 136, 64}, {1, 2, 1}, Order::col, Order::col});
   EXPECT_EQ(*wide.spec.splitThrough, SplitThrough::workspace);
-  EXPECT_EQ(*expectCut({984, 728, 10280, {112, 128, 64}, {2, 2, 2}}).spec.splitThrough, SplitThrough::cluster);
+  auto [known, name] = kContiguous(984, 728, 10280);
+  EXPECT_EQ(*planOf(known).spec.splitThrough, SplitThrough::cluster);
+  // Parts of their tiles may be unlike, but not where slices meet in memory: 16.4 us with 64x112 in pairs, 14.3 in
+  // fours.
+  expectCut({1248, 336, 7488, {64, 112, 64}, {4, 1, 2}, Order::col, Order::col});
 }
 
 /// Rows that reach into a second line and tiles that CTAs share, in the estimate of streams: each was 8 to 25% faster
