@@ -414,7 +414,12 @@ class Draw:
             if self.wmma and wide and self.beta != 0 and self.chance(0.5):
                 spec["epilogue"] = {"store": "staged", "c": "staged"}
             spec["pipeline"] = {"stages": self.stages}
-        if self.chance(0.3):
+            if self.chance(0.15):
+                spec["split"] = {"mode": "split_k", "slices": self.pick(2, 3, 4, 8)}
+            elif self.chance(0.03):
+                spec["split"] = {"mode": "stream_k"}
+                spec["raster"] = {"persistent": "on"}
+        if self.chance(0.3) and "raster" not in spec:
             spec["raster"] = {"order": self.pick("along_m", "along_n", "hilbert"), "group": self.pick(1, 2, 3, 8)}
             if spec["raster"]["order"] == "hilbert":
                 spec["raster"]["group"] = self.pick(1, 2, 4, 8)

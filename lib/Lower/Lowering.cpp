@@ -67,8 +67,10 @@ Lowering::Lowering(const tile::Kernel &kernel)
   unsigned threads = kernel.number("threads");
   function.reqntid = {threads, 1, 1};
   // How many registers a thread may have: ptxas else guesses, at times so few that it spills; up to the very last one
-  // its schedule spills as well. setmaxnreg needs a cap at entry that leaves the count to the launch.
-  constexpr unsigned registersPerSM = 65536, most = 240;
+  // its schedule spills as well, and adding parts up takes all that it gets. setmaxnreg needs a cap at entry that
+  // leaves the count to the launch.
+  constexpr unsigned registersPerSM = 65536, usual = 240, toAddParts = 248;
+  const unsigned most = gathers() ? toAddParts : usual;
   unsigned resident = kernel.root.number("resident", 1);
   if (isWgmma)
     function.minnctapersm = resident;
@@ -162,7 +164,7 @@ void Lowering::declareParams() {
   for (const Op &op : kernel.body())
     if (isTensor(op) && !byTma(op))
       add(ParamInfo::Pointer, Type::u64, op.word("buffer").str() + "_ptr", op.word("buffer"));
-  if (counterCount() != Expr(0))
+  if (gathers() || countsTiles())
     add(ParamInfo::Pointer, Type::u64, "workspace_ptr", "workspace");
   for (const std::string &name : variablesOf(kernel, byTma))
     add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));

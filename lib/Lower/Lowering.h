@@ -292,6 +292,7 @@ private:
   void splitTiles(const Op &op, const TileGrid &grid, const Expr &atATime);
   void streamTiles(const Op &op, const TileGrid &grid, const Expr &atATime);
   Val slotOf(const Val &part, bool stream);
+  int64_t countersOfTile() const;
   int64_t partsAtOnce(int64_t sums) const;
   void gather(const Op &op);
   Expr counterCount() const; ///< In the workspace's beginning: they are zero when the kernel starts.
@@ -313,6 +314,7 @@ private:
     const char *type, *move, *add;
     Type reg;
     int64_t bytes;
+    Val zero() const;
   };
   static SumWords sumWords(Elem type);
 

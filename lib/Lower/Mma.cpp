@@ -5,14 +5,10 @@ namespace gemmc {
 
 void Lowering::zero(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
+  const SumWords words = sumWords(acc.type);
   for (const auto &block : acc.regs)
     for (const Val &reg : block)
-      if (acc.type == Elem::f32)
-        b("mov.f32", reg, Val(ptx::Operand::makeF32(0)));
-      else if (acc.type == Elem::f64)
-        b("mov.f64", reg, Val(ptx::Operand::makeF64(0)));
-      else
-        b("mov.b32", reg, 0);
+      b(words.move, reg, words.zero());
 }
 
 /// Sums of integers become floats in their registers; what follows has an accumulator of that type.

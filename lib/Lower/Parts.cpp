@@ -2,9 +2,10 @@
 // counts itself; whoever comes last adds the parts in their order and stores the tile. Nobody waits for another CTA, so
 // any order of CTAs is good, and the order of the sum is always the same.
 //
-//     workspace   counters of all tiles, one for each consumer warpgroup, zero when the kernel starts and when it ends
-//                 slots of one block tile each, as the consumers' registers lie: 16 bytes a thread, threads side by
-//                 side
+//     workspace   counters of all tiles, one for each consumer warpgroup (where there are no roles one), zero when the
+//                 kernel starts and when it ends
+//                 slots of one block tile each, as the registers lie of those who multiply: 16 bytes a thread, threads
+//                 side by side
 #include "Lowering.h"
 
 namespace gemmc {
@@ -31,21 +32,20 @@ int64_t Lowering::slotBytes() const {
   const Op &acc = *kernel.declaration("acc");
   return acc.item("tile", 0) * acc.item("tile", 1) * int64_t(bytesOf(*parseElem(acc.word("type"))));
 }
-Expr Lowering::countersEnd() const {
-  return ceilDiv(tileCount() * (kernel.number("consumers") * counterBytes), slotAlign) * slotAlign;
-}
+Expr Lowering::countersEnd() const { return ceilDiv(counterCount() * counterBytes, slotAlign) * slotAlign; }
 
 /// Defines tm, tn, kf and kn for one part after the other; `parts` remembers which one it is. Parts are a CTA's, or a
 /// cluster's, whose CTAs each have a tile of their own.
 void Lowering::tilesInParts(const Op &op) {
   const bool clustered = clusterSize() > 1;
   const Expr sms = Expr::var("sms"), atATime = atLeastOne(clustered ? sms / clusterSize() : sms);
-  Expr slots =
-      isStream(op) ? minOf(tileCount() * stepCount(), atATime) * 2 : tileCount() * kernel.number("split_slices");
+  Expr slots = isStream(op) ? minOf(tileCount() * atLeastOne(stepCount()), atATime) * 2
+                            : tileCount() * kernel.number("split_slices");
   result.workspace = countersEnd() + slots * slotBytes();
   b.blank();
   auto [countM, countN] = clusterCounts();
-  Val tilesM = value(countM), tilesN = value(countN);
+  auto counted = [&](const Expr &count) { return count.isConst(0) ? Val(1) : value(count); }; // then nobody is launched
+  Val tilesM = counted(countM), tilesN = counted(countN);
   Val own = b.reg(Type::b32, clustered ? "cluster" : "cta"), all = b.reg(Type::b32, clustered ? "clusters" : "ctas");
   b("mov.u32", own, b.special(clustered ? "%clusterid.x" : "%ctaid.x"));
   b("mov.u32", all, b.special(clustered ? "%nclusterid.x" : "%nctaid.x"));
@@ -59,7 +59,8 @@ void Lowering::tilesInParts(const Op &op) {
 /// tiles of its CTAs, which share what they read, as one.
 void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATime) {
   int64_t slices = kernel.number("split_slices");
-  Expr stepsOfPart = atLeastOne(ceilDiv(stepCount(), slices)), count = ceilDiv(stepCount(), stepsOfPart);
+  Expr stepsOfPart = atLeastOne(ceilDiv(stepCount(), slices));
+  Expr count = atLeastOne(ceilDiv(stepCount(), stepsOfPart)); // without steps one that stores
   const int64_t together = clusterSize();
   auto [clustersM, clustersN] = clusterCounts();
   Expr total = clustersM * clustersN * count;
@@ -95,8 +96,9 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
 /// Steps own * each to (own + 1) * each of the steps of all tiles in a row, by CTAs without clusters. A CTA has parts
 /// of two tiles at most: the end of its first one goes to slot 2 own, the beginning of its last one to slot 2 own + 1.
 void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &atATime) {
-  result.kernel.grid[0] = minOf(tileCount() * stepCount(), atATime);
-  Val steps = value(stepCount()), all = mul(mul(grid.m, grid.n, "tiles"), steps, "steps_of_all");
+  const Expr placesOfTile = atLeastOne(stepCount()); // without steps one CTA stores
+  result.kernel.grid[0] = minOf(tileCount() * placesOfTile, atATime);
+  Val steps = value(placesOfTile), all = mul(mul(grid.m, grid.n, "tiles"), steps, "steps_of_all");
   Val rounded = add(add(grid.all, -1, "rounded"), all, "rounded");
   Val each = divide(rounded, grid.all, "steps_of_cta");
   Val at = b.reg(Type::b32, "step_at"), stop = b.reg(Type::b32, "step_stop");
@@ -113,7 +115,8 @@ void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &atATi
   Val left = binary("sub.u32", inRegister(steps, "steps"), from, "steps_left");
   Val count = binary("min.u32", left, binary("sub.u32", stop, at, "own_left"), "kn");
   variables["kf"] = from;
-  variables["kn"] = count;
+  const bool some = stepCount().isConst() && !stepCount().isConst(0);
+  variables["kn"] = some ? count : binary("min.u32", count, value(stepCount()), "kn");
   Val firstCta = divide(begin, each, "first_cta");
   Val lastCta = divide(add(add(begin, steps, "tile_end"), -1, "tile_end"), each, "last_cta");
   parts.tile = tile;
@@ -141,6 +144,9 @@ Val Lowering::slotOf(const Val &part, bool stream) {
   return add(mul(add(parts.first, part, "part_cta"), 2, "slot"), odd, "slot");
 }
 
+/// A warpgroup of a role meets alone; without roles all threads of the CTA do.
+int64_t Lowering::countersOfTile() const { return std::max<int64_t>(1, kernel.number("consumers")); }
+
 /// Parts whose loads, and the addresses they come from, fit into a thread's registers beside its sums and what else it
 /// holds; 0: not even one, which ptxas must load piece by piece.
 int64_t Lowering::partsAtOnce(int64_t sums) const {
@@ -157,7 +163,11 @@ void Lowering::gather(const Op &op) {
   std::vector<Val> regs;
   for (const auto &block : acc.regs)
     regs.insert(regs.end(), block.begin(), block.end());
-  int64_t width = regs.size() % 4 ? 2 : 4, stride = groupThreads * width * 4;
+  // Those whose sums are parts, and those who meet. Of warps in slices of k the first slice has the sums.
+  const bool ofRole = kernel.number("consumers") > 0;
+  const int64_t meeting = ofRole ? groupThreads : kernel.number("threads"), holding = meeting / slices;
+  const int64_t width = regs.size() % 4 || words.bytes == 8 ? 2 : 4, pieceBytes = width * words.bytes,
+                stride = holding * pieceBytes;
   const std::string word = std::string(width == 4 ? ".v4." : ".v2.") + words.type;
   auto some = [&](const std::vector<Val> &from, size_t at) {
     return Val(std::vector<Val>(from.begin() + at, from.begin() + at + width));
@@ -170,28 +180,38 @@ void Lowering::gather(const Op &op) {
   b("setp.eq.u32", single, inRegister(parts.count, "parts"), 1);
   b.when(single)("bra", ready);
 
-  Val thread = binary("and.b32", tid, groupThreads - 1, "group_thread"), wg = variables["wg"];
-  Val place = add(mul(thread, width * 4, "thread_place"),
-                  mul(wg, int64_t(regs.size()) * groupThreads * 4, "group_place"), "place");
+  Val thread = ofRole ? binary("and.b32", tid, groupThreads - 1, "group_thread") : tid;
+  Val wg = ofRole ? variables["wg"] : Val(0), others = b.label("others");
+  Val place = add(mul(thread, pieceBytes, "thread_place"),
+                  mul(wg, int64_t(regs.size()) * groupThreads * words.bytes, "group_place"), "place");
   Val base = add64(wide(add(place, value(countersEnd()), "place"), 1, "place"), variables["workspace_ptr"], "slots");
   Val own = add64(wide(parts.slot, slotBytes(), "slot_offset"), base, "own_slot");
+  Val without = b.reg(Type::pred, "without_sums");
+  if (slices > 1) {
+    b("setp.ge.u32", without, thread, holding);
+    b.when(without)("bra", others);
+  }
   for (size_t i = 0; i < regs.size(); i += width)
     b("st.global" + word, at(own, int64_t(i / width) * stride), some(regs, i));
+  if (slices > 1)
+    b.place(others);
 
-  // All of the warpgroup has written before its first thread counts, which releases what the barrier has ordered before
-  // it; what it then learns and acquires, the second barrier hands on to all.
-  Val barrier = add(wg, barriers::parts, "barrier"), first = b.reg(Type::pred, "first_thread");
-  b("bar.sync", barrier, groupThreads);
+  // All have written before the first thread counts, which releases what the barrier has ordered before it; what it
+  // then learns and acquires, the second barrier hands on to all.
+  Val barrier = ofRole ? add(wg, barriers::parts, "barrier") : Val(0), first = b.reg(Type::pred, "first_thread");
+  b("bar.sync", barrier, meeting);
   b("setp.eq.u32", first, thread, 0);
-  Val counter = add(mul(parts.tile, kernel.number("consumers"), "counter"), wg, "counter");
+  Val counter = add(mul(parts.tile, countersOfTile(), "counter"), wg, "counter");
   Val counterAt = add64(wide(counter, counterBytes, "counter"), variables["workspace_ptr"], "counter");
   Val before = b.reg(Type::b32, "before"), last = b.reg(Type::pred, "last"), lastOfAll = b.reg(Type::pred, "last");
   b("mov.u32", before, 0);
   Val partsBefore = inRegister(add(parts.count, -1, "parts_before"), "parts_before");
   b.when(first)("atom.acq_rel.gpu.global.inc.u32", before, at(counterAt), partsBefore); // the last one zeroes it
   b("setp.eq.and.u32", last, before, partsBefore, first);
-  b("bar.red.or.pred", lastOfAll, barrier, groupThreads, last);
+  b("bar.red.or.pred", lastOfAll, barrier, meeting, last);
   b.unless(lastOfAll)("bra", end);
+  if (slices > 1)
+    b.when(without)("bra", ready);
 
   // Adds `count` parts from number `first` on. ptxas has all of their loads under way before it adds the first one.
   auto addParts = [&](const Val &first, int64_t count, bool begins) {
@@ -210,13 +230,14 @@ void Lowering::gather(const Op &op) {
   };
   // In rounds of a loop: else ptxas has the loads of later ones under way, too, and spills.
   const bool known = parts.count.isImm();
-  const int64_t most = known ? std::min(partsAtOnce(int64_t(regs.size())), parts.count.op.imm - 1) : 0;
+  const int64_t registers = int64_t(regs.size()) * words.bytes / 4;
+  const int64_t most = known ? std::min(partsAtOnce(registers), parts.count.op.imm - 1) : 0;
   const int64_t each = std::max<int64_t>(1, most), begun = most ? 1 + (parts.count.op.imm - 1) % each : 0;
   if (begun)
     addParts(0, begun, true);
   else
     for (const Val &reg : regs)
-      b(words.move, reg, words.reg == Type::f32 ? Val(ptx::Operand::makeF32(0)) : Val(0));
+      b(words.move, reg, words.zero());
   if (!known || begun < parts.count.op.imm) {
     Val part = b.reg(Type::b32, "part"), again = b.label("next_parts"), more = b.reg(Type::pred, "more");
     b("mov.u32", part, begun);
@@ -241,7 +262,7 @@ bool Lowering::gathers() const {
 Expr Lowering::counterCount() const {
   if (countsTiles())
     return 1;
-  return gathers() ? tileCount() * kernel.number("consumers") : Expr(0);
+  return gathers() ? tileCount() * countersOfTile() : Expr(0);
 }
 
 /// A kernel that runs before this one: the counters start at zero, whatever the workspace held.

@@ -23,6 +23,10 @@ Lowering::SumWords Lowering::sumWords(Elem type) {
   }
 }
 
+Val Lowering::SumWords::zero() const {
+  return reg == Type::f64 ? Val(ptx::Operand::makeF64(0)) : reg == Type::f32 ? Val(ptx::Operand::makeF32(0)) : Val(0);
+}
+
 Val Lowering::slice() { return slices == 1 ? Val(0) : divide(warp, kernel.number("threads") / 32 / slices, "slice"); }
 
 Val Lowering::warpInSlice() {

@@ -126,8 +126,10 @@ bool hasStore(const Kernel &kernel) {
     return true; // the pass does nothing
   if (kernel.word("instruction") == "wgmma")
     return acc && acc->kind == OpKind::Accumulator && kernel.root.has("store_buffers");
-  return tiles && !tiles->body.empty() && tiles->body.back().kind == OpKind::Store && acc &&
-         acc->kind == OpKind::Accumulator && acc->has("warp");
+  auto ends = [](const std::vector<Op> &body) { return !body.empty() && body.back().kind == OpKind::Store; };
+  const bool gathers = tiles && !tiles->body.empty() && tiles->body.back().kind == OpKind::Gather;
+  return tiles && ends(gathers ? tiles->body.back().body : tiles->body) && acc && acc->kind == OpKind::Accumulator &&
+         acc->has("warp");
 }
 
 bool fitsBringC(const Kernel &kernel) {

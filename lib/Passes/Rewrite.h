@@ -100,9 +100,15 @@ inline void declareShared(Kernel &kernel, Op buffer) {
   body.insert(body.begin() + at, std::move(buffer));
 }
 
-/// In front of the `store` of `tile`: no copy is under way and no warp reads an operand tile any more. Gives the place.
+/// What stores a tile: its last operations, or what it does once the sums of all its parts are there.
+inline std::vector<Op> &storing(std::vector<Op> &tile) {
+  return !tile.empty() && tile.back().kind == OpKind::Gather ? tile.back().body : tile;
+}
+
+/// In front of the `store` of `tile`, or of what meets before: no copy is under way and no warp reads an operand tile
+/// any more. Gives the place.
 inline size_t finishReads(const Kernel &kernel, std::vector<Op> &tile) {
-  size_t at = std::min(indexOf(tile, OpKind::Convert), indexOf(tile, OpKind::Store));
+  size_t at = std::min({indexOf(tile, OpKind::Convert), indexOf(tile, OpKind::Store), indexOf(tile, OpKind::Gather)});
   // With one stage the loop ends with a barrier; a persistent kernel has put one behind it.
   if (kernel.number("stages") == 1 || (at > 0 && tile[at - 1].kind == OpKind::Sync))
     return at;

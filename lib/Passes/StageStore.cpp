@@ -85,8 +85,8 @@ void stageStore(Kernel &kernel) {
     return;
   if (kernel.word("instruction") == "wgmma")
     return stageByWarps(kernel);
-  declareShared(kernel, stageBuffer(kernel, findIn(kernel.body(), OpKind::Tiles)->body.back()));
-  std::vector<Op> &tile = findIn(kernel.body(), OpKind::Tiles)->body;
+  declareShared(kernel, stageBuffer(kernel, storing(findIn(kernel.body(), OpKind::Tiles)->body).back()));
+  std::vector<Op> &whole = findIn(kernel.body(), OpKind::Tiles)->body, &tile = storing(whole);
   tile.back().set("from", Ref{"sD", {0}});
   size_t at = finishReads(kernel, tile);
   if (tile[at].kind == OpKind::Convert)
@@ -96,6 +96,6 @@ void stageStore(Kernel &kernel) {
   tile.insert(tile.begin() + at, {Op(OpKind::Stage, Ref{"sD", {0}}).set("from", Ref{"acc", {}}), Op(OpKind::Sync)});
   // The next tile's copies must not meet lines that are still read.
   if (kernel.word("persistent") == "on")
-    tile.push_back(Op(OpKind::Sync));
+    whole.push_back(Op(OpKind::Sync));
 }
 } // namespace gemmc::tile

@@ -183,8 +183,8 @@ int64_t stagesOfDoubles(const Draft &draft, const Shape &shape) {
   constexpr int64_t usual = 4, most = 8;
   const double tiles =
       std::ceil(double(draft.plannedM()) / double(shape.m)) * std::ceil(double(draft.plannedN()) / double(shape.n));
-  constexpr double underWay = 128 * 1024;                                 // bytes of an SM
-  const double ctas = std::max(1.0, std::ceil(tiles / draft.limits.sms)); // of an SM
+  constexpr double underWay = 128 * 1024; // bytes of an SM
+  const double ctas = std::max(1.0, std::ceil(tiles * double(draft.slicesInMemory()) / draft.limits.sms)); // of an SM
   return std::clamp<int64_t>(int64_t(underWay / (ctas * double(stageBytes(draft, shape)))), usual, most);
 }
 
@@ -242,6 +242,8 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   }
   if (draft.stream)
     return {{draft.stream->clusterM, draft.stream->clusterN}};
+  if (!draft.wgmma())
+    return {{1, 1}};
   if (draft.way.slices > 1 && draft.way.through == SplitThrough::cluster)
     return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
   if (draft.way.slices > 1)

@@ -481,21 +481,33 @@ double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, d
 }
 
 /// Clocks of mma of f64, step by step: a warp, alone with its products, waits for each of them; all CTAs of an SM share
-/// its tensor cores, and more where warps of few rows and columns, or of slices of k, read shared memory more often; no
-/// more comes than memory gives. 250 kernels of 19 products (H200, 2026-11-26, docs/hopper-types.md, *f64*).
-static double clocksOfDoubles(const Draft &draft, const Shape &shape, double tiles) {
-  constexpr double launch = 4400, waits = 175, ofProducts = 16, unhidden = 1.06, port = 2.25, sliced = 1.15;
+/// its tensor cores, and more where warps of few rows and columns, or of slices of k, read shared memory more often, or
+/// a CTA has two warps for four tensor cores; no more comes than memory gives. 390 kernels of 66 races, 504 of 14
+/// products in slices that meet in memory, and two each of 79 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
+struct ClocksOfDoubles {
+  double main, around; ///< Main loops, and the launch with what slices take to meet.
+};
+static ClocksOfDoubles clocksOfDoubles(const Draft &draft, const Shape &shape, double tiles) {
+  constexpr double launch = 4400, waits = 200, ofProducts = 15.6, unhidden = 1.06, port = 2.25;
+  constexpr double twoWarps = 1.23, inTwoSlices = 1.46, twoSlices = 1.04, fourSlices = 1.29; // of warps
+  constexpr double counted = 3200, readRate = 25;
   constexpr double elementBytes = 8, memory = 2280;    // bytes a clock
   const double rows = 16, columns = 8, depthOfMma = 4; // of an instruction
   const double warpM = double(shape.warpM), warpN = double(shape.warpN), block = double(shape.m) * double(shape.n);
   const double m = double(draft.plannedM()), n = double(draft.plannedN()), k = double(draft.plannedK());
   const double inTurn = waits + ofProducts * (warpM / rows) * (warpN / columns) * (double(shape.warpK) / depthOfMma);
   const double readPerProduct = (warpM + warpN) * elementBytes / (warpM * warpN);
-  const double together = block * double(shape.k) / productsOfDoubles(draft) *
-                          std::max(unhidden, port * readPerProduct) * (shape.slices() > 1 ? sliced : 1);
-  const double ctas = std::ceil(tiles / draft.limits.sms); // of an SM
+  const bool two = shape.warps() == 2;
+  const double feeding = shape.slices() > 2    ? fourSlices
+                         : shape.slices() == 2 ? (two ? inTwoSlices : twoSlices)
+                                               : (two ? twoWarps : 1);
+  const double together =
+      block * double(shape.k) / productsOfDoubles(draft) * std::max(unhidden, port * readPerProduct) * feeding;
+  const double parts = double(draft.slicesInMemory()), ctas = std::ceil(tiles * parts / draft.limits.sms); // of an SM
   const double moved = elementBytes * (m * k + k * n + m * n);
-  return launch + std::max(std::ceil(k / double(shape.k)) * std::max(inTurn, ctas * together), moved / memory);
+  const double steps = std::ceil(std::ceil(k / double(shape.k)) / parts);
+  const double meeting = parts == 1 ? 0 : counted + elementBytes * block * parts / readRate;
+  return {std::max(steps * std::max(inTurn, ctas * together), moved / memory), launch + meeting};
 }
 
 Estimate estimate(const Draft &draft, const Shape &shape) {
@@ -541,8 +553,11 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
                              exposed * (start + store / owners * neighbours));
     result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
   }
-  if (draft.multipliesDoubles())
-    result.clocks = clocksOfDoubles(draft, shape, tiles);
+  if (draft.multipliesDoubles()) {
+    const auto [main, around] = clocksOfDoubles(draft, shape, tiles);
+    result.main = main / waves * double(inMemory), result.epilogue = around / waves;
+    result.clocks = main + around;
+  }
   result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
   if (draft.wgmma() && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;

@@ -75,9 +75,10 @@ void checkSplit(Draft &draft) {
   bool split = *s.split == SplitMode::split_k, inCluster = draft.inCluster();
   if (*s.split != SplitMode::none) {
     bool known = s.schedule.given || draft.plan.blockM; // where no tile is legal there is no schedule either
-    if (!draft.wgmma() || (known && *s.schedule != Schedule::cooperative))
-      refuse(formatv("belongs to cooperative wgmma kernels: this one is {0}, {1}", nameOf(*s.instruction),
-                     nameOf(*s.schedule)));
+    const bool pipelined = *s.schedule == Schedule::pipelined && !inCluster;
+    if (draft.wgmma() ? known && *s.schedule != Schedule::cooperative : known && !pipelined)
+      refuse(formatv("belongs to cooperative wgmma kernels{0}: this one is {1}, {2}",
+                     inCluster ? "" : " and to those of mma and wmma", nameOf(*s.instruction), nameOf(*s.schedule)));
     else if (*s.split == SplitMode::stream_k && draft.plan.clusterM * draft.plan.clusterN > 1)
       refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
     else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)
