@@ -75,8 +75,7 @@ void checkSplit(Draft &draft) {
   bool split = *s.split == SplitMode::split_k, inCluster = draft.inCluster();
   if (*s.split != SplitMode::none) {
     bool known = s.schedule.given || draft.plan.blockM; // where no tile is legal there is no schedule either
-    const bool pipelined = *s.schedule == Schedule::pipelined && !inCluster;
-    if (draft.wgmma() ? known && *s.schedule != Schedule::cooperative : known && !pipelined)
+    if (draft.wgmma() ? known && *s.schedule != Schedule::cooperative : inCluster)
       refuse(formatv("belongs to cooperative wgmma kernels{0}: this one is {1}, {2}",
                      inCluster ? "" : " and to those of mma and wmma", nameOf(*s.instruction), nameOf(*s.schedule)));
     else if (*s.split == SplitMode::stream_k && draft.plan.clusterM * draft.plan.clusterN > 1)
