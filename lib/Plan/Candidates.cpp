@@ -103,8 +103,8 @@ Tiles warpgroupTiles(const Draft &draft, Schedule schedule, Tile block) {
   return tiles;
 }
 
-/// Tiles of warps: the largest one (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp;
-/// of f64 all that the estimate can choose among.
+/// Tiles of warps: the largest one (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp,
+/// and whose sums a thread can hold; of f64 all that the estimate can choose among.
 Tiles warpTiles(const Draft &draft, Tile block) {
   Tiles tiles;
   const int64_t mostWarps = draft.spec().block.given ? 16 : 4; // f64
@@ -118,7 +118,9 @@ Tiles warpTiles(const Draft &draft, Tile block) {
       continue;
     }
     tiles = {{m, n}};
-    if (warps >= 4)
+    Shape shape;
+    shape.m = block.m, shape.n = block.n, shape.warpM = m, shape.warpN = n;
+    if (warps >= 4 && accumulatorRegisters(draft, shape) <= accumulatorLimit(draft, shape))
       break;
   }
   if (tiles.empty()) // whole instructions of an unusual block
