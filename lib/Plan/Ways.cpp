@@ -10,14 +10,14 @@ bool leavesFasterTurned(const Draft &draft) {
 }
 
 namespace {
-/// Nothing that has been given says how D is cut, and wgmma reads what TMA brings; or it is mma of f64.
+/// Nothing that has been given says how D is cut, and wgmma reads what TMA brings; or it is mma.
 bool isOpen(const Draft &draft) {
   const Spec &s = draft.spec();
   bool open = (!s.swapOperands.given || draft.holdsA()) && !s.block.given && !s.warp.given && !s.cluster.given &&
               (!s.inFlight.given || *s.inFlight == 1) && !asksForHalves(draft);
   bool known = draft.extentM() && draft.extentN() && draft.extentK();
   const bool sixteen = draft.wgmma() && draft.inputBits() == 16 && *s.copy == CopyKind::tma;
-  return open && known && (sixteen || draft.multipliesDoubles()) && !draft.stream && !draft.shifts();
+  return open && known && (sixteen || *s.instruction == Instruction::mma) && !draft.stream && !draft.shifts();
 }
 
 /// Tiles come in steps of 64 along the kernel's m and 8 along its n: D^T has others. Its store is as fast (63 products
@@ -41,7 +41,7 @@ bool maySlice(const Draft &draft) {
   bool given = s.split.given || s.splitSlices.given || s.splitThrough.given ||
                (s.schedule.given && *s.schedule != schedule) ||
                (s.persistent.given && *s.persistent != Persistence::off);
-  if (draft.multipliesDoubles()) // the estimate knows when
+  if (draft.multipliesDoubles()) // the estimate knows when (Model.cpp, clocksOfDoubles)
     return !given && *draft.extentK() >= leastDepth / 2;
   return !given && *s.scheduler == Scheduler::fixed &&
          (rowsStartInsideSectors(draft) ? 2 * tiles <= draft.limits.sms : 5 * tiles <= 2 * draft.limits.sms) &&
@@ -67,7 +67,7 @@ std::vector<Way> otherWays(const Draft &draft) {
     return ways;
   const bool turns = mayTurn(draft);
   const int64_t slices = maySlice(draft) ? mostSlices : 1;
-  if (draft.multipliesDoubles()) {
+  if (!draft.wgmma()) {
     if (slices > 1)
       for (int64_t each : {2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32})
         add(false, each, SplitThrough::workspace);
@@ -102,7 +102,7 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
   if ((!inMemory && ctas > mostCtas) || tilesM < cluster[0] || tilesN < cluster[1])
     return false;
   const int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
-  const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas) * (draft.multipliesDoubles() ? 2 : 1);
+  const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas) * (draft.wgmma() ? 1 : 2);
   return clusters * (inMemory ? draft.way.slices : 1) <= room && 2 * clusters * ctas >= draft.limits.sms;
 }
 
