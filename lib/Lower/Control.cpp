@@ -170,6 +170,10 @@ void Lowering::loop(const Op &op) {
     b.when(none)("bra", end);
   }
   b.place(next);
+  // ptxas would unroll loops over packed elements until registers spill (s4 in 64x64: 94 registers, and 240 with 48
+  // bytes spilled).
+  if (const Op *a = kernel.declaration("sA"); a && perByte(*parseElem(a->word("type"))) > 1)
+    b.pragma("nounroll");
   variables[name] = i;
   ops(op.body);
   b("add.u32", i, i, 1);
