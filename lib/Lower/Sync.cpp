@@ -163,9 +163,10 @@ void Lowering::arriveAlong(const Op &op, const Val &bar) {
   const bool alongM = op.word("along") == "m";
   const int64_t ctas = alongM ? clusterM : clusterN, step = alongM ? 1 : clusterM;
   const Val &place = alongM ? rankM : rankN;
-  Val without = b.reg(Type::pred, "without"), first = mul(place, step, "first_peer");
+  Val without = b.reg(Type::pred, "without"), first = 0;
   b("setp.ge.u32", without, place, op.number("from"));
-  first = binary("sub.u32", rank, first, "first_peer");
+  if (ctas != clusterSize()) // else the whole cluster lies along it
+    first = binary("sub.u32", rank, mul(place, step, "first_peer"), "first_peer");
   for (int64_t i = 0; i < ctas; ++i) {
     Val remote = b.reg(Type::b32, "remote_bar"), peer = add(first, i * step, "peer");
     b("mapa.shared::cluster.u32", remote, bar, peer);
