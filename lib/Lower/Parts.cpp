@@ -181,7 +181,7 @@ void Lowering::gather(const Op &op) {
   b.when(single)("bra", ready);
 
   Val thread = ofRole ? binary("and.b32", tid, groupThreads - 1, "group_thread") : tid;
-  Val wg = ofRole ? variables["wg"] : Val(0), others = b.label("others");
+  Val wg = ofRole ? variables["wg"] : Val(0), noSums = b.label("no_sums");
   Val place = add(mul(thread, pieceBytes, "thread_place"),
                   mul(wg, int64_t(regs.size()) * groupThreads * words.bytes, "group_place"), "place");
   Val base = add64(wide(add(place, value(countersEnd()), "place"), 1, "place"), variables["workspace_ptr"], "slots");
@@ -189,12 +189,12 @@ void Lowering::gather(const Op &op) {
   Val without = b.reg(Type::pred, "without_sums");
   if (slices > 1) {
     b("setp.ge.u32", without, thread, holding);
-    b.when(without)("bra", others);
+    b.when(without)("bra", noSums);
   }
   for (size_t i = 0; i < regs.size(); i += width)
     b("st.global" + word, at(own, int64_t(i / width) * stride), some(regs, i));
   if (slices > 1)
-    b.place(others);
+    b.place(noSums);
 
   // All have written before the first thread counts, which releases what the barrier has ordered before it; what it
   // then learns and acquires, the second barrier hands on to all.
@@ -213,12 +213,22 @@ void Lowering::gather(const Op &op) {
   if (slices > 1)
     b.when(without)("bra", ready);
 
-  // Adds `count` parts from number `first` on. ptxas has all of their loads under way before it adds the first one.
+  // Adds `count` parts from number `first` on. ptxas has all of their loads under way before it adds the first one;
+  // where a CTA without roles goes on to other tiles, or sizes come at launch, as many as it has no registers for,
+  // unless the warp meets between them.
+  constexpr int64_t others = 88, least = 4;
+  const bool known = parts.count.isImm();
+  const bool meets = !ofRole && (!known || !tileCount().isConst() || kernel.word("persistent") == "on");
+  const int64_t registers = int64_t(regs.size()) * words.bytes / 4;
+  const int64_t free = meets ? int64_t(function.maxnreg) - registers - others : 0;
   auto addParts = [&](const Val &first, int64_t count, bool begins) {
+    const int64_t together = std::max(least, free / (count * pieceBytes / 4)) * width;
     std::vector<Val> slots;
     for (int64_t part = 0; part < count; ++part)
       slots.push_back(add64(wide(slotOf(add(first, part, "part"), stream), slotBytes(), "slot_offset"), base, "slot"));
-    for (size_t i = 0; i < regs.size(); i += width)
+    for (size_t i = 0; i < regs.size(); i += width) {
+      if (meets && i > 0 && int64_t(i) % together == 0)
+        b("bar.warp.sync", -1);
       for (int64_t part = 0; part < count; ++part) {
         const bool moves = begins && part == 0;
         std::vector<Val> added =
@@ -227,10 +237,9 @@ void Lowering::gather(const Op &op) {
         for (int64_t j = 0; !moves && j < width; ++j)
           b(words.add, regs[i + j], regs[i + j], added[j]);
       }
+    }
   };
   // In rounds of a loop: else ptxas has the loads of later ones under way, too, and spills.
-  const bool known = parts.count.isImm();
-  const int64_t registers = int64_t(regs.size()) * words.bytes / 4;
   const int64_t most = known ? std::min(partsAtOnce(registers), parts.count.op.imm - 1) : 0;
   const int64_t each = std::max<int64_t>(1, most), begun = most ? 1 + (parts.count.op.imm - 1) % each : 0;
   if (begun)

@@ -63,7 +63,7 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
         meetingNanoseconds(draft.inCluster() ? out.slices : std::max<int64_t>(3, out.slices), shape.m * shape.n) *
         1e-9 * out.machine.clock;
   // The ranking's clocks know slices, but for those of streams.
-  const bool known = out.slices == 1 || draft.multipliesDoubles() || (draft.wgmma() && !isSkinny(draft));
+  const bool known = out.slices == 1 || !draft.wgmma() || !isSkinny(draft);
   if (known && out.slices > 1 && out.waves > 0)
     out.tileAround = estimate.clocks / double(out.waves) - out.tileMain;
   out.clocks = known ? estimate.clocks : double(out.waves) * (out.tileMain + out.tileAround);

@@ -35,11 +35,12 @@ unsigned fragmentRegisters(const Draft &draft, const Shape &shape) {
 }
 
 /// mma of 8-bit floats: what they leave where sm_90a, whose tensor cores have no such instruction, makes f16 of its
-/// operands first, and where sums are promoted. 64x64 of a warp spills 8 to 100 bytes, 64x48 and 64x40 up to 32.
-unsigned mostBesideFloats(const Draft &draft) {
+/// operands first, and where sums are promoted. 64x64 of a warp spills 8 to 100 bytes, 64x48 and 64x40 up to 32; 64x32
+/// of sixteen warps, which have 128 registers each, 76 to 328 where sizes come at launch.
+unsigned mostBesideFloats(const Draft &draft, unsigned registers) {
   const Spec &s = draft.spec();
   const bool floats = isFloat8(*s.a.type);
-  return floats && (*s.target == Target::sm_90a || draft.promotes()) ? 64 : 255;
+  return !floats || (*s.target != Target::sm_90a && !draft.promotes()) ? 255 : registers > 128 ? 64 : 32;
 }
 
 /// wgmma with A in registers: four for each 64 rows of 32 bytes of a warpgroup's stage.
@@ -70,13 +71,22 @@ unsigned mostUnshared(const Draft &draft, const Shape &shape) {
   return shape.clusterK > 6 ? 40 : shape.clusterK > 2 || consumerWarpgroups(shape) > 2 ? 64 : 120;
 }
 
+/// f64 on sm_90a whose parts meet in the workspace: what a CTA that goes on to other tiles, or sizes that come at
+/// launch, leave. 128 spilled 4 to 12 bytes (6 of 240 plans in slices).
+unsigned mostBesideParts(const Draft &draft) {
+  const Spec &s = draft.spec();
+  const bool given = s.m.value.fixed && s.n.value.fixed && s.k.value.fixed;
+  const bool walks = *s.split == SplitMode::stream_k || (s.persistent.given && *s.persistent == Persistence::on);
+  return draft.multipliesDoubles() && *s.split != SplitMode::none && (!given || walks) ? 112 : 255;
+}
+
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
 // reads its operands from shared memory), or for the fragments of two k steps besides (mma).
 unsigned registersForSums(const Draft &draft, const Shape &shape) {
   unsigned threads = std::max(32u, threadsOf(draft, shape));
   unsigned even = draft.limits.registersPerSM / threads; // each thread's share of the register file
   if (!draft.wgmma()) {
-    unsigned limit = std::min(std::min(256u, even) * 5 / 8, mostBesideFloats(draft));
+    unsigned limit = std::min({std::min(256u, even) * 5 / 8, mostBesideFloats(draft, even), mostBesideParts(draft)});
     if (draft.inputBits() < 64)
       return limit;
     // Fragments of f64 are as large as its accumulators.

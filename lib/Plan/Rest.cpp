@@ -170,6 +170,8 @@ void decidePersistence(Draft &draft) {
                         formatv("one CTA for each of the {0} SMs: the producer loads the next tile while "
                                 "this one is stored",
                                 draft.limits.sms));
+  else if (*s.split == SplitMode::stream_k)
+    s.persistent.decide(Persistence::on, "each CTA has an equal share of the steps of all tiles");
   else
     s.persistent.decide(Persistence::off, "a CTA for each tile: several CTAs of an SM overlap by themselves");
   if (s.persistent.given && *s.schedule == Schedule::pingpong && *s.persistent == Persistence::off)

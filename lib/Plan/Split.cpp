@@ -64,6 +64,18 @@ void decideSplit(Draft &draft) {
                                                         : "the number of CTAs says where tiles are cut");
 }
 
+namespace {
+constexpr double mostParts = double(1u << 31);
+
+/// What a kernel counts in 32 bits: the parts of all tiles, of stream-K their steps.
+double partsOf(const Draft &draft, const Grid &grid) {
+  const Spec &s = draft.spec();
+  const bool steps = *s.split == SplitMode::stream_k;
+  const int64_t k = draft.extentK().value_or(1), depth = std::max<int64_t>(1, draft.plan.blockK);
+  return double(grid.tilesM) * double(grid.tilesN) * double(steps ? llvm::divideCeil(k, depth) : *s.splitSlices);
+}
+} // namespace
+
 void checkSplit(Draft &draft) {
   Spec &s = draft.spec();
   auto refuse = [&](const std::string &why) {
@@ -78,6 +90,8 @@ void checkSplit(Draft &draft) {
     if (draft.wgmma() ? known && *s.schedule != Schedule::cooperative : inCluster)
       refuse(formatv("belongs to cooperative wgmma kernels{0}: this one is {1}, {2}",
                      inCluster ? "" : " and to those of mma and wmma", nameOf(*s.instruction), nameOf(*s.schedule)));
+    else if (auto grid = gridOf(draft); grid && partsOf(draft, *grid) > mostParts)
+      refuse("numbers more parts than 32 bits hold: larger tiles, or none");
     else if (*s.split == SplitMode::stream_k && draft.plan.clusterM * draft.plan.clusterN > 1)
       refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
     else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)

@@ -323,6 +323,8 @@ private:
   void one(const Op &op) {
     llvm::StringRef spelling = formOf(op.kind).spelling;
     words(op, spelling);
+    if (op.kind == OpKind::Arrive && op.has("along") != op.has("from")) // of the neighbours that arrive at all others
+      diags.report(Diag::tile_missing_attribute, placeOf(op), spelling, op.has("along") ? "from" : "along");
     for (const Attr &attr : op.attrs) {
       if (const auto *expr = std::get_if<Expr>(&attr.value))
         inScope(*expr, op);
