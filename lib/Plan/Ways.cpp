@@ -42,7 +42,7 @@ bool maySlice(const Draft &draft) {
                (s.schedule.given && *s.schedule != schedule) ||
                (s.persistent.given && *s.persistent != Persistence::off);
   if (s.alpha.value == Scale{0.0})
-    return false; // nothing is multiplied
+    return false;                // nothing is multiplied
   if (draft.multipliesDoubles()) // the estimate knows when (Model.cpp, clocksOfDoubles)
     return !given && *draft.extentK() >= leastDepth / 2;
   return !given && *s.scheduler == Scheduler::fixed &&
