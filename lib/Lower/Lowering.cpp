@@ -70,12 +70,11 @@ Lowering::Lowering(const tile::Kernel &kernel)
   // its schedule spills as well, and adding parts up takes all that it gets. setmaxnreg needs a cap at entry that
   // leaves the count to the launch.
   constexpr unsigned registersPerSM = 65536, usual = 240, toAddParts = 248;
-  const unsigned most = gathers() ? toAddParts : usual;
   unsigned resident = kernel.root.number("resident", 1);
   if (isWgmma)
     function.minnctapersm = resident;
   else
-    function.maxnreg = std::min(most, registersPerSM / (resident * threads) / 8 * 8);
+    function.maxnreg = std::min(gathers() ? toAddParts : usual, registersPerSM / (resident * threads) / 8 * 8);
   result.module.target = kernel.word("target").str();
   result.module.versionMajor = 8;
   result.module.versionMinor = isTma ? 3 : 0;

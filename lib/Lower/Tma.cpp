@@ -72,8 +72,7 @@ Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
   const int64_t rest = restOf.constant();
   if (tile.kMajor) {
     const TileParts parts = partsOf(tensor.subject.name);
-    while (parts.start(result.whole + 1) <= rest)
-      ++result.whole;
+    result.whole = parts.wholeOf(rest);
     result.part = rest - parts.start(result.whole);
     result.only = rest == tensor.number(isA ? "rows" : "cols") && parts.ctas == 1;
     result.bytes = (tile.rows - rest) * tile.pitch * tile.spans;
@@ -87,7 +86,7 @@ Lowering::Edge Lowering::edgeOf(const Op &tensor) const {
 Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const SharedView &shared) {
   const SharedTile &tile = shared.tile;
   const Op &source = *kernel.declaration(op.ref("from").name);
-  int64_t rows = op.has("multicast") ? partsOf(source.subject.name).mostRows() : tile.rows, boxRows = rows;
+  int64_t rows = partsOf(source.subject.name).mostRows(), boxRows = rows;
   while (boxRows > maxBoxRows)
     boxRows /= 2;
 
@@ -178,7 +177,7 @@ Val Lowering::isLastTile(const Op &tensor) {
 /// All boxes of this CTA's part of a tile, or those that are there.
 void Lowering::copyBoxes(const Op &op, const Boxes &boxes, const TensorView &tensor, CopyBox copy) {
   const Op &source = *kernel.declaration(op.ref("from").name);
-  const TileParts parts = op.has("multicast") ? partsOf(source.subject.name) : TileParts();
+  const TileParts parts = partsOf(source.subject.name);
   if (!parts.larger)
     return copyPart(op, boxes, tensor, tensor.map, copy);
   Val smaller = b.reg(Type::pred, "smaller");
@@ -202,7 +201,7 @@ void Lowering::copyPart(const Op &op, const Boxes &boxes, const TensorView &tens
   const Op &source = *kernel.declaration(op.ref("from").name);
   if (!source.has("rest") || edgeOf(source).only)
     return spans(whole, 0, boxes.tile.spans);
-  const TileParts parts = op.has("multicast") ? partsOf(source.subject.name) : TileParts();
+  const TileParts parts = partsOf(source.subject.name);
   const Val place = placeOf(op);
   const Edge edge = edgeOf(source);
   Val last = isLastTile(source), map = whole, end = b.label("copied");

@@ -126,10 +126,10 @@ bool hasStore(const Kernel &kernel) {
     return true; // the pass does nothing
   if (kernel.word("instruction") == "wgmma")
     return acc && acc->kind == OpKind::Accumulator && kernel.root.has("store_buffers");
-  auto ends = [](const std::vector<Op> &body) { return !body.empty() && body.back().kind == OpKind::Store; };
-  const bool gathers = tiles && !tiles->body.empty() && tiles->body.back().kind == OpKind::Gather;
-  return tiles && ends(gathers ? tiles->body.back().body : tiles->body) && acc && acc->kind == OpKind::Accumulator &&
-         acc->has("warp");
+  const Op *last = tiles && !tiles->body.empty() ? &tiles->body.back() : nullptr;
+  if (last && last->kind == OpKind::Gather) // as in Rewrite.h: what stores
+    last = last->body.empty() ? nullptr : &last->body.back();
+  return last && last->kind == OpKind::Store && acc && acc->kind == OpKind::Accumulator && acc->has("warp");
 }
 
 bool fitsBringC(const Kernel &kernel) {

@@ -23,7 +23,8 @@ bool fitsPromote(const Kernel &kernel);
 bool fitsTrim(const Kernel &kernel);
 /// A main loop whose k-steps each have loads and an mma; fragments `fA` and `fB`. Or nothing to do.
 bool fitsFragments(const Kernel &kernel);
-/// An accumulator with its warp tile, and a `tiles` whose last operation is the store. Or nothing to do.
+/// An accumulator with its warp tile, and a `tiles` whose last operation is the store, or a `gather` that ends with it.
+/// Or nothing to do.
 bool hasStore(const Kernel &kernel);
 /// A producer's and a consumer's role, whose store of C goes through shared memory by TMA. Or nothing to do.
 bool fitsBringC(const Kernel &kernel);

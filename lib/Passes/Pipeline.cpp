@@ -54,6 +54,7 @@ llvm::ArrayRef<Pass> passes() {
        fitsOverlap},
       {"prefetch-c", prefetchC},
       {"trim-edges", trimEdges, trimmed, fitsTrim},
+      {"meet-neighbours", meetNeighbours, trimmed, fitsTrim},
       {"allocate-shared", allocateShared, swizzles, hasSwizzles},
   };
   return list;

@@ -26,47 +26,6 @@ Expr trimmedPart(const Kernel &kernel, const Op &tensor, const Op &shared) {
   return rest > 0 && trims ? rest : 0;
 }
 
-/// How many CTAs of a cluster bring something of every tile of an operand that they share: the first ones.
-int64_t leastBringers(const Op &tensor, const SharedTile &tile, int64_t ctas) {
-  const TileParts parts(tile.rows, ctas);
-  int64_t count = parts.bringers();
-  while (tile.kMajor && tensor.has("rest") && count > 1 && parts.start(count - 1) >= tensor.number("rest"))
-    --count;
-  return count;
-}
-
-/// Behind each `expect`.
-void insertBehindExpects(std::vector<Op> &body, const Op &what) {
-  for (size_t i = 0; i < body.size(); ++i) {
-    insertBehindExpects(body[i].body, what);
-    if (body[i].kind == OpKind::Expect && body[i].subject.name == "full") {
-      Op op = what;
-      op.subject = body[i].subject;
-      body.insert(body.begin() + ++i, std::move(op));
-    }
-  }
-}
-
-/// A stage of a CTA is full, and so given back to its neighbours, when they have brought their parts of it, for which
-/// they have waited until it was given back before. Those that have no part of some tile say so instead: else a
-/// neighbour might give back a stage for the second time before they have waited for the first.
-void meetNeighbours(Kernel &kernel) {
-  Op *full = kernel.declaration("full");
-  if (!full || full->kind != OpKind::Barrier)
-    return;
-  for (auto [operand, direction, along] : {std::tuple("A", 1, "n"), std::tuple("B", 0, "m")}) {
-    const int64_t ctas = kernel.root.item("cluster", direction);
-    const Op *tensor = kernel.declaration(operand);
-    if (ctas == 1 || !tensor || tensor->kind != OpKind::Tensor)
-      continue;
-    const int64_t bringers = leastBringers(*tensor, tileOf(*kernel.declaration(std::string("s") + operand)), ctas);
-    if (bringers == ctas)
-      continue;
-    full->set("count", full->number("count") + ctas - bringers);
-    insertBehindExpects(kernel.body(), Op(OpKind::Arrive, Ref{"full", {}}).set("along", along).set("from", bringers));
-  }
-}
-
 /// Consumers clear what they will read while the first copies are under way: if the CTA's first tile is a last one,
 /// those do not go there, and if it has as many steps as there are stages, later tiles find all of them written. What
 /// another CTA of a cluster copies for a later tile would have to be ordered behind the clearing, which its waits are
@@ -96,7 +55,6 @@ void trimEdges(Kernel &kernel) {
       clears.push_back(Op(OpKind::Clear, tile));
     }
   }
-  meetNeighbours(kernel);
   if (clears.empty())
     return;
   clears.back().set("meet", "yes");

@@ -480,13 +480,14 @@ double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, d
   return atOnce<8>({memory, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
 }
 
+struct ClocksOfDoubles {
+  double main, around; ///< Main loops, and the launch with what slices take to meet.
+};
+
 /// Clocks of mma of f64, step by step: a warp, alone with its products, waits for each of them; all CTAs of an SM share
 /// its tensor cores, and more where warps of few rows and columns, or of slices of k, read shared memory more often, or
 /// a CTA has two warps for four tensor cores; no more comes than memory gives. 390 kernels of 66 races, 504 of 14
 /// products in slices that meet in memory, and two each of 79 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
-struct ClocksOfDoubles {
-  double main, around; ///< Main loops, and the launch with what slices take to meet.
-};
 static ClocksOfDoubles clocksOfDoubles(const Draft &draft, const Shape &shape, double tiles) {
   constexpr double launch = 4400, waits = 200, ofProducts = 15.6, unhidden = 1.06, port = 2.25;
   constexpr double twoWarps = 1.23, inTwoSlices = 1.46, twoSlices = 1.04, fourSlices = 1.29; // of warps

@@ -91,7 +91,7 @@ void checkSplit(Draft &draft) {
       refuse(formatv("belongs to cooperative wgmma kernels{0}: this one is {1}, {2}",
                      inCluster ? "" : " and to those of mma and wmma", nameOf(*s.instruction), nameOf(*s.schedule)));
     else if (auto grid = gridOf(draft); grid && partsOf(draft, *grid) > mostParts)
-      refuse("numbers more parts than 32 bits hold: larger tiles, or none");
+      refuse("numbers more parts than 32 bits hold: take larger tiles");
     else if (*s.split == SplitMode::stream_k && draft.plan.clusterM * draft.plan.clusterN > 1)
       refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
     else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)

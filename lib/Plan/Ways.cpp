@@ -55,7 +55,7 @@ bool maySlice(const Draft &draft) {
 /// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper-l2.md, *Slices that
 /// meet in memory*).
 bool mayMeetInMemory(const Draft &draft) {
-  return maySlice(draft) && draft.wgmma() && *draft.extentK() >= deepInMemory && *draft.spec().store == StoreKind::tma;
+  return maySlice(draft) && *draft.extentK() >= deepInMemory && *draft.spec().store == StoreKind::tma;
 }
 } // namespace
 
@@ -104,7 +104,8 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
   if ((!inMemory && ctas > mostCtas) || tilesM < cluster[0] || tilesN < cluster[1])
     return false;
   const int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
-  const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas) * (draft.wgmma() ? 1 : 2);
+  const int64_t ofAnSM = draft.wgmma() ? 1 : 2; // CTAs
+  const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas) * ofAnSM;
   return clusters * (inMemory ? draft.way.slices : 1) <= room && 2 * clusters * ctas >= draft.limits.sms;
 }
 

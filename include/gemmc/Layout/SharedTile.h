@@ -76,6 +76,14 @@ struct TileParts {
   constexpr int64_t bringers() const { return rows ? ctas : larger; }
   /// The first row of a CTA's part, and of what lies behind the last one.
   constexpr int64_t start(int64_t cta) const { return cta * rows + (cta < larger ? cta : larger) * groupRows; }
+  /// Of the first `rest` rows of a tile: how many CTAs have their whole parts there, and how many something.
+  constexpr int64_t wholeOf(int64_t rest) const {
+    int64_t cta = 0;
+    while (cta < bringers() && start(cta + 1) <= rest)
+      ++cta;
+    return cta;
+  }
+  constexpr int64_t bringersOf(int64_t rest) const { return wholeOf(rest) + (start(wholeOf(rest)) < rest); }
 };
 
 /// How an operand's tile lies of which the kernel's swizzle is `widest`: where m or n is contiguous and wgmma reads it

@@ -98,6 +98,12 @@ void prefetchC(Kernel &kernel);
 /// gets others.
 void trimEdges(Kernel &kernel);
 
+/// Of a cluster whose CTAs share tiles: a stage of a CTA is full, and so given back to its neighbours, when they have
+/// brought their parts of it, for which they have waited until it was given back before. Those that have no part of
+/// some tile say so at each step instead: else a neighbour might give back a stage for the second time before they have
+/// waited for the first. After trimEdges, which knows what last tiles have.
+void meetNeighbours(Kernel &kernel);
+
 /// Gives every shared buffer and barrier its offset and sums them up in `shared`. Last: nothing is declared after it.
 void allocateShared(Kernel &kernel);
 

@@ -177,6 +177,15 @@ TEST(TileParts, AreEvenAndWhole) {
       EXPECT_EQ(parts.start(ctas), rows);
       EXPECT_EQ(parts.mostRows(), most);
       EXPECT_EQ(parts.bringers(), bringing);
+      for (int64_t rest = 1; rest < rows; ++rest) {
+        int64_t whole = 0, some = 0;
+        for (int64_t cta = 0; cta < ctas; ++cta) {
+          const int64_t from = parts.start(cta), to = parts.start(cta + 1);
+          whole += to > from && to <= rest, some += to > from && from < rest;
+        }
+        EXPECT_EQ(parts.wholeOf(rest), whole);
+        EXPECT_EQ(parts.bringersOf(rest), some);
+      }
     }
   EXPECT_EQ(TileParts(100, 1).mostRows(), 100); // alone: as it is
 }
