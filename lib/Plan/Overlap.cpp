@@ -6,15 +6,22 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
+/// Bytes of both operands.
+double bytesRead(const Draft &draft) {
+  return double(*draft.extentM() + *draft.extentN()) * double(*draft.extentK()) * draft.inputBits() / 8;
+}
+
 /// Whether a launch is a part of the time that is worth hiding, half a microsecond of at most 80, and hiding it was
-/// seen to pay: skinny products 2 to 6%, 1024^3 8%, products of 2 to 3.5 us 13 to 27%.
+/// seen to pay: skinny products 2 to 6%, 1024^3 8%, products of 2 to 3.5 us 13 to 27%. In a stream that was idle a
+/// launch that overlaps begins 2 to 3 us later than one by a graph: beside longer times that is the larger part (H200,
+/// 2026-11-27, docs/hopper-clock.md, *Launched together*).
 bool hidesLaunch(const Draft &draft) {
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
   if (!draft.wgmma() || *draft.spec().copy != CopyKind::tma || *draft.spec().split == SplitMode::stream_k || !m || !n ||
       !k)
     return false;
-  constexpr double mostProducts = 0x1p35;
-  return double(*m) * double(*n) * double(*k) <= mostProducts;
+  constexpr double mostProducts = 0x1p35, mostBytes = 4e8;
+  return double(*m) * double(*n) * double(*k) <= mostProducts && bytesRead(draft) <= mostBytes;
 }
 
 /// Kernels that start before the one in front of them has ended.
@@ -43,18 +50,22 @@ void decideDependence(Draft &draft) {
 /// Whether CTAs that are not slices of one tile read the same rows of the long operand.
 bool sharesLong(const Draft &draft, const Grid &grid) { return grid.alongShort() > 1 && draft.plan.clusterK == 1; }
 
-/// Bytes of both operands.
-double bytesRead(const Draft &draft) {
-  return double(*draft.extentM() + *draft.extentN()) * double(*draft.extentK()) * draft.inputBits() / 8;
+/// Whether hardly an SM is idle in the last wave of a stream's tiles, which then run as well where places fall free. Else
+/// they begin on idle SMs and end alone: 86% of the SMs take 8% longer, 91% 4%, a second wave of 50 to 65% 5 to 12%
+/// (H200, 2026-11-27, docs/hopper-clock.md, *Launched together*).
+bool keepsBusy(const Grid &grid, bool splits) {
+  constexpr double full = 0.95, fullOfSlices = 0.86, secondFrom = 1.5, secondTo = 1.65;
+  const double filled = grid.filled();
+  return filled >= (splits ? fullOfSlices : full) && !(filled > secondFrom && filled < secondTo);
 }
 
 /// CTAs that are launched one by one, as places fall free, lie and run apart: those that read the same rows do so at
 /// other times, in other parts of the GPU, and a grid that leaves some SMs idle begins there and ends alone (55% of the
 /// SMs: 30% slower). Launched when all CTAs in front have come to their ends, they lie and run together. Measured for
-/// 61 skinny products and 16 others, each way (H200, 2026-11-22), and for 149 products of 1.5 to 110 us
-/// (2026-11-23, docs/hopper-clock.md, *Launched together*).
+/// 61 skinny products and 16 others, each way (H200, 2026-11-22), for 149 products of 1.5 to 110 us (2026-11-23) and
+/// for 145 streams (2026-11-27, docs/hopper-clock.md, *Launched together*).
 std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
-  constexpr double halfGrid = 0.5, fullGrid = 0.86, tiny = 0x1p22;
+  constexpr double halfGrid = 0.5, tiny = 0x1p22;
   constexpr int64_t brief = 1024, deep = 4096, smallTile = 64 * 64;
   const Spec &s = draft.spec();
   if (*s.dependent != Persistence::on)
@@ -65,10 +76,10 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   if (!grid || !draft.wgmma() || !draft.extentK())
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const int64_t depth = *draft.extentK() / draft.plan.clusterK; // of a CTA
-  const bool few = grid->filled() <= halfGrid, full = grid->filled() >= fullGrid, sliced = draft.inCluster();
-  bool alone = grid->skinny
-                   ? bytesRead(draft) <= tiny || few || (full && !sharesLong(draft, *grid) && (!sliced || depth < deep))
-                   : !grid->oneWave() || depth <= brief || sliced || *s.split == SplitMode::stream_k;
+  const bool few = grid->filled() <= halfGrid, sliced = draft.inCluster(), shares = sharesLong(draft, *grid);
+  const bool alone = grid->skinny ? bytesRead(draft) <= tiny || few ||
+                                        (keepsBusy(*grid, *s.split != SplitMode::none) && !shares && (!sliced || depth < deep))
+                                  : !grid->oneWave() || depth <= brief || sliced || *s.split == SplitMode::stream_k;
   if (alone)
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const bool knowsLast = *s.scheduler == Scheduler::fixed && (*s.split == SplitMode::none || sliced);
@@ -76,7 +87,8 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   const bool pays = draft.kMajorA() && draft.kMajorB() && !rowsStartInsideSectors(draft);
   const bool small =
       grid->oneWave() && *s.split == SplitMode::none && draft.plan.blockM * draft.plan.blockN <= smallTile;
-  if (knowsLast && (small || (pays && depth < deep)))
+  const bool alike = grid->skinny && !shares && !sliced && draft.plan.clusterM * draft.plan.clusterN == 1;
+  if (knowsLast && (small || (pays && (depth < deep || alike))))
     return {Trigger::sums, "the kernel behind is launched all at once, while the last tiles are stored"};
   return {Trigger::end, "the kernel behind is launched all at once: its CTAs read shared rows together"};
 }

@@ -30,6 +30,10 @@ constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
 constexpr int64_t usualSlices = 4, mostSumsOfMany = 80 * 64, leastStepsOfMany = 2;
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
+/// Where four CTAs share few rows of a contiguous short side, of which each brings a quarter of the k of a stage. Two
+/// and three stages are too few: 29984x56x9016 TT in 256x56 212 us, 147 in stages of 64; 40x26336x992 NT 22.3 and 16.3
+/// (H200, 2026-11-27, docs/hopper-shapes.md, *A short side that is contiguous*).
+constexpr int64_t mostDeepInQuarters = 208;
 /// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128).
 constexpr int64_t mostDeepShifted = 168;
 /// What slices that meet in memory must promise beside others.
@@ -228,8 +232,8 @@ std::vector<Stream> streams(const Draft &draft) {
     const int64_t together = through == SplitThrough::cluster ? slices * sharing.ctas() : sharing.ctas();
     if (times < sharing.ofLong || tile % (8 * sharing.ofLong) != 0 || together > mostCtas)
       return;
-    // Each of four brings a quarter of the k of a stage, at least 32 of them.
-    const bool quarters = shortLies && sharing.ofShort == 4 && shortTile < cacheLine;
+    const bool quarters =
+        shortLies && sharing.ofShort == 4 && shortTile < cacheLine && shortTile + tile <= mostDeepInQuarters;
     Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
     way.through = through;
     int64_t deepest = draft.shifts() ? mostDeepShifted : slices == 1 && times > 1 ? mostDeepShared : mostDeep;
