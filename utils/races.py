@@ -61,7 +61,8 @@ def results(path):
 
 
 def best_rival(report):
-    return min(each["median_us"] for each in report["cublaslt"])
+    """The least time of cuBLASLt's algorithms; None where it has none."""
+    return min((each["median_us"] for each in report["cublaslt"]), default=None)
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ std::vector<Way> otherWays(const Draft &draft) {
   const int64_t slices = maySlice(draft) ? mostSlices : 1;
   if (!draft.wgmma()) {
     if (slices > 1)
-      for (int64_t each : {2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32})
+      for (int64_t each : {2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64})
         add(false, each, SplitThrough::workspace);
     return ways;
   }
@@ -96,6 +96,18 @@ double doubtOf(const Draft &draft) {
   return draft.way.through == SplitThrough::cluster ? sliced : rowsStartInsideSectors(draft) ? sharedThere : inMemory;
 }
 
+/// Whether mma cannot keep half of the SMs busy by slices, because its tiles are one or two, or does not have to, because
+/// k is short: of 27 such products in slices that the estimate chose all but four took less time, 0.25 of it on average;
+/// nineteen others, of more tiles and a longer k, longer in fewer slices, 1.21 (mma of sm_80 on an H200, 2026-11-27,
+/// docs/hopper-types.md, *mma in slices*).
+static bool slicesOfMmaAreFew(const Draft &draft) {
+  constexpr int64_t side = 64, most = 32, shortDepth = 2048;
+  if (draft.wgmma())
+    return false;
+  const int64_t tiles = llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
+  return 2 * most * tiles < draft.limits.sms || *draft.extentK() <= shortDepth;
+}
+
 bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array<int64_t, 2> block) {
   constexpr int64_t mostCtas = 8;
   const int64_t sharing = cluster[0] * cluster[1], ctas = sharing * draft.way.slices;
@@ -106,7 +118,8 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
   const int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
   const int64_t ofAnSM = draft.wgmma() ? 1 : 2; // CTAs
   const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas) * ofAnSM;
-  return clusters * (inMemory ? draft.way.slices : 1) <= room && 2 * clusters * ctas >= draft.limits.sms;
+  const bool busy = 2 * clusters * ctas >= draft.limits.sms || slicesOfMmaAreFew(draft);
+  return clusters * (inMemory ? draft.way.slices : 1) <= room && busy;
 }
 
 // A step of a small tile is short beside what it waits for. 512x512x8192 in 64x32 takes 16.0 us in eight stages of 64,
