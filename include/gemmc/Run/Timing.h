@@ -17,6 +17,7 @@ public:
   ~Contender();
 
   const std::string &name() const { return label; }
+  unsigned launches() const { return batch; } ///< Of one timing.
   /// Fixes the batch; with `graph`, captures it.
   MaybeFailure prepare(const DeviceStream &stream, unsigned batch, bool graph);
   /// Seconds of one launch, from one event pair around a batch.
