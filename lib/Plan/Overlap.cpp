@@ -50,9 +50,9 @@ void decideDependence(Draft &draft) {
 /// Whether CTAs that are not slices of one tile read the same rows of the long operand.
 bool sharesLong(const Draft &draft, const Grid &grid) { return grid.alongShort() > 1 && draft.plan.clusterK == 1; }
 
-/// Whether hardly an SM is idle in the last wave of a stream's tiles, which then run as well where places fall free. Else
-/// they begin on idle SMs and end alone: 86% of the SMs take 8% longer, 91% 4%, a second wave of 50 to 65% 5 to 12%
-/// (H200, 2026-11-27, docs/hopper-clock.md, *Launched together*).
+/// Whether hardly an SM is idle in the last wave of a stream's tiles, which then run as well where places fall free.
+/// Else they begin on idle SMs and end alone: 86% of the SMs take 8% longer, 91% 4%, a second wave of 50 to 65% 5 to
+/// 12% (H200, 2026-11-27, docs/hopper-clock.md, *Launched together*).
 bool keepsBusy(const Grid &grid, bool splits) {
   constexpr double full = 0.95, fullOfSlices = 0.86, secondFrom = 1.5, secondTo = 1.65;
   const double filled = grid.filled();
@@ -77,9 +77,10 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const int64_t depth = *draft.extentK() / draft.plan.clusterK; // of a CTA
   const bool few = grid->filled() <= halfGrid, sliced = draft.inCluster(), shares = sharesLong(draft, *grid);
-  const bool alone = grid->skinny ? bytesRead(draft) <= tiny || few ||
-                                        (keepsBusy(*grid, *s.split != SplitMode::none) && !shares && (!sliced || depth < deep))
-                                  : !grid->oneWave() || depth <= brief || sliced || *s.split == SplitMode::stream_k;
+  const bool alone = grid->skinny
+                         ? bytesRead(draft) <= tiny || few ||
+                               (keepsBusy(*grid, *s.split != SplitMode::none) && !shares && (!sliced || depth < deep))
+                         : !grid->oneWave() || depth <= brief || sliced || *s.split == SplitMode::stream_k;
   if (alone)
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const bool knowsLast = *s.scheduler == Scheduler::fixed && (*s.split == SplitMode::none || sliced);

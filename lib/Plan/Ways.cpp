@@ -96,10 +96,10 @@ double doubtOf(const Draft &draft) {
   return draft.way.through == SplitThrough::cluster ? sliced : rowsStartInsideSectors(draft) ? sharedThere : inMemory;
 }
 
-/// Whether mma cannot keep half of the SMs busy by slices, because its tiles are one or two, or does not have to, because
-/// k is short: of 27 such products in slices that the estimate chose all but four took less time, 0.25 of it on average;
-/// nineteen others, of more tiles and a longer k, longer in fewer slices, 1.21 (mma of sm_80 on an H200, 2026-11-27,
-/// docs/hopper-types.md, *mma in slices*).
+/// Whether mma cannot keep half of the SMs busy by slices, because its tiles are one or two, or does not have to,
+/// because k is short: of 27 such products in slices that the estimate chose all but four took less time, 0.25 of it on
+/// average; nineteen others, of more tiles and a longer k, longer in fewer slices, 1.21 (mma of sm_80 on an H200,
+/// 2026-11-27, docs/hopper-types.md, *mma in slices*).
 static bool slicesOfMmaAreFew(const Draft &draft) {
   constexpr int64_t side = 64, most = 32, shortDepth = 2048;
   if (draft.wgmma())

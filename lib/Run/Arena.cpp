@@ -13,8 +13,8 @@ namespace {
 constexpr double shortLaunch = 100e-6; ///< Below this, the few microseconds of an event pair count.
 constexpr double batchSeconds = 1e-3;
 constexpr uint64_t fillerBytes = 64 << 20; ///< Take 20 us to clear: whatever the host takes to launch.
-constexpr double busySeconds = 2e-3; ///< Of a batch within a long turn: the host's wait behind it is no rest.
-constexpr double leastTiming = 1e-4; ///< Of a turn's time, whatever the timer says: turns end.
+constexpr double busySeconds = 2e-3;       ///< Of a batch within a long turn: the host's wait behind it is no rest.
+constexpr double leastTiming = 1e-4;       ///< Of a turn's time, whatever the timer says: turns end.
 } // namespace
 
 uint64_t BufferSets::bytesOf(const GemmProblem &problem) {
@@ -161,8 +161,8 @@ Contender Arena::contenderOf(unsigned index) {
 }
 
 /// A device with nothing to do would wait for the host between the first event of a timing and its only launch, which
-/// takes cuBLASLt 5 us and a graph of ours 1: 1 to 5% of a product of 200 us (H200, 2026-11-27, docs/hopper.md, *How to
-/// measure here*). So it gets something to do.
+/// takes cuBLASLt 5 to 18 us and a graph of ours 1 to 4: 3 to 10% of a product of 200 us (H200, 2026-11-27,
+/// docs/hopper.md, *How to measure here*). So it gets something to do.
 Outcome<double> Arena::timeOf(Contender &contender) {
   if (contender.launches() == 1) {
     Device::Scope scope(*device);

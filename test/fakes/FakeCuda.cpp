@@ -339,8 +339,7 @@ EXPORT Result cuMemcpyDtoDAsync_v2(DevicePtr to, DevicePtr from, size_t bytes, S
 }
 EXPORT Result cuMemsetD16Async(DevicePtr to, unsigned short value, size_t count, Stream) {
   ENTER("cuMemsetD16Async");
-  for (size_t i = 0; i < count; ++i)
-    memcpy(reinterpret_cast<char *>(to) + 2 * i, &value, 2);
+  std::fill_n(reinterpret_cast<unsigned short *>(to), count, value);
   return 0;
 }
 EXPORT Result cuStreamCreate(Stream *stream, unsigned) {

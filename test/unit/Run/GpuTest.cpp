@@ -202,6 +202,28 @@ TEST_F(GpuTest, ShortKernelsAreTimedInGraphs) {
   EXPECT_NEAR(*report->ratio(), 0.5, 1e-6);
 }
 
+// The host must be done with a single launch before its first event is over: something else runs in front of both.
+TEST_F(GpuTest, SingleLaunchesAreTimedInABusyStream) {
+  fake->onLaunch = nullptr;
+  fake->algorithmMicroseconds = {130, 150};
+  auto opened = device();
+  auto report = runBench(Rival{"gemmc", code}, benchRequest(64), opened);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_EQ(report->batch, 1u);
+  std::vector<std::string> calls; // a timing's
+  llvm::copy_if(fake->calls, std::back_inserter(calls), [](const std::string &call) {
+    return call == "cuMemsetD16Async" || call == "cuEventRecord" || call == "cuEventSynchronize";
+  });
+  unsigned timed = 0;
+  for (size_t i = 0; i + 1 < calls.size(); ++i)
+    if (calls[i] == "cuEventRecord" && calls[i + 1] == "cuEventRecord") {
+      ASSERT_GT(i, 0u);
+      EXPECT_EQ(calls[i - 1], "cuMemsetD16Async");
+      ++timed;
+    }
+  EXPECT_GE(timed, 15u); // five rounds of three
+}
+
 // In turns of a few launches everybody runs at the clock that all of them leave; in long ones each is alone with its
 // own: launches back to back, and what was launched before the clock has settled is not timed.
 TEST_F(GpuTest, LongTurns) {
