@@ -332,9 +332,10 @@ TEST(PlanCuts, TheNextCutOfAStream) {
   Plan plan = planOf(spec);
   EXPECT_EQ(*plan.spec.block, (Tile3{64, 152, 64}));
   EXPECT_EQ(*plan.spec.cluster, (Tile3{4, 1, 2}));
-  spec = problem(fixed(9731), fixed(55), fixed(13875)); // the fastest cut has three stages
-  spec.a.layout = given(Order::col), spec.a.ld = given(fixed(9736)), spec.b.ld = given(fixed(64));
-  spec.d.type = given(Elem::f32), spec.d.ld = given(fixed(56)), spec.swapOperands = given(Persistence::off);
+  spec = problem(fixed(10881), fixed(149), fixed(8336)); // the fastest cut has three stages
+  spec.a.layout = given(Order::col), spec.a.ld = given(fixed(10888)), spec.b.ld = given(fixed(152));
+  spec.d.layout = given(Order::col), spec.d.type = given(Elem::f32), spec.d.ld = given(fixed(10888));
+  spec.swapOperands = given(Persistence::off);
   EXPECT_EQ(*planOf(spec).spec.stages, 3);
   spec.inFlight = given(int64_t(3));
   EXPECT_GT(*planOf(spec).spec.stages, 3);
