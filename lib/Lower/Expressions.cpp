@@ -37,6 +37,28 @@ Val Lowering::floatInRegister(const Val &value) {
   return reg;
 }
 
+std::optional<float> fixedScale(llvm::StringRef word) {
+  double value = 0;
+  return word.getAsDouble(value) ? std::nullopt : std::optional(float(value));
+}
+
+Val Lowering::factorOf(const std::optional<float> &fixed, const Val &given, Elem sums) {
+  if (sums == Elem::s32)
+    return int64_t(*fixed);
+  if (sums != Elem::f64)
+    return fixed ? Val(ptx::Operand::makeF32(*fixed)) : given;
+  if (fixed)
+    return Val(ptx::Operand::makeF64(*fixed));
+  Val wide = b.reg(Type::f64, "factor");
+  b("cvt.f64.f32", wide, given);
+  return wide;
+}
+
+Val Lowering::factorInRegister(const std::optional<float> &fixed, const Val &given, Elem sums) {
+  const Val factor = factorOf(fixed, given, sums);
+  return sums == Elem::s32 || sums == Elem::f64 ? factor : floatInRegister(factor);
+}
+
 Val Lowering::add(const Val &a, const Val &c, llvm::StringRef name) {
   if (a.isImm() && c.isImm())
     return a.op.imm + c.op.imm;

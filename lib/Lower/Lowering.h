@@ -42,6 +42,8 @@ private:
 };
 /// `ld.shared` of 4 words as `ld.shared.v4.b32`, of one as `ld.shared.b32`.
 std::string vectorOf(llvm::StringRef stem, int64_t count, llvm::StringRef type);
+/// alpha or beta as an op has it; nullopt: `dynamic`, it is given at launch.
+std::optional<float> fixedScale(llvm::StringRef word);
 constexpr int64_t barrierBytes = 8;
 constexpr int64_t maxOffset = int64_t(1) << 30; ///< An address holds 32 bits of offset.
 constexpr int64_t groupThreads = 128;           ///< Of a warpgroup.
@@ -135,6 +137,10 @@ private:
   /// The lane's part of a place in a fragment.
   Val laneSum(llvm::ArrayRef<LaneTerm> terms, llvm::StringRef name);
   Val floatInRegister(const Val &value);
+  /// alpha or beta as an operand beside sums of that type: what the spec fixes, else (`nullopt`) what is `given` at
+  /// launch. Those of s32 are whole and always fixed; sums of f16 are scaled as f32.
+  Val factorOf(const std::optional<float> &fixed, const Val &given, Elem sums);
+  Val factorInRegister(const std::optional<float> &fixed, const Val &given, Elem sums); ///< Of floats.
   /// Whether `extent` is known to be a multiple of `step`: then no tile reaches beyond it.
   static bool covers(const Expr &extent, int64_t step);
   /// Whether no tile of the kernel's, or of its clusters, reaches beyond a matrix like D.
@@ -246,8 +252,6 @@ private:
   void forEachFragment(
       const StagedTile &to, const AccumulatorView &acc,
       llvm::function_ref<void(const Val &address, const std::vector<Val> &regs, const std::string &form)> visit);
-  /// alpha or beta, given by `word` or (`dynamic`) at launch, as an operand of sums of `type`.
-  Val factorOf(llvm::StringRef word, const Val &given, Elem type);
   /// Where this warp's part of the tile of D in `view` begins.
   StagedTile warpTile(const SharedView &view, const tile::Ref &ref, const AccumulatorView &acc, const Op &decl);
   void wmmaStage(const StagedTile &to, const AccumulatorView &acc);

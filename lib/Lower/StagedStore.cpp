@@ -5,14 +5,6 @@
 
 namespace gemmc {
 namespace {
-float scaleOf(llvm::StringRef word) {
-  double value = 0;
-  word.getAsDouble(value);
-  return float(value);
-}
-std::optional<float> fixedScale(llvm::StringRef word) {
-  return word == "dynamic" ? std::nullopt : std::optional(scaleOf(word));
-}
 Val zeroF32() { return ptx::Operand::makeF32(0); }
 } // namespace
 
@@ -237,20 +229,9 @@ struct Lowering::CopyOut {
     return values;
   }
 
-  // Sums are scaled in their own type; those in f16 as f32. Integers have whole, fixed factors.
+  // Sums are scaled in their own type; those in f16 as f32.
   bool isF64() const { return from.type == Elem::f64; }
   bool isS32() const { return from.type == Elem::s32; }
-  Val factorOf(const std::optional<float> &fixed, const Val &given) {
-    if (isS32())
-      return int64_t(*fixed);
-    if (!isF64())
-      return l.floatInRegister(fixed ? Val(ptx::Operand::makeF32(*fixed)) : given);
-    if (fixed)
-      return Val(ptx::Operand::makeF64(*fixed));
-    Val wide = b.reg(Type::f64, "factor");
-    b("cvt.f64.f32", wide, given);
-    return wide;
-  }
 
   /// alpha * x + beta * c.
   Val finished(Val x, const std::vector<Val> &added, size_t e) {
@@ -259,13 +240,13 @@ struct Lowering::CopyOut {
     if (!alpha || *alpha != 1) {
       Val scaled = b.reg(type, "x");
       // Plus zero, so that a negative alpha times an empty sum is +0 and not -0.
-      b(fma, scaled, x, factorOf(alpha, l.alpha), zeroOf(type));
+      b(fma, scaled, x, l.factorInRegister(alpha, l.alpha, from.type), zeroOf(type));
       x = scaled;
     }
     if (added.empty())
       return x;
     Val sum = b.reg(type, "x");
-    b(fma, sum, added[e], factorOf(beta, l.beta), x);
+    b(fma, sum, added[e], l.factorInRegister(beta, l.beta, from.type), x);
     return sum;
   }
 
@@ -466,20 +447,6 @@ struct Lowering::CopyOut {
     b.place(end);
   }
 };
-
-Val Lowering::factorOf(llvm::StringRef word, const Val &given, Elem type) {
-  double value = word == "dynamic" ? 0 : scaleOf(word);
-  if (type == Elem::s32)
-    return int64_t(value);
-  if (word != "dynamic")
-    return type == Elem::f64 ? Val(ptx::Operand::makeF64(value))
-                             : floatInRegister(Val(ptx::Operand::makeF32(float(value))));
-  if (type != Elem::f64)
-    return given;
-  Val wide = b.reg(Type::f64, "factor");
-  b("cvt.f64.f32", wide, given);
-  return wide;
-}
 
 void Lowering::copyOut(const Op &store, const StagedTile &from) { CopyOut(*this, store, from).run(b.label("stored")); }
 

@@ -19,15 +19,10 @@ struct Lowering::StagedSums {
   bool isWhole() const { return acc.type == Elem::s32; }
   Type wordType() const { return isWhole() ? Type::b32 : Type::f32; }
   const char *word() const { return isWhole() ? "b32" : "f32"; }
-  Val factorOf(const std::optional<float> &fixed, const Val &given) const {
-    if (isWhole())
-      return int64_t(*fixed);
-    return fixed ? Val(ptx::Operand::makeF32(*fixed)) : given;
-  }
   Val scaled(Val x) {
     if (!finished || (alpha && *alpha == 1))
       return x;
-    Val factor = factorOf(alpha, l.alpha), result = b.reg(wordType(), "x");
+    Val factor = l.factorOf(alpha, l.alpha, acc.type), result = b.reg(wordType(), "x");
     if (isWhole()) {
       b("mul.lo.s32", result, x, factor);
       return result;
@@ -49,7 +44,7 @@ struct Lowering::StagedSums {
   }
   /// beta * C comes in.
   std::pair<Val, Val> plus(const std::pair<Val, Val> &sums, const std::pair<Val, Val> &c) {
-    Val factor = factorOf(beta, l.beta);
+    Val factor = l.factorOf(beta, l.beta, acc.type);
     std::vector<Val> both = b.regs(wordType(), "x", 2);
     const char *fma = isWhole() ? "mad.lo.s32" : "fma.rn.f32";
     b(fma, both[0], c.first, factor, sums.first);

@@ -11,12 +11,6 @@ struct Epilogue {
   std::optional<float> fixedAlpha, fixedBeta;
   std::vector<FragmentMap::Offset> pairs; ///< Of neighbouring columns that a thread holds in one block, in order.
 };
-
-float scaleOf(llvm::StringRef word) {
-  double value = 0;
-  word.getAsDouble(value);
-  return float(value);
-}
 } // namespace
 
 /// D = alpha * acc + beta * C, straight from the accumulators. A thread holds pairs of neighbouring columns: of row
@@ -103,18 +97,6 @@ void Lowering::store(const Op &op) {
     bool isF64() const { return e.acc->type == Elem::f64; }
     bool isS32() const { return e.acc->type == Elem::s32; }
     Type sumType() const { return isF64() ? Type::f64 : isS32() ? Type::b32 : Type::f32; }
-    /// alpha or beta as an operand of that type; integers are always fixed.
-    Val factorOf(const std::optional<float> &fixed, const Val &given) {
-      if (isS32())
-        return int64_t(*fixed);
-      if (!isF64())
-        return fixed ? Val(ptx::Operand::makeF32(*fixed)) : given;
-      if (fixed)
-        return Val(ptx::Operand::makeF64(*fixed));
-      Val wide = b.reg(Type::f64, "factor");
-      b("cvt.f64.f32", wide, given);
-      return wide;
-    }
 
     /// The two sums of `pair` in block (i, j), scaled.
     std::pair<Val, Val> scaled(int64_t i, int64_t j, int64_t pair) {
@@ -133,7 +115,7 @@ void Lowering::store(const Op &op) {
       }
       if (e.fixedAlpha && *e.fixedAlpha == 1)
         return {x, y};
-      Val factor = factorOf(e.fixedAlpha, l.alpha);
+      Val factor = l.factorOf(e.fixedAlpha, l.alpha, e.acc->type);
       Val sx = b.reg(sumType(), "x"), sy = b.reg(sumType(), "x");
       if (isS32()) {
         b("mul.lo.s32", sx, x, factor);
@@ -187,7 +169,7 @@ void Lowering::store(const Op &op) {
 
     Val plusC(Val x, const Place &place, Val guard) {
       Val c = loadC(place, guard), sum = b.reg(sumType(), "x");
-      Val factor = factorOf(e.fixedBeta, l.beta);
+      Val factor = l.factorOf(e.fixedBeta, l.beta, e.acc->type);
       if (isS32())
         b("mad.lo.s32", sum, c, factor, x);
       else if (isF64())
@@ -307,8 +289,7 @@ void Lowering::store(const Op &op) {
   const TensorView &d = tensors.find(op.subject.name)->second;
   const Op &decl = *kernel.declaration(op.ref("from").name);
   const TensorView *c = op.has("c") ? &tensors.find(op.ref("c").name)->second : nullptr;
-  auto fixed = [](llvm::StringRef word) { return word == "dynamic" ? std::nullopt : std::optional(scaleOf(word)); };
-  Epilogue e{&acc, &d, c, fixed(op.word("alpha")), fixed(op.word("beta")), {}};
+  Epilogue e{&acc, &d, c, fixedScale(op.word("alpha")), fixedScale(op.word("beta")), {}};
   for (size_t r = 0; r < acc.map.registers.size(); r += acc.half() ? 1 : 2)
     e.pairs.push_back(acc.map.registers[r]);
 

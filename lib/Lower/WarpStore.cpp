@@ -9,12 +9,6 @@ namespace gemmc {
 namespace {
 constexpr int64_t lines = 16, lineBytes = 128, bufferBytes = lines * lineBytes;
 
-/// None: it is given at launch.
-std::optional<float> fixedScale(llvm::StringRef word) {
-  double value;
-  return word.getAsDouble(value) ? std::nullopt : std::optional(float(value));
-}
-
 SharedLayout layoutOf(int64_t bytes) {
   switch (bytes) {
   case 128:

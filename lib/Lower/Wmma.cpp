@@ -103,7 +103,8 @@ void Lowering::combine(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
   const SharedView &view = buffers.find(op.ref("c").name)->second;
   StagedTile from = warpTile(view, op.ref("c"), acc, *kernel.declaration(op.subject.name));
-  Val alphaFactor = factorOf(op.word("alpha"), alpha, acc.type), betaFactor = factorOf(op.word("beta"), beta, acc.type);
+  Val alphaFactor = factorInRegister(fixedScale(op.word("alpha")), alpha, acc.type);
+  Val betaFactor = factorInRegister(fixedScale(op.word("beta")), beta, acc.type);
   bool isF64 = acc.type == Elem::f64, isS32 = acc.type == Elem::s32;
   const char *fma = isF64 ? "fma.rn.f64" : isS32 ? "mad.lo.s32" : "fma.rn.f32";
   Val zero = isF64 ? Val(ptx::Operand::makeF64(0)) : isS32 ? Val(0) : Val(ptx::Operand::makeF32(0));
