@@ -11,17 +11,24 @@ double bytesRead(const Draft &draft) {
   return double(*draft.extentM() + *draft.extentN()) * double(*draft.extentK()) * draft.inputBits() / 8;
 }
 
-/// Whether a launch is a part of the time that is worth hiding, half a microsecond of at most 80, and hiding it was
-/// seen to pay: skinny products 2 to 6%, 1024^3 8%, products of 2 to 3.5 us 13 to 27%. In a stream that was idle a
-/// launch that overlaps begins 2 to 3 us later than one by a graph: beside longer times that is the larger part (H200,
-/// 2026-11-27, docs/hopper-clock.md, *Launched together*).
-bool hidesLaunch(const Draft &draft) {
+/// 95 us of memory's time. Beyond it the half of a microsecond that a launch behind its like would save is little
+/// beside the 2 to 3 that one which overlaps begins later in an idle stream than one by a graph (H200, 2026-11-27,
+/// docs/hopper-clock.md, *Launched together*).
+constexpr double mostBytesToOverlap = 4e8;
+
+/// Whether half a microsecond, what hiding a launch saves, is little beside the time: more than 80 to 95.
+bool isLong(const Draft &draft) {
+  constexpr double mostProducts = 0x1p35;
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
-  if (!draft.wgmma() || *draft.spec().copy != CopyKind::tma || *draft.spec().split == SplitMode::stream_k || !m || !n ||
-      !k)
-    return false;
-  constexpr double mostProducts = 0x1p35, mostBytes = 4e8;
-  return double(*m) * double(*n) * double(*k) <= mostProducts && bytesRead(draft) <= mostBytes;
+  return m && n && k && (double(*m) * double(*n) * double(*k) > mostProducts || bytesRead(draft) > mostBytesToOverlap);
+}
+
+/// Whether a launch is a part of the time that is worth hiding, and hiding it was seen to pay: skinny products 2 to 6%,
+/// 1024^3 8%, products of 2 to 3.5 us 13 to 27%.
+bool hidesLaunch(const Draft &draft) {
+  const Spec &s = draft.spec();
+  return draft.wgmma() && *s.copy == CopyKind::tma && *s.split != SplitMode::stream_k && draft.extentM() &&
+         draft.extentN() && draft.extentK() && !isLong(draft);
 }
 
 /// Kernels that start before the one in front of them has ended.
@@ -33,15 +40,18 @@ void decideDependence(Draft &draft) {
                        formatv("griddepcontrol came with sm_90: the target is {0}", nameOf(*s.target)));
   else if (s.trigger.given && *s.trigger != Trigger::start)
     s.dependent.decide(Persistence::on, "`launch.trigger` is for kernels that overlap");
+  else if (s.prefetch.given && *s.prefetch > 0)
+    s.dependent.decide(Persistence::on, "`launch.prefetch` is for kernels that overlap");
   else if (repacks)
     s.dependent.decide(Persistence::on, "the product's kernels begin while the one in front of them ends");
-  else if (*s.split != SplitMode::stream_k && hidesLaunch(draft))
+  else if (hidesLaunch(draft))
     s.dependent.decide(Persistence::on,
                        "its launch is hidden behind the end of the kernel in front: 2 to 27% of so short a time");
   else
     s.dependent.decide(Persistence::off, *s.split == SplitMode::stream_k
                                              ? "the kernels of stream-K were not measured to gain by it"
-                                             : "one kernel, and what runs before it is not known");
+                                         : isLong(draft) ? "hiding the launch of so long a kernel saves next to nothing"
+                                                         : "one kernel, and what runs before it is not known");
   if (*s.dependent == Persistence::on && *s.target != Target::sm_90a)
     draft.diags.report(Diag::plan_needs_sm90a, s.dependent.range, "launch.dependent: on", nameOf(*s.target))
         .fix(s.dependent.range, "off");

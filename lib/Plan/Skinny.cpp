@@ -31,8 +31,8 @@ constexpr int64_t usualSlices = 4, mostSumsOfMany = 80 * 64, leastStepsOfMany = 
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
 /// Where four CTAs share few rows of a contiguous short side, of which each brings a quarter of the k of a stage. Two
-/// and three stages are too few: 29984x56x9016 TT in 256x56 212 us, 147 in stages of 64; 40x26336x992 NT 22.3 and 16.3
-/// (H200, 2026-11-27, docs/hopper-shapes.md, *A short side that is contiguous*).
+/// and three stages are too few: 29984x56x9016 TT in 256x56 212 us, 147 in stages of 64; 40x26336x992 NT 22.3, 16.3 of
+/// 32 (H200, 2026-11-27, docs/hopper-shapes.md, *A short side that is contiguous*).
 constexpr int64_t mostDeepInQuarters = 208;
 /// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128).
 constexpr int64_t mostDeepShifted = 168;

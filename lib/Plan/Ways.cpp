@@ -72,7 +72,8 @@ std::vector<Way> otherWays(const Draft &draft) {
   if (!draft.wgmma()) {
     if (slices > 1)
       for (int64_t each : {2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64})
-        add(false, each, SplitThrough::workspace);
+        if (each <= 32 || !draft.multipliesDoubles())
+          add(false, each, SplitThrough::workspace);
     return ways;
   }
   for (int64_t each = 1; each <= slices; ++each)
@@ -96,13 +97,13 @@ double doubtOf(const Draft &draft) {
   return draft.way.through == SplitThrough::cluster ? sliced : rowsStartInsideSectors(draft) ? sharedThere : inMemory;
 }
 
-/// Whether mma cannot keep half of the SMs busy by slices, because its tiles are one or two, or does not have to,
-/// because k is short: of 27 such products in slices that the estimate chose all but four took less time, 0.25 of it on
-/// average; nineteen others, of more tiles and a longer k, longer in fewer slices, 1.21 (mma of sm_80 on an H200,
-/// 2026-11-27, docs/hopper-types.md, *mma in slices*).
+/// Whether mma cannot keep half of the SMs busy by slices, because its tile is one (of more than 128 SMs two), or does
+/// not have to, because k is short: of 27 such products in slices that the estimate chose all but four took less time,
+/// 0.25 of it on average; nineteen others, of more tiles and a longer k, longer in fewer slices, 1.21 (mma of sm_80 on
+/// an H200, 2026-11-27, docs/hopper-types.md, *mma in slices*).
 static bool slicesOfMmaAreFew(const Draft &draft) {
   constexpr int64_t side = 64, most = 32, shortDepth = 2048;
-  if (draft.wgmma())
+  if (draft.wgmma() || draft.multipliesDoubles()) // of f64 it was not measured
     return false;
   const int64_t tiles = llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
   return 2 * most * tiles < draft.limits.sms || *draft.extentK() <= shortDepth;

@@ -12,9 +12,8 @@ namespace gemmc::run {
 namespace {
 constexpr double shortLaunch = 100e-6; ///< Below this, the few microseconds of an event pair count.
 constexpr double batchSeconds = 1e-3;
-constexpr uint64_t fillerBytes = 64 << 20; ///< Take 20 us to clear: whatever the host takes to launch.
-constexpr double busySeconds = 2e-3;       ///< Of a batch within a long turn: the host's wait behind it is no rest.
-constexpr double leastTiming = 1e-4;       ///< Of a turn's time, whatever the timer says: turns end.
+constexpr double busySeconds = 2e-3; ///< Of a batch within a long turn: the host's wait behind it is no rest.
+constexpr double leastTiming = 1e-4; ///< Of a turn's time, whatever the timer says: turns end.
 } // namespace
 
 uint64_t BufferSets::bytesOf(const GemmProblem &problem) {
@@ -81,10 +80,6 @@ Outcome<std::unique_ptr<Arena>> Arena::open(const ptx::LaunchInfo &info, const P
   if (!sets)
     return sets.failure();
   arena->buffers = std::move(*sets);
-  auto filler = DeviceMemory::allocate(arena->device, fillerBytes, "what runs in front of a timing");
-  if (!filler)
-    return filler.failure();
-  arena->filler = std::move(*filler);
   return arena;
 }
 
@@ -160,38 +155,22 @@ Contender Arena::contenderOf(unsigned index) {
       setCount);
 }
 
-/// A device with nothing to do would wait for the host between the first event of a timing and its only launch, which
-/// takes cuBLASLt 5 to 18 us and a graph of ours 1 to 4: 3 to 10% of a product of 200 us (H200, 2026-11-27,
-/// docs/hopper.md, *How to measure here*). So it gets something to do.
-Outcome<double> Arena::timeOf(Contender &contender) {
-  if (contender.launches() == 1) {
-    Device::Scope scope(*device);
-    const Driver &driver = device->driver();
-    if (auto failed = driver.check(driver.api().memset16(filler.address(), 0, fillerBytes / 2, stream.get()),
-                                   "clearing memory in front of a timing"))
-      return *failed;
-  }
-  return contender.time(stream);
-}
-
 /// The median of three timings; nullopt for one that does not run, or is no match for the `fastest` so far.
 Outcome<std::optional<double>> Arena::timeBriefly(unsigned index, double fastest) {
   constexpr double hopeless = 1.5; // no clock makes good for that
   Contender contender = contenderOf(index);
   std::vector<double> seconds;
-  for (int i = 0; i < 4; ++i) {
-    auto time = timeOf(contender);
-    if (!time && time.failure().contextDead)
-      return time.failure();
-    if (!time)
+  for (unsigned count : {1, 2}) { // the launch in front of the first one loads code
+    auto each = contender.timeEach(stream, count);
+    if (!each && each.failure().contextDead)
+      return each.failure();
+    if (!each)
       return std::optional<double>();
-    if (i == 0) // it loads code
-      continue;
-    seconds.push_back(*time);
-    if (*time > hopeless * fastest && index != 0)
+    seconds.insert(seconds.end(), each->begin(), each->end());
+    if (seconds.front() > hopeless * fastest && index != 0)
       return std::optional<double>();
   }
-  return std::optional(medianOf(seconds));
+  return std::optional(medianOf(std::move(seconds)));
 }
 
 MaybeFailure Arena::admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists) {
@@ -242,14 +221,10 @@ MaybeFailure Arena::warmUp(unsigned index, double seconds) {
 }
 
 MaybeFailure Arena::chooseBatch(const Turn &turn) {
-  std::vector<double> seconds;
-  for (int i = 0; i < 5; ++i) {
-    auto time = timeOf(contenders.front());
-    if (!time)
-      return time.failure();
-    seconds.push_back(*time);
-  }
-  double one = std::max(medianOf(seconds), 1e-7);
+  auto seconds = contenders.front().timeEach(stream, 5);
+  if (!seconds)
+    return seconds.failure();
+  double one = std::max(medianOf(std::move(*seconds)), 1e-7);
   if (turn.seconds > 0)
     batchSize = static_cast<unsigned>(std::clamp(std::ceil(busySeconds / one), 2.0, 1000.0));
   else
@@ -268,13 +243,20 @@ MaybeFailure Arena::prepare(const Turn &turn) {
   return std::nullopt;
 }
 
+/// Single launches follow each other: a device with nothing to do would wait for the host between the first event of a
+/// timing and its launch, which takes cuBLASLt 5 to 18 us and a graph of ours 1 to 4: 3 to 10% of a product of 200 us
+/// (H200, 2026-11-27, docs/hopper.md, *How to measure here*). A rest leaves it nothing to do.
 Outcome<double> Arena::playTurn(unsigned index, const Turn &turn) {
   if (turn.rest > 0)
     std::this_thread::sleep_for(std::chrono::duration<double>(turn.rest));
+  if (batchSize == 1 && turn.rest == 0) {
+    auto each = contenders[index].timeEach(stream, turn.timings);
+    return each ? Outcome<double>(medianOf(std::move(*each))) : each.failure();
+  }
   std::vector<double> seconds;
   double played = 0;
   for (bool first = true; first || played < turn.seconds || seconds.size() < turn.timings; first = false) {
-    auto time = timeOf(contenders[index]);
+    auto time = contenders[index].time(stream);
     if (!time)
       return time.failure();
     bool settled = !first && played >= turn.seconds / 2; // the first one follows another kernel
@@ -305,7 +287,7 @@ Outcome<double> Arena::hostCost(unsigned index) {
   constexpr int most = 200, rounds = 5; // fewer than a stream takes before the host must wait
   constexpr double deviceSeconds = 0.1; // all of it: the device is busy long after the host is done
   using Clock = std::chrono::steady_clock;
-  auto one = timeOf(contenders[index]);
+  auto one = contenders[index].time(stream);
   if (!one)
     return one.failure();
   int launches = static_cast<int>(std::clamp(deviceSeconds / rounds / std::max(*one, 1e-7), 8.0, double(most)));

@@ -1,4 +1,5 @@
 #include "gemmc/Run/Timing.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace gemmc::run {
 
@@ -66,6 +67,17 @@ Outcome<double> Contender::time(const DeviceStream &stream) {
   if (!milliseconds)
     return milliseconds.failure();
   return *milliseconds / 1e3 / batch;
+}
+
+Outcome<std::vector<double>> Contender::timeEach(const DeviceStream &stream, unsigned count) {
+  // The first one is not preceded by any, and is not told of.
+  auto milliseconds = stream.timeEach(count + 1, [&] { return once(stream.get()); }, "running " + label);
+  if (!milliseconds)
+    return milliseconds.failure();
+  std::vector<double> seconds;
+  for (double each : llvm::drop_begin(*milliseconds))
+    seconds.push_back(each / 1e3);
+  return seconds;
 }
 
 } // namespace gemmc::run

@@ -177,4 +177,48 @@ Outcome<double> DeviceStream::stopTimer(const llvm::Twine &what) const {
   return double(milliseconds);
 }
 
+namespace {
+/// Events between pieces of work; those that were made go away with it.
+struct Marks {
+  const Driver &driver;
+  std::vector<cuda::Event> events;
+  ~Marks() {
+    for (cuda::Event event : events)
+      driver.api().eventDestroy(event);
+  }
+  MaybeFailure add(cuda::Stream stream) {
+    cuda::Event event = nullptr;
+    if (auto failed = driver.check(driver.api().eventCreate(&event, 0), "creating an event"))
+      return failed;
+    events.push_back(event);
+    return driver.check(driver.api().eventRecord(event, stream), "recording an event");
+  }
+};
+} // namespace
+
+Outcome<std::vector<double>> DeviceStream::timeEach(unsigned count, llvm::function_ref<MaybeFailure()> enqueue,
+                                                    const llvm::Twine &what) const {
+  Device::Scope scope(*device);
+  const Driver &driver = device->driver();
+  Marks marks{driver, {}};
+  MaybeFailure failed = marks.add(stream);
+  for (unsigned i = 0; i < count && !failed; ++i) {
+    failed = enqueue();
+    if (!failed)
+      failed = marks.add(stream);
+  }
+  if (MaybeFailure waited = driver.check(driver.api().streamSynchronize(stream), what); !failed)
+    failed = waited;
+  std::vector<double> times;
+  for (unsigned i = 0; i < count && !failed; ++i) {
+    float milliseconds = 0;
+    failed = driver.check(driver.api().eventElapsed(&milliseconds, marks.events[i], marks.events[i + 1]),
+                          "reading the timer");
+    times.push_back(double(milliseconds));
+  }
+  if (failed)
+    return *failed;
+  return times;
+}
+
 } // namespace gemmc

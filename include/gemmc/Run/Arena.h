@@ -61,8 +61,6 @@ private:
   Arena(std::shared_ptr<const Device> device, DeviceStream stream)
       : device(std::move(device)), stream(std::move(stream)) {}
   Contender contenderOf(unsigned algorithmIndex);
-  /// Seconds of one launch, in a busy stream.
-  Outcome<double> timeOf(Contender &contender);
   Outcome<std::optional<double>> timeBriefly(unsigned algorithmIndex, double fastest);
   /// `own`: of one contender alone, who leaves in it what the next launch needs.
   Outcome<uint64_t> workspaceOf(uint64_t bytes, bool own);
@@ -81,7 +79,6 @@ private:
   std::vector<DeviceMemory> workspaces;              ///< The last one is the largest; earlier contenders keep theirs.
   std::vector<DeviceMemory> ownWorkspaces;
   DeviceMemory cublasWorkspace;
-  DeviceMemory filler; ///< Is cleared in front of single launches.
   std::shared_ptr<const CublasLt> cublas;
   std::unique_ptr<CublasMatmul> matmul;
   std::vector<Contender> contenders;

@@ -17,11 +17,12 @@ public:
   ~Contender();
 
   const std::string &name() const { return label; }
-  unsigned launches() const { return batch; } ///< Of one timing.
   /// Fixes the batch; with `graph`, captures it.
   MaybeFailure prepare(const DeviceStream &stream, unsigned batch, bool graph);
   /// Seconds of one launch, from one event pair around a batch.
   Outcome<double> time(const DeviceStream &stream);
+  /// Seconds of so many launches, one by one, each enqueued while the one in front of it runs.
+  Outcome<std::vector<double>> timeEach(const DeviceStream &stream, unsigned count);
   /// Enqueues one launch on the next set.
   MaybeFailure once(cuda::Stream stream) { return enqueue(stream, next++ % sets); }
 

@@ -4,6 +4,7 @@
 /// device's primary context, which is shared with the CUDA runtime and its libraries.
 #pragma once
 #include "gemmc/Runtime/Driver.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace gemmc {
 
@@ -80,6 +81,10 @@ public:
   MaybeFailure startTimer() const;
   /// Waits for everything enqueued; milliseconds since startTimer.
   Outcome<double> stopTimer(const llvm::Twine &what) const;
+  /// Calls `enqueue` so often, one right after the other, then waits; milliseconds of what each has enqueued. What the
+  /// host takes for the first is a part of its time; the others find a busy stream if what is in front takes longer.
+  Outcome<std::vector<double>> timeEach(unsigned count, llvm::function_ref<MaybeFailure()> enqueue,
+                                        const llvm::Twine &what) const;
 
 private:
   DeviceStream() = default;
