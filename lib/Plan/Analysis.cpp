@@ -90,7 +90,7 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
 }
 
 /// What a multiply-add takes of the power beside one of 16 bits, so that what is expected of the large products of
-/// docs/hopper-types.md, *Against cuBLASLt* and *tf32*, is 4.8% off on average (12.2% without a limit; H200,
+/// docs/hopper-types.md, *Against cuBLASLt*, is 4.8% off on average (12.2% without a limit; H200,
 /// 2026-11-26).
 double powerOfProduct(const Draft &draft) {
   const bool integers = *draft.spec().accumulator == Elem::s32;
