@@ -90,8 +90,7 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
 }
 
 /// What a multiply-add takes of the power beside one of 16 bits, so that what is expected of the large products of
-/// docs/hopper-types.md, *Against cuBLASLt*, is 4.8% off on average (12.2% without a limit; H200,
-/// 2026-11-26).
+/// docs/hopper-types.md, *Against cuBLASLt*, is 4.8% off on average (12.2% without a limit; H200, 2026-11-26).
 double powerOfProduct(const Draft &draft) {
   const bool integers = *draft.spec().accumulator == Elem::s32;
   switch (draft.inputBits()) {
@@ -197,13 +196,13 @@ MachineRates ratesOf(Target target, Elem input) {
     row = {"NVIDIA H200", 4.3e12, 989e12, 67e12, 1.755e9, 0.74, 1.315e-12};
     break;
   }
-  const bool byWgmma = bitsOf(input) >= 8 && input != Elem::f64; // what is known of the power limit
+  const bool knowsPower = bitsOf(input) >= 8 && input != Elem::f64; // the types of wgmma
   return {row.card,
           row.bytes,
           input == Elem::f64 ? row.wide : row.half * 16 / bitsOf(input),
           row.clock,
-          byWgmma ? row.powered : 1,
-          byWgmma ? row.powerConstant : 0};
+          knowsPower ? row.powered : 1,
+          knowsPower ? row.powerConstant : 0};
 }
 
 Analysis analyse(const Plan &given, unsigned next) {

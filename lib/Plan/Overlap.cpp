@@ -73,7 +73,7 @@ bool keepsBusy(const Grid &grid, bool splits) {
 /// other times, in other parts of the GPU, and a grid that leaves some SMs idle begins there and ends alone (55% of the
 /// SMs: 30% slower). Launched when all CTAs in front have come to their ends, they lie and run together. Measured for
 /// 61 skinny products and 16 others, each way (H200, 2026-11-22), for 149 products of 1.5 to 110 us (2026-11-23) and
-/// for 145 streams (2026-11-27, docs/hopper-clock.md, *Launched together*).
+/// for 128 streams (2026-11-27, docs/hopper-clock.md, *Launched together*).
 std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   constexpr double halfGrid = 0.5, tiny = 0x1p22;
   constexpr int64_t brief = 1024, deep = 4096, smallTile = 64 * 64;

@@ -101,7 +101,7 @@ double doubtOf(const Draft &draft) {
 /// not have to, because k is short: of 27 such products in slices that the estimate chose all but four took less time,
 /// 0.25 of it on average; nineteen others, of more tiles and a longer k, longer in fewer slices, 1.21 (mma of sm_80 on
 /// an H200, 2026-11-27, docs/hopper-types.md, *mma in slices*).
-static bool slicesOfMmaAreFew(const Draft &draft) {
+static bool mayLeaveSMsIdle(const Draft &draft) {
   constexpr int64_t side = 64, most = 32, shortDepth = 2048;
   if (draft.wgmma() || draft.multipliesDoubles()) // of f64 it was not measured
     return false;
@@ -119,7 +119,7 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
   const int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
   const int64_t ofAnSM = draft.wgmma() ? 1 : 2; // CTAs
   const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas) * ofAnSM;
-  const bool busy = 2 * clusters * ctas >= draft.limits.sms || slicesOfMmaAreFew(draft);
+  const bool busy = 2 * clusters * ctas >= draft.limits.sms || mayLeaveSMsIdle(draft);
   return clusters * (inMemory ? draft.way.slices : 1) <= room && busy;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "gemmc/Runtime/Device.h"
 #include <functional>
+#include <vector>
 
 namespace gemmc::run {
 

@@ -5,6 +5,7 @@
 #pragma once
 #include "gemmc/Runtime/Driver.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <vector>
 
 namespace gemmc {
 
