@@ -65,7 +65,7 @@ struct Factor {
 } // namespace
 
 CublasLt::~CublasLt() {
-  if (handle)
+  if (handle && !device->driver().gaveUp())
     table.destroy(handle);
   if (library)
     dlclose(library);

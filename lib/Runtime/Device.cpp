@@ -1,5 +1,7 @@
 #include "gemmc/Runtime/Device.h"
 #include "llvm/ADT/StringExtras.h"
+#include <chrono>
+#include <thread>
 
 namespace gemmc {
 
@@ -21,8 +23,10 @@ Device::~Device() {
     api().primaryRelease(id);
 }
 
-Outcome<std::shared_ptr<const Device>> Device::open(std::shared_ptr<const Driver> driver, int ordinal) {
+Outcome<std::shared_ptr<const Device>> Device::open(std::shared_ptr<const Driver> driver, int ordinal,
+                                                    double patience) {
   std::shared_ptr<Device> device(new Device);
+  device->patience = patience;
   device->driverPtr = std::move(driver);
   const Driver &drv = *device->driverPtr;
   const cuda::DriverTable &api = drv.api();
@@ -84,11 +88,11 @@ MaybeFailure Device::supports(llvm::StringRef target) const {
                        llvm::formatv(exact ? "exactly {0}.{1}" : "{0}.{1} or newer", wanted / 10, wanted % 10).str());
 }
 
-Outcome<std::shared_ptr<const Device>> openDevice() {
+Outcome<std::shared_ptr<const Device>> openDevice(double patience) {
   auto driver = Driver::load();
   if (!driver)
     return driver.failure();
-  return Device::open(*driver);
+  return Device::open(*driver, 0, patience);
 }
 
 Outcome<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Device> device, uint64_t bytes,
@@ -154,9 +158,36 @@ DeviceStream::~DeviceStream() {
     device->api().streamDestroy(stream);
 }
 
+/// Asks again and again, at first without a rest, so that the device has none either.
+MaybeFailure DeviceStream::wait(const llvm::Twine &what) const {
+  using namespace std::chrono;
+  constexpr auto eager = milliseconds(20);
+  constexpr auto rest = microseconds(100);
+  const Driver &driver = device->driver();
+  if (device->patience <= 0)
+    return driver.check(driver.api().streamSynchronize(stream), what);
+  const auto start = steady_clock::now();
+  for (;;) {
+    if (cuda::Result state = driver.api().streamQuery(stream); state != cuda::notReady)
+      return driver.check(state, what);
+    const duration<double> waited = steady_clock::now() - start;
+    if (waited.count() > device->patience)
+      break;
+    if (waited > eager)
+      std::this_thread::sleep_for(rest);
+  }
+  driver.giveUp();
+  Failure failure = Failure::make(Diag::device_endless, what.str(), device->patience);
+  failure.contextDead = true;
+  return failure
+      .hint("it hangs, or somebody else keeps the device busy: `gemmc check` runs the kernel on the emulator and says "
+            "who waits for what")
+      .hint("what really takes longer is given more time by `--time-limit SECONDS` (0: it is waited for)");
+}
+
 MaybeFailure DeviceStream::synchronize(const llvm::Twine &what) const {
   Device::Scope scope(*device);
-  return device->driver().check(device->api().streamSynchronize(stream), what);
+  return wait(what);
 }
 
 MaybeFailure DeviceStream::startTimer() const {
@@ -169,7 +200,7 @@ Outcome<double> DeviceStream::stopTimer(const llvm::Twine &what) const {
   const Driver &driver = device->driver();
   if (auto failed = driver.check(driver.api().eventRecord(stop, stream), "recording an event"))
     return *failed;
-  if (auto failed = driver.check(driver.api().eventSynchronize(stop), what))
+  if (auto failed = wait(what))
     return *failed;
   float milliseconds = 0;
   if (auto failed = driver.check(driver.api().eventElapsed(&milliseconds, start, stop), "reading the timer"))
@@ -207,7 +238,7 @@ Outcome<std::vector<double>> DeviceStream::timeEach(unsigned count, llvm::functi
     if (!failed)
       failed = marks.add(stream);
   }
-  if (MaybeFailure waited = driver.check(driver.api().streamSynchronize(stream), what); !failed)
+  if (MaybeFailure waited = wait(what); !failed)
     failed = waited;
   std::vector<double> times;
   for (unsigned i = 0; i < count && !failed; ++i) {

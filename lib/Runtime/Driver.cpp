@@ -75,6 +75,18 @@ Outcome<std::shared_ptr<const Driver>> Driver::load(llvm::StringRef library) {
   return std::shared_ptr<const Driver>(std::move(driver));
 }
 
+void Driver::giveUp() const {
+  constexpr auto nothing = [](auto...) -> cuda::Result { return cuda::success; };
+  table.memFree = nothing;
+  table.moduleUnload = nothing;
+  table.graphDestroy = nothing;
+  table.graphExecDestroy = nothing;
+  table.eventDestroy = nothing;
+  table.streamDestroy = nothing;
+  table.primaryRelease = nothing;
+  abandoned = true;
+}
+
 Failure Driver::failure(cuda::Result code, const llvm::Twine &what) const {
   assert(code != cuda::success && "nothing failed");
   const char *name = nullptr, *text = nullptr;

@@ -85,7 +85,9 @@ MaybeFailure Tuner::admit() {
       return Failure::make(Diag::measuring_stopped);
     const run::Code &code = waiting[i].code;
     auto module = GpuModule::load(device, images[i].text(), code.info, targetOf(code.ptx));
-    MaybeFailure failed = module ? arena->admit(waiting[i].choice, *module) : MaybeFailure(module.failure());
+    const std::string &choice = waiting[i].choice;
+    MaybeFailure failed = module ? arena->admit(choice.empty() ? "the spec's own plan" : choice, *module)
+                                 : MaybeFailure(module.failure());
     if (failed && (failed->contextDead || entrants.empty()))
       return failed;
     if (failed) {

@@ -1,5 +1,6 @@
 #include "FakeShared.h"
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -113,6 +114,17 @@ int captured(Stream stream, Node node) {
   capture.graph.nodes.push_back(std::make_shared<Node>(std::move(node)));
   return 0;
 }
+bool isBusy() {
+  static const bool always = getenv("FAKE_CUDA_ENDLESS");
+  return (state.endless || always) && !state.launches.empty();
+}
+/// What frees waits for all kernels of the context.
+void mustNotWait(const char *name) {
+  if (!isBusy())
+    return;
+  fprintf(stderr, "%s waits for ever\n", name);
+  abort();
+}
 } // namespace
 
 int fake::enter(const char *name) {
@@ -190,6 +202,7 @@ EXPORT Result cuDevicePrimaryCtxRetain(Context *context, DeviceId) {
   return 0;
 }
 EXPORT Result cuDevicePrimaryCtxRelease_v2(DeviceId) {
+  mustNotWait("cuDevicePrimaryCtxRelease_v2");
   --state.retained;
   return 0;
 }
@@ -232,6 +245,7 @@ EXPORT Result cuModuleLoadDataEx(Module *module, const void *image, unsigned cou
   return 0;
 }
 EXPORT Result cuModuleUnload(Module module) {
+  mustNotWait("cuModuleUnload");
   enter("cuModuleUnload");
   --state.modules;
   delete reinterpret_cast<int *>(module);
@@ -318,6 +332,7 @@ EXPORT Result cuMemAlloc_v2(DevicePtr *address, size_t bytes) {
   return 0;
 }
 EXPORT Result cuMemFree_v2(DevicePtr address) {
+  mustNotWait("cuMemFree_v2");
   --state.allocations;
   free(reinterpret_cast<void *>(address));
   return 0;
@@ -349,6 +364,7 @@ EXPORT Result cuStreamCreate(Stream *stream, unsigned) {
   return 0;
 }
 EXPORT Result cuStreamDestroy_v2(Stream stream) {
+  mustNotWait("cuStreamDestroy_v2");
   --state.streams;
   delete reinterpret_cast<int *>(stream);
   return 0;
@@ -357,6 +373,10 @@ EXPORT Result cuStreamSynchronize(Stream) {
   ENTER("cuStreamSynchronize");
   return 0;
 }
+EXPORT Result cuStreamQuery(Stream) {
+  ENTER("cuStreamQuery");
+  return isBusy() ? notReady : 0;
+}
 EXPORT Result cuEventCreate(Event *event, unsigned) {
   ENTER("cuEventCreate");
   ++state.events;
@@ -364,6 +384,7 @@ EXPORT Result cuEventCreate(Event *event, unsigned) {
   return 0;
 }
 EXPORT Result cuEventDestroy_v2(Event event) {
+  mustNotWait("cuEventDestroy_v2");
   --state.events;
   delete reinterpret_cast<double *>(event);
   return 0;
@@ -371,10 +392,6 @@ EXPORT Result cuEventDestroy_v2(Event event) {
 EXPORT Result cuEventRecord(Event event, Stream) {
   ENTER("cuEventRecord");
   *reinterpret_cast<double *>(event) = now;
-  return 0;
-}
-EXPORT Result cuEventSynchronize(Event) {
-  ENTER("cuEventSynchronize");
   return 0;
 }
 EXPORT Result cuEventElapsedTime(float *milliseconds, Event start, Event end) {
@@ -517,6 +534,7 @@ EXPORT Result cuGraphLaunch(GraphExec handle, Stream stream) {
   return 0;
 }
 EXPORT Result cuGraphDestroy(Graph graph) {
+  mustNotWait("cuGraphDestroy");
   enter("cuGraphDestroy");
   std::lock_guard lock(everything);
   auto *recorded = reinterpret_cast<Recorded *>(graph);
@@ -527,6 +545,7 @@ EXPORT Result cuGraphDestroy(Graph graph) {
   return 0;
 }
 EXPORT Result cuGraphExecDestroy(GraphExec exec) {
+  mustNotWait("cuGraphExecDestroy");
   enter("cuGraphExecDestroy");
   std::lock_guard lock(everything);
   if (int code = unsafeCall())

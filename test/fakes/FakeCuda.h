@@ -49,6 +49,7 @@ struct FakeCuda {
   /// Kernel -> bytes of each parameter, which a driver reads in the module: a graph keeps the parameters of these
   /// kernels. Of others only the time is known to it, and they are no nodes of a graph that is put together.
   std::map<std::string, std::vector<size_t>> paramBytes;
+  bool endless = false; ///< Kernels do not end.
   double launchMicroseconds = 100;
   int activeClusters = 66;                                 ///< That the device can hold.
   std::vector<double> algorithmMicroseconds{130, 90, 110}; ///< cuBLASLt algorithms, in the heuristic's order.

@@ -2,6 +2,7 @@
 #include "Problem.h"
 #include "Seconds.h"
 #include "Stop.h"
+#include "TimeLimit.h"
 #include "gemmc/Plan/Typical.h"
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Run/SuiteReport.h"
@@ -17,6 +18,7 @@ enum class Versus { cublaslt, none };
 cl::SubCommand bench("bench", "Measure a kernel on the GPU, in turns with the best algorithm of cuBLASLt");
 KernelInput kernel(bench);
 ProblemInput problem(bench, run::InputKind::normal);
+TimeLimit timeLimit(bench);
 cl::opt<Versus> versus("vs", cl::desc("Rival:"), cl::init(Versus::cublaslt), cl::sub(bench),
                        cl::values(clEnumValN(Versus::cublaslt, "cublaslt", "the best of all its algorithms"),
                                   clEnumValN(Versus::none, "none", "nobody")));
@@ -131,7 +133,7 @@ run::SuiteEntry entryOf(const SuiteProblem &problem, const std::shared_ptr<const
 }
 
 int runSuite(std::vector<SuiteProblem> problems, Diags &diags) {
-  auto device = openDevice();
+  auto device = timeLimit.openDevice();
   if (!device)
     return finishWith(device.failure(), diags);
   kernel.runsOn((*device)->name);
@@ -157,7 +159,8 @@ int runSuite(std::vector<SuiteProblem> problems, Diags &diags) {
     outs().flush();
     report.entries.push_back(std::move(entry));
   }
-  loadedCublas.reset(); // before the device goes
+  if (!(*device)->driver().gaveUp())
+    loadedCublas.reset(); // before the device goes
   if (asJson && !asLines)
     report.printJson(outs());
   else if (table)
@@ -167,7 +170,7 @@ int runSuite(std::vector<SuiteProblem> problems, Diags &diags) {
 }
 
 int runOne(Diags &diags) {
-  auto device = openDevice();
+  auto device = timeLimit.openDevice();
   if (device)
     kernel.runsOn((*device)->name);
   std::vector<run::Rival> kernels = rivals(diags);

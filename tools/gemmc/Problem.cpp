@@ -5,6 +5,7 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <condition_variable>
+#include <cstdlib>
 #include <thread>
 
 using namespace llvm;
@@ -143,6 +144,10 @@ void warnOfOtherSizes(const Spec &spec, const run::ProblemOptions &sizes, Diags 
 int finishWith(const Failure &failure, Diags &diags) {
   failure.report(diags);
   finish(diags);
+  if (failure.id == Diag::device_endless) { // the driver's own end would wait for the kernel
+    outs().flush();
+    std::_Exit(No);
+  }
   if (failure.contextDead)
     return No;
   switch (failure.id) {

@@ -1,5 +1,6 @@
 // gemmc run: one GEMM on the GPU or on the emulator, verified.
 #include "Foreign.h"
+#include "TimeLimit.h"
 #include "gemmc/Run/Harness.h"
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/CubinCache.h"
@@ -16,6 +17,7 @@ enum class Where { automatic, gpu, emulator };
 cl::SubCommand runCommand("run", "Run a GEMM on the GPU, or on the emulator without one, and verify the result");
 KernelInput kernel(runCommand);
 ProblemInput problem(runCommand, run::InputKind::integer);
+TimeLimit timeLimit(runCommand);
 cl::opt<Where>
     where("device", cl::desc("Where it runs:"), cl::init(Where::automatic), cl::sub(runCommand),
           cl::values(clEnumValN(Where::automatic, "auto", "on the GPU if it can run this, else on the emulator"),
@@ -80,7 +82,7 @@ public:
       return;
     opening = std::async(std::launch::async, [this] {
       run::Stopwatch watch;
-      Opened device = openDevice();
+      Opened device = timeLimit.openDevice();
       deviceSeconds = watch.lap();
       return device;
     });

@@ -2,6 +2,7 @@
 #include "Problem.h"
 #include "Seconds.h"
 #include "Stop.h"
+#include "TimeLimit.h"
 #include "gemmc/Plan/Key.h"
 #include "gemmc/Tune/Entries.h"
 #include "gemmc/Tune/Session.h"
@@ -21,6 +22,7 @@ cl::list<std::string> files(cl::Positional, cl::desc("<spec.yaml or suite.yaml>.
 cl::list<std::string> sets("set", cl::desc("Give one field of all specs a value, in place of the files'"),
                            cl::value_desc("path=value"), cl::sub(tuneCommand));
 ProblemInput problem(tuneCommand, run::InputKind::normal);
+TimeLimit timeLimit(tuneCommand);
 cl::opt<std::string> databaseFile("database",
                                   cl::desc("The tuning database (default: $GEMMC_TUNING or ~/.cache/gemmc/tuning.db)"),
                                   cl::value_desc("file"), cl::sub(tuneCommand));
@@ -188,7 +190,7 @@ int run() {
     return finishWith(Failure::make(Diag::tuning_no_place), diags);
   std::shared_ptr<const Device> device;
   if (!jobs.empty()) { // first: without one, no database is made
-    auto opened = openDevice();
+    auto opened = timeLimit.openDevice();
     if (!opened)
       return finishWith(opened.failure(), diags);
     device = *opened;

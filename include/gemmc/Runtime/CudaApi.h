@@ -26,6 +26,7 @@ enum : Result {
   noBinaryForGpu = 209,
   invalidPtx = 218,
   unsupportedPtxVersion = 222,
+  notReady = 600,
   illegalAddress = 700,
   outOfResources = 701,
   launchTimeout = 702,

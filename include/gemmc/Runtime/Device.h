@@ -11,7 +11,8 @@ namespace gemmc {
 
 class Device {
 public:
-  static Outcome<std::shared_ptr<const Device>> open(std::shared_ptr<const Driver> driver, int ordinal = 0);
+  static Outcome<std::shared_ptr<const Device>> open(std::shared_ptr<const Driver> driver, int ordinal = 0,
+                                                     double patience = 0);
   ~Device();
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
@@ -26,6 +27,7 @@ public:
   unsigned architecture() const { return major * 10 + minor; } ///< As in the name of a target: 90 of sm_90a.
   uint64_t sharedOptIn = 0;                                    ///< Bytes of shared memory one block may have.
   uint64_t l2Bytes = 0;
+  double patience = 0; ///< Seconds after which a DeviceStream takes what it waits for to hang; 0: it waits for ever.
 
   /// Whether code for `target` (`sm_80`, `sm_90a`) runs here; the failure (device_target) says why not.
   MaybeFailure supports(llvm::StringRef target) const;
@@ -52,7 +54,7 @@ private:
 };
 
 /// The first usable device of this machine. The failure says why there is none (no driver, no device, too old).
-Outcome<std::shared_ptr<const Device>> openDevice();
+Outcome<std::shared_ptr<const Device>> openDevice(double patience = 0);
 
 /// An allocation on a device.
 class DeviceMemory {
@@ -78,9 +80,11 @@ public:
   DeviceStream &operator=(DeviceStream &&other);
   ~DeviceStream();
   cuda::Stream get() const { return stream; }
+  /// Waits for everything enqueued. What takes longer than the device's `patience` is a failure, device_endless: it
+  /// hangs, the context is of no more use, and nothing of it will be freed (Driver::giveUp).
   MaybeFailure synchronize(const llvm::Twine &what) const;
   MaybeFailure startTimer() const;
-  /// Waits for everything enqueued; milliseconds since startTimer.
+  /// Waits like synchronize; milliseconds since startTimer.
   Outcome<double> stopTimer(const llvm::Twine &what) const;
   /// Calls `enqueue` so often, one right after the other, then waits; milliseconds of what each has enqueued. What the
   /// host takes for the first is a part of its time; the others find a busy stream if what is in front takes longer.
@@ -89,6 +93,7 @@ public:
 
 private:
   DeviceStream() = default;
+  MaybeFailure wait(const llvm::Twine &what) const;
   std::shared_ptr<const Device> device;
   cuda::Stream stream = nullptr;
   cuda::Event start = nullptr, stop = nullptr;

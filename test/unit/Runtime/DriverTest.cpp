@@ -159,8 +159,64 @@ TEST_F(DriverTest, TheTimerMeasuresBetweenItsEvents) {
   auto time = stream->stopTimer("waiting");
   ASSERT_TRUE(bool(time));
   EXPECT_EQ(*time, 0.0);
-  fake->failing["cuEventSynchronize"] = cuda::illegalAddress;
+  fake->failing["cuStreamSynchronize"] = cuda::illegalAddress;
   auto failed = stream->stopTimer("running kernel `k`");
   ASSERT_FALSE(failed);
   EXPECT_TRUE(failed.failure().contextDead);
+}
+
+/// A device whose kernels get 30 ms.
+class PatienceTest : public DriverTest {
+protected:
+  void SetUp() override {
+    DriverTest::SetUp();
+    auto found = Device::open(driver(), 0, 0.03);
+    ASSERT_TRUE(bool(found));
+    opened = *found;
+  }
+  void TearDown() override {
+    opened.reset();
+    DriverTest::TearDown();
+  }
+  std::shared_ptr<const Device> opened;
+};
+
+TEST_F(PatienceTest, WhatEndsIsWaitedFor) {
+  auto stream = DeviceStream::create(opened);
+  ASSERT_TRUE(bool(stream));
+  EXPECT_FALSE(stream->synchronize("running kernel `k`"));
+  fake->failing["cuStreamQuery"] = cuda::illegalAddress;
+  auto failed = stream->synchronize("running kernel `k`");
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->id, Diag::driver_context_dead);
+  EXPECT_FALSE(opened->driver().gaveUp());
+}
+
+// cuMemFree and the like wait for the kernel: the fake driver aborts where a real one would never return.
+TEST_F(PatienceTest, NothingIsFreedBehindAKernelThatDoesNotEnd) {
+  {
+    auto stream = DeviceStream::create(opened);
+    ASSERT_TRUE(bool(stream));
+    auto memory = DeviceMemory::allocate(opened, 1000, "a");
+    ASSERT_TRUE(bool(memory));
+    fake->endless = true;
+    fake->launches.emplace_back();
+    for (auto wait : {+[](const DeviceStream &on) { return on.synchronize("running kernel `k`"); },
+                      +[](const DeviceStream &on) -> MaybeFailure { return on.stopTimer("running kernel `k`").failure(); },
+                      +[](const DeviceStream &on) -> MaybeFailure {
+                        return on.timeEach(2, [] { return MaybeFailure(); }, "running kernel `k`").failure();
+                      }}) {
+      MaybeFailure failed = wait(*stream);
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->id, Diag::device_endless);
+      EXPECT_TRUE(failed->contextDead);
+      EXPECT_NE(failed->str().find("running kernel `k`: no end after 0.03 seconds"), std::string::npos)
+          << failed->str();
+    }
+    EXPECT_TRUE(opened->driver().gaveUp());
+  }
+  opened.reset();
+  EXPECT_EQ(fake->allocations, 1);
+  EXPECT_EQ(fake->retained, 1);
+  *fake = FakeCuda();
 }

@@ -1,0 +1,21 @@
+/// --time-limit SECONDS, of the commands that run kernels on a GPU.
+#pragma once
+#include "Seconds.h"
+#include "gemmc/Runtime/Device.h"
+
+namespace gemmc::tool {
+
+class TimeLimit {
+public:
+  explicit TimeLimit(llvm::cl::SubCommand &sub)
+      : seconds("time-limit",
+                llvm::cl::desc("GPU: a kernel that has not ended after so many seconds hangs, and that ends the "
+                               "command (default: 60; 0: it is waited for)"),
+                llvm::cl::init(60), llvm::cl::sub(sub)) {}
+  Outcome<std::shared_ptr<const Device>> openDevice() const { return gemmc::openDevice(seconds); }
+
+private:
+  Seconds<86400> seconds;
+};
+
+} // namespace gemmc::tool
