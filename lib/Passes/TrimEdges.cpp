@@ -8,13 +8,16 @@ constexpr int64_t highestBox = 256; ///< Rows.
 
 /// What the last tile of `tensor` has of its m or n; 0 where no row of a box, or too few, would lie beyond the matrix.
 /// Where that side is contiguous a row that only ends beyond it costs nothing: whole spans count. Of an extent that is
-/// given at launch all of them may lie beyond, or none.
+/// given at launch all of them may lie beyond, or none. What a CTA brings in two boxes is brought whole.
 Expr trimmedPart(const Kernel &kernel, const Op &tensor, const Op &shared) {
   const Expr &extent = tensor.expr(tensor.subject.name == "A" ? "rows" : "cols");
   const int64_t length = shared.item("extent", 0);
   if (tensor.has("shift"))
     return 0;
   const SharedTile tile = tileOf(shared);
+  const int64_t sharing = kernel.root.item("cluster", tensor.subject.name == "A" ? 1 : 0);
+  if (tile.kMajor && tile.rows > sharing * highestBox)
+    return 0;
   if (!extent.isConst()) { // one box brings a span, which no CTAs share
     const bool alone = kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) == 1;
     const bool beyond = tile.kMajor ? tile.rows <= highestBox : tile.spans > 1;

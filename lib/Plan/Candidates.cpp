@@ -64,11 +64,12 @@ Tiles blockCandidates(const Draft &draft) {
   }
   if (draft.stream)
     return {{draft.stream->m, draft.stream->n}};
-  if (s.warp.given) { // whole blocks of the asked warp tiles
+  if (s.warp.given) { // whole blocks of the asked warp tiles; wider ones of wgmma were not measured
     auto warp = kernelView(draft, *s.warp);
+    constexpr int64_t widest = 256;
     Tiles tiles;
     for (auto [m, n] : {std::pair{2, 2}, {2, 1}, {1, 2}, {2, 4}, {4, 2}, {1, 1}})
-      if (warp[0] >= 1 && warp[0] <= 512 && warp[1] >= 1 && warp[1] <= 512)
+      if (warp[0] >= 1 && warp[0] <= 512 && warp[1] >= 1 && warp[1] <= 512 && (!draft.wgmma() || warp[1] * n <= widest))
         tiles.push_back({warp[0] * m, warp[1] * n});
     return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
   }

@@ -102,10 +102,10 @@ private:
     return false;
   }
   bool blockRanges() {
-    // A TMA box has at most 256 lines; mma blocks are bounded by their 16 warps.
+    // Warpgroups side by side have 256 columns each; mma blocks are bounded by their 16 warps.
     bool wgmma = draft.wgmma();
     bool m = blockRange('m', shape.m, rows(), wgmma ? 256 : 512);
-    bool n = blockRange('n', shape.n, columns(), wgmma ? 256 : 512);
+    bool n = blockRange('n', shape.n, columns(), 512);
     constexpr int64_t mostBytes = 512;
     bool k = blockRange('k', shape.k, draft.elementsIn(wgmma ? wgmmaDepthBytes : leastDepthBytes),
                         draft.elementsIn(wgmma ? mostBytes : mostDepthBytes(draft)));
@@ -126,6 +126,10 @@ private:
     };
     bool m = block('m', shape.m, rows(), [&] { return rowsRule(); });
     bool n = block('n', shape.n, columns(), [&] { return columnsRule(); });
+    constexpr int64_t highestBox = 256;
+    if (draft.wgmma() && n && shape.n > highestBox && draft.kMajorB())
+      n = block('n', shape.n, 2 * columns(),
+                [] { return "TMA brings more than 256 rows in two boxes of whole groups of eight"; });
     if (!draft.wgmma())
       return m && n && mmaDepth();
     const int64_t span = swizzleSpan(draft);

@@ -28,8 +28,8 @@ public:
     return failure(code, what);
   }
 
-  /// A kernel that does not end cannot be stopped, and whatever frees memory, modules, streams or contexts waits for it.
-  /// From now on nothing is freed until the process ends. No other thread may be in a call of the driver.
+  /// A kernel that does not end cannot be stopped, and whatever frees memory, modules, streams or contexts waits for
+  /// it. From now on nothing is freed until the process ends. No other thread may be in a call of the driver.
   void giveUp() const;
   bool gaveUp() const { return abandoned; }
 

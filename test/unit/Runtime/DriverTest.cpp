@@ -201,11 +201,12 @@ TEST_F(PatienceTest, NothingIsFreedBehindAKernelThatDoesNotEnd) {
     ASSERT_TRUE(bool(memory));
     fake->endless = true;
     fake->launches.emplace_back();
-    for (auto wait : {+[](const DeviceStream &on) { return on.synchronize("running kernel `k`"); },
-                      +[](const DeviceStream &on) -> MaybeFailure { return on.stopTimer("running kernel `k`").failure(); },
-                      +[](const DeviceStream &on) -> MaybeFailure {
-                        return on.timeEach(2, [] { return MaybeFailure(); }, "running kernel `k`").failure();
-                      }}) {
+    for (auto wait :
+         {+[](const DeviceStream &on) { return on.synchronize("running kernel `k`"); },
+          +[](const DeviceStream &on) -> MaybeFailure { return on.stopTimer("running kernel `k`").failure(); },
+          +[](const DeviceStream &on) -> MaybeFailure {
+            return on.timeEach(2, [] { return MaybeFailure(); }, "running kernel `k`").failure();
+          }}) {
       MaybeFailure failed = wait(*stream);
       ASSERT_TRUE(failed);
       EXPECT_EQ(failed->id, Diag::device_endless);
