@@ -2,6 +2,7 @@
 #include "gemmc/Run/Executor.h"
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/GpuModule.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <cstring>
 
@@ -39,6 +40,15 @@ private:
   std::string loaded;                      ///< Its image.
   llvm::StringMap<Buffer> buffers;
 };
+
+/// What a launch waits for, in words: "running kernel `a`", "running kernels `a`, `b`".
+std::string runningKernels(const ptx::LaunchInfo &info) {
+  std::string text = info.kernels.size() == 1 ? "running kernel " : "running kernels ";
+  llvm::ListSeparator comma;
+  for (const ptx::KernelInfo &kernel : info.kernels)
+    (text += llvm::StringRef(comma)) += "`" + kernel.name + "`";
+  return text;
+}
 
 MaybeFailure Gpu::needStream() {
   if (stream)
@@ -136,7 +146,7 @@ Outcome<LaunchOutcome> Gpu::launch(const Code &code, const LaunchArgs &args, con
   // The first launch gives the result that is verified; it also loads code, so it is no measure of time.
   if (auto failed = module->launch(stream->get(), args))
     return *failed;
-  if (auto failed = stream->synchronize("running kernel `" + code.info.kernels.front().name + "`"))
+  if (auto failed = stream->synchronize(runningKernels(code.info)))
     return *failed;
   outcome.firstSeconds = watch.lap();
   // Where C and D share memory, each launch changes its own input.
@@ -163,7 +173,7 @@ MaybeFailure Gpu::timeLaunches(const GpuModule &module, const LaunchArgs &args, 
       return failed;
     if (auto failed = module.launch(stream->get(), args))
       return failed;
-    auto milliseconds = stream->stopTimer("running kernel `" + module.info().kernels.front().name + "`");
+    auto milliseconds = stream->stopTimer(runningKernels(module.info()));
     if (!milliseconds)
       return milliseconds.failure();
     times.push_back(*milliseconds);

@@ -65,7 +65,9 @@ struct Factor {
 } // namespace
 
 CublasLt::~CublasLt() {
-  if (handle && !device->driver().gaveUp())
+  if (device->driver().gaveUp()) // its end, and that of the library, would wait, too
+    return;
+  if (handle)
     table.destroy(handle);
   if (library)
     dlclose(library);

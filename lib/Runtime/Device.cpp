@@ -1,5 +1,6 @@
 #include "gemmc/Runtime/Device.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include <chrono>
 #include <thread>
 
@@ -158,7 +159,7 @@ DeviceStream::~DeviceStream() {
     device->api().streamDestroy(stream);
 }
 
-/// Asks again and again, at first without a rest, so that the device has none either.
+/// Asks again and again: at first without a rest, so that a short wait is no longer than it must be.
 MaybeFailure DeviceStream::wait(const llvm::Twine &what) const {
   using namespace std::chrono;
   constexpr auto eager = milliseconds(20);
@@ -177,7 +178,8 @@ MaybeFailure DeviceStream::wait(const llvm::Twine &what) const {
       std::this_thread::sleep_for(rest);
   }
   driver.giveUp();
-  Failure failure = Failure::make(Diag::device_endless, what.str(), device->patience);
+  Failure failure =
+      Failure::make(Diag::device_endless, what.str(), llvm::formatv("{0}", llvm::format("%g", device->patience)).str());
   failure.contextDead = true;
   return failure
       .hint("it hangs, or somebody else keeps the device busy: `gemmc check` runs the kernel on the emulator and says "
@@ -238,7 +240,7 @@ Outcome<std::vector<double>> DeviceStream::timeEach(unsigned count, llvm::functi
     if (!failed)
       failed = marks.add(stream);
   }
-  if (MaybeFailure waited = wait(what); !failed)
+  if (MaybeFailure waited = wait(what); waited && (!failed || waited->contextDead))
     failed = waited;
   std::vector<double> times;
   for (unsigned i = 0; i < count && !failed; ++i) {

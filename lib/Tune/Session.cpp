@@ -80,8 +80,11 @@ Outcome<unsigned> tuneAll(llvm::ArrayRef<Job> jobs, const SessionRequest &reques
     auto report = request.tuner ? request.tuner(job.spec, each, device) : tune(job.spec, each, device);
     result.elapsed = std::chrono::duration<double>(Clock::now() - start).count();
     if (!report) {
-      if (report.failure().contextDead || report.failure().id == Diag::measuring_stopped || jobs.size() == 1)
-        return report.failure();
+      Failure failure = report.failure();
+      if (failure.id == Diag::measuring_stopped || jobs.size() == 1)
+        return failure;
+      if (failure.contextDead)
+        return failure.hint("this was `" + job.name + "`");
       result.state = JobResult::failed;
       result.why = report.failure().str();
       ++failures;

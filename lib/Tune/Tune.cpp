@@ -27,6 +27,7 @@ struct Entrant {
   run::Code code;
   std::vector<double> rounds;
   double median() const { return run::medianOf(rounds); }
+  std::string name() const { return choice.empty() ? "auto" : choice; }
 };
 
 class Tuner {
@@ -85,9 +86,7 @@ MaybeFailure Tuner::admit() {
       return Failure::make(Diag::measuring_stopped);
     const run::Code &code = waiting[i].code;
     auto module = GpuModule::load(device, images[i].text(), code.info, targetOf(code.ptx));
-    const std::string &choice = waiting[i].choice;
-    MaybeFailure failed = module ? arena->admit(choice.empty() ? "the spec's own plan" : choice, *module)
-                                 : MaybeFailure(module.failure());
+    MaybeFailure failed = module ? arena->admit(waiting[i].name(), *module) : MaybeFailure(module.failure());
     if (failed && (failed->contextDead || entrants.empty()))
       return failed;
     if (failed) {
@@ -185,7 +184,7 @@ MaybeFailure Tuner::final(TuneReport &report) {
     taking.push_back(0);
   std::vector<run::Rival> rivals;
   for (unsigned index : taking)
-    rivals.push_back({entrants[index].choice.empty() ? "auto" : entrants[index].choice, entrants[index].code});
+    rivals.push_back({entrants[index].name(), entrants[index].code});
   run::BenchRequest bench;
   bench.problem = request.problem;
   bench.versusCublas = request.versusCublas;

@@ -150,7 +150,7 @@ int runSuite(std::vector<SuiteProblem> problems, Diags &diags) {
     run::Stopwatch watch;
     run::SuiteEntry entry = entryOf(problem, *device, fatal);
     entry.seconds = watch.lap();
-    if (fatal)
+    if (fatal && fatal->id == Diag::measuring_stopped)
       break;
     if (asLines)
       run::SuiteReport::printJsonLine(outs(), entry);
@@ -158,9 +158,12 @@ int runSuite(std::vector<SuiteProblem> problems, Diags &diags) {
       run::SuiteReport::printLine(outs(), entry);
     outs().flush();
     report.entries.push_back(std::move(entry));
+    if (fatal) { // the device is of no more use
+      fatal->hint("this was `" + *problem.spec.name + "` of the suite");
+      break;
+    }
   }
-  if (!(*device)->driver().gaveUp())
-    loadedCublas.reset(); // before the device goes
+  loadedCublas.reset(); // before the device goes
   if (asJson && !asLines)
     report.printJson(outs());
   else if (table)

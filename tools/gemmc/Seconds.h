@@ -8,7 +8,8 @@ namespace gemmc::tool {
 template <int most> struct SecondsParser : llvm::cl::parser<double> {
   using llvm::cl::parser<double>::parser;
   bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text, double &value) {
-    if (llvm::to_float(text, value) && value >= 0 && value <= most)
+    const bool plain = !text.empty() && text.find_first_not_of("0123456789.eE+-") == text.npos;
+    if (plain && llvm::to_float(text, value) && value >= 0 && value <= most)
       return false;
     return option.error("`" + text + "` is no number of seconds from 0 to " + llvm::Twine(most));
   }

@@ -9,8 +9,8 @@ class TimeLimit {
 public:
   explicit TimeLimit(llvm::cl::SubCommand &sub)
       : seconds("time-limit",
-                llvm::cl::desc("GPU: a kernel that has not ended after so many seconds hangs, and that ends the "
-                               "command (default: 60; 0: it is waited for)"),
+                llvm::cl::desc("GPU: seconds for what is launched together; what takes longer hangs, and that ends "
+                               "the command (default: 60; 0: it is waited for)"),
                 llvm::cl::init(60), llvm::cl::sub(sub)) {}
   Outcome<std::shared_ptr<const Device>> openDevice() const { return gemmc::openDevice(seconds); }
 

@@ -15,7 +15,7 @@ struct Failure {
   std::vector<std::string> args;  ///< At most six.
   std::vector<std::string> hints; ///< Shown as notes: what to do, or what a log said.
   int code = 0;                   ///< CUresult or cublasStatus_t; 0 when no call failed.
-  bool contextDead = false;       ///< A sticky error: every later call in this context fails with it.
+  bool contextDead = false;       ///< A sticky error, with which every later call in this context fails, or a hang.
 
   template <typename... Args> static Failure make(Diag id, const Args &...args) {
     if (diagObserver)
