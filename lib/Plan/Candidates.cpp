@@ -97,6 +97,7 @@ Tiles warpgroupTiles(const Draft &draft, Schedule schedule, Tile block) {
     if (groups > 1 && groups < 4 && block.n % (8 * groups) == 0)
       tiles.push_back({block.m, block.n / groups});
   }
+  llvm::erase_if(tiles, [](const Tile &tile) { return tile.n > 256; }); // of one instruction
   // Side by side each would read all rows of A into its registers; one above the other they take turns with what they
   // load: 512x4096x7168 of tf32, b turned, 111 us in 128x128 by one, 100 by two (H100, 2026-11-26).
   if (draft.holdsA())

@@ -114,7 +114,8 @@ const Case cases[] = {
     {"copy: tma\nalpha: 0", "plan_tma_alpha 3:8"},
     {"copy: cp_async\na: {align: 2}", "plan_cp_async_align 2:7"},
     // Tiles.
-    {"tile: {block: [128, 512, 64]}", "plan_block_range 2:21"},
+    {"tile: {block: [128, 520, 64]}", "plan_block_range 2:21"},
+    {"b: {layout: col}\ntile: {block: [64, 264, 64]}", "plan_block_multiple 3:20"},
     {"tile: {block: [100, 64, 64]}", "plan_block_multiple 2:16"},
     {"tile: {block: [128, 100, 64]}", "plan_block_multiple 2:21"},
     {"tile: {block: [128, 128, 96]}", "plan_block_multiple 2:26"},
