@@ -40,7 +40,7 @@ int64_t roundUp(int64_t value, int64_t step) { return (value + step - 1) / step 
 /// All block tiles of wgmma that are no larger than the product needs: m in steps of 64, n in steps of 16, and in steps
 /// of 8 where the next smaller one would be another tile more. Lines that are shifted come 64 at a time.
 Tiles wgmmaBlocks(const Draft &draft) {
-  constexpr int64_t eight = 8, most = 256;
+  constexpr int64_t eight = 8, most = wgmmaMostColumns;
   int64_t mostM = std::min<int64_t>(most, roundUp(std::max<int64_t>(1, draft.extentM().value_or(most)), 64));
   const int64_t n = std::max<int64_t>(1, draft.extentN().value_or(most)), step = draft.shiftsB() ? shiftedLines : eight;
   auto isTight = [&](int64_t blockN) {
@@ -66,10 +66,10 @@ Tiles blockCandidates(const Draft &draft) {
     return {{draft.stream->m, draft.stream->n}};
   if (s.warp.given) { // whole blocks of the asked warp tiles; wider ones of wgmma were not measured
     auto warp = kernelView(draft, *s.warp);
-    constexpr int64_t widest = 256;
     Tiles tiles;
     for (auto [m, n] : {std::pair{2, 2}, {2, 1}, {1, 2}, {2, 4}, {4, 2}, {1, 1}})
-      if (warp[0] >= 1 && warp[0] <= 512 && warp[1] >= 1 && warp[1] <= 512 && (!draft.wgmma() || warp[1] * n <= widest))
+      if (warp[0] >= 1 && warp[0] <= 512 && warp[1] >= 1 && warp[1] <= 512 &&
+          (!draft.wgmma() || warp[1] * n <= wgmmaMostColumns))
         tiles.push_back({warp[0] * m, warp[1] * n});
     return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
   }
@@ -97,7 +97,7 @@ Tiles warpgroupTiles(const Draft &draft, Schedule schedule, Tile block) {
     if (groups > 1 && groups < 4 && block.n % (8 * groups) == 0)
       tiles.push_back({block.m, block.n / groups});
   }
-  llvm::erase_if(tiles, [](const Tile &tile) { return tile.n > 256; }); // of one instruction
+  llvm::erase_if(tiles, [](const Tile &tile) { return tile.n > wgmmaMostColumns; });
   // Side by side each would read all rows of A into its registers; one above the other they take turns with what they
   // load: 512x4096x7168 of tf32, b turned, 111 us in 128x128 by one, 100 by two (H100, 2026-11-26).
   if (draft.holdsA())

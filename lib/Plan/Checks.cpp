@@ -102,7 +102,7 @@ private:
     return false;
   }
   bool blockRanges() {
-    // Warpgroups side by side have 256 columns each; mma blocks are bounded by their 16 warps.
+    // A is brought in one TMA box of at most 256 lines, B in one or two; mma blocks are bounded by their 16 warps.
     bool wgmma = draft.wgmma();
     bool m = blockRange('m', shape.m, rows(), wgmma ? 256 : 512);
     bool n = blockRange('n', shape.n, columns(), 512);

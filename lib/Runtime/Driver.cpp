@@ -47,7 +47,7 @@ bool isSticky(cuda::Result code) {
 } // namespace
 
 Driver::~Driver() {
-  if (handle)
+  if (handle && !abandoned)
     dlclose(handle);
 }
 

@@ -32,6 +32,8 @@ struct MatrixInstruction {
   int64_t lineBytes() const { return k * bitsOf(type) / 8; }
 };
 
+/// Columns of D that one wgmma computes at most (PTX ISA 9.7.15.2).
+constexpr int64_t wgmmaMostColumns = 256;
 /// Bytes of a line of k that one wgmma takes, whatever the type (PTX ISA 9.7.15.2).
 constexpr int64_t wgmmaDepthBytes = 32;
 
