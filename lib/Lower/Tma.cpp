@@ -14,10 +14,6 @@ ptx::TmaSwizzle tmaSwizzle(SharedLayout layout) {
   }
 }
 
-namespace {
-constexpr int64_t maxBoxRows = 256;
-} // namespace
-
 /// A stage is a row of boxes, one a span; a box of more than 256 rows is split. With multicast each CTA of the group
 /// takes its part of the rows (`TileParts`), one box of at most `boxRows`.
 struct Lowering::Boxes {
@@ -87,7 +83,7 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
   const SharedTile &tile = shared.tile;
   const Op &source = *kernel.declaration(op.ref("from").name);
   int64_t rows = partsOf(source.subject.name).mostRows(), boxRows = rows;
-  while (boxRows > maxBoxRows)
+  while (boxRows > mostBoxRows)
     boxRows /= 2;
 
   bool rowOrder = tensor.order == Order::row;

@@ -3,8 +3,7 @@
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t leastBeyond = 8;  ///< Rows of boxes that are worth a map of their own.
-constexpr int64_t highestBox = 256; ///< Rows.
+constexpr int64_t leastBeyond = 8; ///< Rows of boxes that are worth a map of their own.
 
 /// What the last tile of `tensor` has of its m or n; 0 where no row of a box, or too few, would lie beyond the matrix.
 /// Where that side is contiguous a row that only ends beyond it costs nothing: whole spans count. Of an extent that is
@@ -16,12 +15,11 @@ Expr trimmedPart(const Kernel &kernel, const Op &tensor, const Op &shared) {
     return 0;
   const SharedTile tile = tileOf(shared);
   const int64_t sharing = kernel.root.item("cluster", tensor.subject.name == "A" ? 1 : 0);
-  if (tile.kMajor && tile.rows > sharing * highestBox)
+  if (tile.kMajor && TileParts(tile.rows, sharing).mostRows() > mostBoxRows)
     return 0;
   if (!extent.isConst()) { // one box brings a span, which no CTAs share
     const bool alone = kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) == 1;
-    const bool beyond = tile.kMajor ? tile.rows <= highestBox : tile.spans > 1;
-    return alone && beyond ? lastPart(extent, length) : Expr(0);
+    return alone && (tile.kMajor || tile.spans > 1) ? lastPart(extent, length) : Expr(0);
   }
   const int64_t rest = lastPart(extent, length).constant();
   const int64_t least = extent.constant() < length ? 1 : leastBeyond; // the only tile has the only map

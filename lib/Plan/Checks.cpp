@@ -1,6 +1,7 @@
 // The rules of tiles and budgets. The same function judges the planner's candidates (into a sink that is thrown away)
 // and what the user wrote (into the real one), so that the planner never takes what it would refuse.
 #include "Draft.h"
+#include "gemmc/Layout/SharedTile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -104,7 +105,7 @@ private:
   bool blockRanges() {
     // A is brought in one TMA box of at most 256 lines, B in one or two; mma blocks are bounded by their 16 warps.
     bool wgmma = draft.wgmma();
-    bool m = blockRange('m', shape.m, rows(), wgmma ? 256 : 512);
+    bool m = blockRange('m', shape.m, rows(), wgmma ? mostBoxRows : 512);
     bool n = blockRange('n', shape.n, columns(), 512);
     constexpr int64_t mostBytes = 512;
     bool k = blockRange('k', shape.k, draft.elementsIn(wgmma ? wgmmaDepthBytes : leastDepthBytes),
@@ -126,9 +127,8 @@ private:
     };
     bool m = block('m', shape.m, rows(), [&] { return rowsRule(); });
     bool n = block('n', shape.n, columns(), [&] { return columnsRule(); });
-    constexpr int64_t highestBox = 256;
-    if (draft.wgmma() && n && shape.n > highestBox && draft.kMajorB())
-      n = block('n', shape.n, 2 * columns(),
+    if (draft.wgmma() && n && shape.n > mostBoxRows && draft.kMajorB())
+      n = block('n', shape.n, 2 * TileParts::groupRows,
                 [] { return "TMA brings more than 256 rows in two boxes of whole groups of eight"; });
     if (!draft.wgmma())
       return m && n && mmaDepth();

@@ -58,6 +58,9 @@ struct SharedTile {
   int64_t offset(int64_t row, int64_t col) const;
 };
 
+/// Rows of a TMA box at most (cuTensorMapEncodeTiled, boxDim).
+constexpr int64_t mostBoxRows = 256;
+
 /// How CTAs of a cluster share out the rows of a tile that they bring to each other: in parts of whole groups of 8
 /// swizzled rows, of which the first CTAs may have one more.
 struct TileParts {
