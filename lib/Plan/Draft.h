@@ -195,7 +195,7 @@ struct Estimate {
   double cost = 0;           ///< What the ranking goes by: `clocks`, of a product at the power limit also its energy.
   bool atPowerLimit = false; ///< The latter.
   double main = 0, epilogue = 0; ///< Of one tile; the epilogue with its start.
-  double loose = 0;              ///< Of one tile: the ends of odd columns, which nothing hides.
+  double loose = 0;              ///< Of one tile: parts of lines of D that leave by themselves, not hidden.
   int64_t tiles = 0, waves = 0;
   int64_t ctasPerSM = 1;
 };

@@ -51,6 +51,33 @@ constexpr double overlapLeaves = 0.65;
 /// Bytes of D that an SM stores in a clock.
 double storeBytes(const Draft &draft) { return draft.wgmma() ? 50 : 24; }
 
+/// Rows of D, 16 bits each element, start at multiples of so many bytes.
+bool resultStartsAt(const Draft &draft, int64_t bytes) {
+  const Size &ld = draft.spec().d.ld.value;
+  return ld.dynamic() || *ld.fixed * 2 % bytes == 0;
+}
+
+/// Whether it is known what stores of D cost beside main loops of few steps (`crowdedStore`, `looseClocks`, three
+/// warpgroups): a fit to 2319 kernels of 53 products of 900 to 9000 rows and columns, multiples of 8, k of 264 to 2816
+/// in all layouts, whose choice is 2.3% slower than the best of 41 or 57 kernels over products left out of it, 3.2%
+/// before. Of 88 products of 280 to 8000 rows and columns, measured before there was a fit, it changes 15: 13 of them
+/// are as fast as before or faster, up to 5%, two slower by 0.2 and 0.6% (H200, 2026-11-27, docs/hopper-l2.md, *Parts
+/// of lines*). Short sides are worse, and where all rows start at lines nothing was measured.
+bool storesAreKnown(const Draft &draft) {
+  constexpr int64_t leastSide = 512, leastK = 256;
+  const Spec &s = draft.spec();
+  return draft.wgmma() && !draft.stream && draft.inputBits() == 16 && bytesOf(*s.d.type) == 2 &&
+         *s.store == StoreKind::tma && *s.split == SplitMode::none && draft.plannedK() >= leastK &&
+         std::min(draft.plannedM(), draft.plannedN()) >= leastSide &&
+         (rowsStartInsideLines(draft) || !resultStartsAt(draft, lineBytes));
+}
+
+/// What the clocks of a store are multiplied by, where all SMs store for a good part of the time that main loops take.
+double crowdedStore(const Draft &draft, double store, double main) {
+  constexpr double each = 5;
+  return storesAreKnown(draft) ? 1 + each * store / main : 1;
+}
+
 /// Clocks until a tile has left. Lines of C that warps bring themselves take more than what they write, and where lines
 /// of D are odd, too, as much for one warpgroup as for all at once: of 26 products whose tile it changes it makes 4%
 /// (one of 41 without C loses 1% by such a term, twice of it 4%; H200, 2026-11-26, docs/hopper-l2.md, *Odd lines of
@@ -125,16 +152,27 @@ constexpr double roomOfFew = 0.31;
 // columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper-l2.md, *Tiles in steps of 8*): what the
 // planner takes is 1.9% slower than the best of all 342 on average.
 constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
-/// Clocks of a tile for an odd number of eight columns of a warpgroup, which nothing hides: the last 16 bytes of its
-/// lines of D leave by themselves. Half of what the store of 16 bits takes; D in f32, whose last piece is 32 bytes, was
-/// not measured and counts alike. Nothing where rows start inside sectors. It was 3% of the tile until the 26th, too
-/// much for long main loops: over 93 races of large products the choice was 1.0% behind the best, and is 0.7%; over 76
-/// pairs of plans 1.1 and 0.5% (H200, 2026-11-26, docs/hopper-shapes.md, *Seen on an H200*).
-double oddColumns(const Draft &draft, const Shape &shape) {
-  constexpr double ofStore = 0.5;
-  if (!draft.wgmma() || shape.warpN % 16 == 0 || rowsStartInsideSectors(draft))
-    return 0;
-  return ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(draft);
+/// Clocks of a tile for parts of its lines of D that are less than 128 bytes and leave by themselves, which nothing
+/// hides. Each row of such a part takes as long, wherever k ends (columns: 32, 16 and, where it cuts a sector that rows
+/// of D do not, 8); ping-pong hides half of it.
+/// Where that is not known only the last 8 columns count, and where no rows start inside sectors: half of what the
+/// store of 16 bits takes; D in f32, whose last piece is 32 bytes, was not measured and counts alike. It was 3% of the
+/// tile until the 26th, too much for long main loops: over 93 races of large products the choice was 1.0% behind the
+/// best, and is 0.7%; over 76 pairs of plans 1.1 and 0.5% (H200, 2026-11-26, docs/hopper-shapes.md, *Seen on an H200*).
+double looseClocks(const Draft &draft, const Shape &shape) {
+  constexpr double ofStore = 0.5, of32 = 1.25, of16 = 1.75, of8 = 3.5, notHidden = 0.5;
+  if (!storesAreKnown(draft)) {
+    const bool odd = draft.wgmma() && shape.warpN % 16 != 0 && !rowsStartInsideSectors(draft);
+    return odd ? ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(draft) : 0;
+  }
+  const Spec &s = draft.spec();
+  if ((*s.d.layout == Order::row) == draft.plan.swapped)
+    return 0; // lines of D go along m, of which each warpgroup has 64
+  const bool cutsSectors = resultStartsAt(draft, sectorBytes);
+  const double ofRow =
+      (shape.warpN & 32 ? of32 : 0) + (shape.warpN & 16 ? of16 : 0) + (shape.warpN & 8 && cutsSectors ? of8 : 0);
+  const double warps = double(shape.n) / double(shape.warpN);
+  return ofRow * double(shape.m) * warps * (shape.schedule == Schedule::pingpong ? notHidden : 1);
 }
 
 /// Clocks that tiles take longer to leave where their lines of D end inside sectors of the L2, which then come together
@@ -246,7 +284,7 @@ double withLines(const Draft &draft, const Shape &shape, double busy, double fil
   const double sent = (a.sent / shape.clusterN + b.sent / shape.clusterM) * std::pow(filled, roomOfFew);
   busy = atOnce<10>({busy, share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
-  busy *= shape.warps() == 3 ? threeWarpgroups : 1;
+  busy *= shape.warps() == 3 && !storesAreKnown(draft) ? threeWarpgroups : 1;
   return busy * (sliced ? 1 : companyCost(draft, shape));
 }
 
@@ -533,10 +571,10 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
   const double filled = waves > 1 ? 1 : std::min(1.0, tiles * double(slices * inMemory) / draft.limits.sms);
   result.main =
       depth * columnClocks(draft, shape, rates, m, n, waves, filled) * (hasUnlikeParts(draft, shape) ? unlikeCost : 1);
-  const double store = storeClocks(draft, shape);
+  const double alone = storeClocks(draft, shape), store = alone * crowdedStore(draft, alone, result.main);
   const double start = startClocks(draft);
   result.epilogue = start + store;
-  result.loose = oddColumns(draft, shape);
+  result.loose = looseClocks(draft, shape);
   if (shape.schedule == Schedule::pingpong) {
     // Warpgroups take turns: only the first start and the last end are nobody's main loop.
     result.clocks = waves * (std::max(result.main, result.epilogue / 2) + turnClocks + result.loose) + result.epilogue;
@@ -559,7 +597,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.main = main / waves * double(inMemory), result.epilogue = around / waves;
     result.clocks = main + around;
   }
-  result.clocks += halfSectorClocks(draft, shape, waves, result.main, store);
+  result.clocks += halfSectorClocks(draft, shape, waves, result.main, alone);
   if (draft.wgmma() && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);

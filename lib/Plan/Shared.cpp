@@ -125,7 +125,8 @@ private:
 /// Whether a stage more is worth more than a second buffer. 30 kernels of 3 stages, with 4 and one buffer: 8% faster on
 /// average, none more than 1% slower; 45 of 4 stages, with 5: as fast, but where rows start inside sectors and more
 /// than one warpgroup stores 2% faster; of more stages nothing (H200, 2026-11-24, docs/hopper-l2.md, *A stage for a
-/// buffer*).
+/// buffer*). Where half a tile is stored at a time two and three are worth as much, but in tiles wider than one
+/// instruction (2026-11-27, docs/hopper-l2.md, *Parts of lines*).
 bool sparesBuffer(const Draft &draft, const Shape &shape) {
   constexpr int64_t enough = 4;
   const StagesBeside stagesBeside(draft, shape);
@@ -133,7 +134,7 @@ bool sparesBuffer(const Draft &draft, const Shape &shape) {
   Shape filled = shape;
   filled.stages = stages;
   if (storeOverlap(draft, filled) > 0)
-    return false;
+    return shape.n > wgmmaMostColumns && stages < enough && stagesBeside(1) > stages;
   bool more = stages < enough || (stages == enough && consumerWarpgroups(shape) > 1 &&
                                   shape.schedule == Schedule::cooperative && rowsStartInsideSectors(draft));
   return more && stagesBeside(1) > stages;

@@ -115,8 +115,7 @@ private:
     line("model", formatv("{0:f0} clocks: main loops {1}, starts and ends {2}, empty slots of the last wave {3}",
                           a.clocks, percent(a.mainPart / all), percent(a.aroundPart / all), percent(a.idlePart / all)));
     const std::string loose =
-        a.tileLoose > 0 ? formatv("; {0:f0} more for odd eights of columns, which nothing hides", a.tileLoose).str()
-                        : "";
+        a.tileLoose > 0 ? formatv("; {0:f0} more for parts of lines that leave by themselves", a.tileLoose).str() : "";
     line("", formatv("a tile: main loop {0:f0}, start and epilogue {1:f0} clocks{2}{3}", a.tileMain, a.tileAround,
                      a.hidden ? ", which lie under the other warpgroup's main loop" : "", loose));
     const std::string launch = a.launch > 0 ? " with " + time(a.launch) + " of the launch" : "";

@@ -96,7 +96,7 @@ TEST(PlanCuts, HalfSteps) {
   const Cut cuts[] = {
       {464, 8792, 4336, {256, 136, 32}, {2, 1, 1}, col, row}, {5376, 1872, 608, {256, 160, 32}, {1, 1, 1}, col, row},
       {3712, 1280, 640, {144, 256, 32}, {1, 1, 1}, col, row}, {240, 16128, 1544, {128, 256, 32}, {1, 1, 1}, col, row},
-      {1240, 2080, 272, {128, 160, 32}, {1, 1, 1}, col, row}, // five of 64
+      {1240, 2080, 272, {104, 192, 32}, {1, 1, 1}, col, row}, // five of 64
   };
   for (const Cut &cut : cuts)
     EXPECT_GE(*expectCut(cut).spec.stages, 6);
@@ -133,7 +133,7 @@ TEST(PlanCuts, SharedWhereRowsSplitSectors) {
   for (const Cut &cut : cuts) {
     Plan plan = expectCut(cut);
     auto [spec, name] = kContiguous(cut.m, cut.n, (cut.k / 64 + 1) * 64);
-    if (!plan.swapped && plan.blockM == 128) { // as the winners of the finals
+    if (!plan.swapped && plan.blockM == 128 && cut.k > 2816) { // as the winners of the finals
       EXPECT_EQ(plan.warpM, 128) << name;
     }
     // A pitch of whole lines leaves nothing to share.
@@ -141,6 +141,19 @@ TEST(PlanCuts, SharedWhereRowsSplitSectors) {
     plan = planOf(spec);
     EXPECT_EQ(plan.clusterM * plan.clusterN, 1) << name;
   }
+}
+
+/// Parts of lines leave by themselves, and stores beside few steps crowd each other. Each took 3 to 13% less on an H200
+/// than the choice that did not know (docs/hopper-l2.md, *Parts of lines*).
+TEST(PlanCuts, PartsOfLines) {
+  constexpr Order row = Order::row, col = Order::col;
+  const Cut cuts[] = {
+      {3640, 2672, 1808, {152, 128, 64}, {1, 1, 1}},
+      {6600, 7840, 792, {176, 256, 64}, {2, 1, 1}, col, col},
+      {2304, 7776, 1920, {128, 192, 64}, {1, 1, 1}, col, row},
+      {1512, 1632, 1176, {152, 128, 64}, {2, 1, 1}},
+  };
+  expectCuts(cuts);
 }
 
 /// Rows of boxes that reach into a second line cost the L2 more: larger tiles in slices, or fours that share. Each was
