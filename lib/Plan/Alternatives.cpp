@@ -25,7 +25,7 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   add(s.block.given, "tile.block", textOf(draft.way.widened(kernelView(draft, {shape.m, shape.n, shape.k}))));
   add(s.warp.given, "tile.warp", textOf(draft.way.widened(kernelView(draft, {shape.warpM, shape.warpN, shape.warpK}))));
   // A spec that gives its tile swaps for D's layout alone; where A is held, a narrowed spec gives what it has to be.
-  if (draft.plan.swapped != (*s.d.layout == Order::col))
+  if (!storesAlongN(draft))
     add(s.swapOperands.given && !draft.holdsA(), "swap_operands", draft.plan.swapped ? "on" : "off");
   if (*s.split == SplitMode::split_k && !draft.inCluster()) {
     add(s.split.given, "split.mode", nameOf(*s.split).str());

@@ -153,6 +153,8 @@ unsigned threadsOf(const Draft &draft, const Shape &shape);
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape);
 /// Whether D has lines in 16 bits that do not start at multiples of 16 bytes, which lanes write word by word.
 bool writesOddLines(const Draft &draft);
+/// Whether lines of D go along the kernel's n; else along its m: D is turned on its way out.
+bool storesAlongN(const Draft &draft);
 unsigned accumulatorLimit(const Draft &draft, const Shape &shape);
 /// wgmma: of these, what is left where slices meet in the workspace; else 255.
 unsigned mostGathered(const Draft &draft, const Shape &shape);

@@ -6,7 +6,6 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 bool readsC(const Draft &draft) { return draft.spec().beta.value != Scale{0.0}; }
-bool storesRows(const Draft &draft) { return (*draft.spec().d.layout == Order::row) != draft.plan.swapped; }
 
 /// `starts of rows at multiples of N bytes`, as the user gave them.
 std::string rowStarts(const char *name, const OperandSpec &operand) {
@@ -22,7 +21,7 @@ std::string whyNotInPlaceOfD(const Draft &draft) {
   if (*s.c.layout != *s.d.layout)
     return formatv("brings C into the places of D: their layouts are {0} and {1}", nameOf(*s.c.layout),
                    nameOf(*s.d.layout));
-  if (!storesRows(draft))
+  if (!storesAlongN(draft))
     return "brings rows of C: d is column order in the kernel's view";
   return "";
 }
@@ -104,12 +103,12 @@ void decideStore(Draft &draft) {
   bool buffers = !(s.storeBuffers.given && *s.storeBuffers == 0), asked = s.storeBuffers.given && buffers;
   if (draft.wmma())
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
-  else if (draft.stream && !storesRows(draft) && !asked)
+  else if (draft.stream && !storesAlongN(draft) && !asked)
     decideTurnedStore(draft, !addsNone && buffers);
   else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone && buffers)
     s.store.decide(StoreKind::tma,
                    "whole lines, and a thread that only starts them: the warps go on with the next tile");
-  else if (!draft.wgmma() || !storesRows(draft))
+  else if (!draft.wgmma() || !storesAlongN(draft))
     s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
   else
     s.store.decide(StoreKind::staged, "through shared memory whole lines are written");

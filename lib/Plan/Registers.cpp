@@ -19,6 +19,8 @@ unsigned accumulatorRegisters(const Draft &draft, const Shape &shape) {
   return unsigned(times * shape.warpM * shape.warpN * bitsOf(*draft.spec().accumulator) / (lanes * 32));
 }
 
+bool storesAlongN(const Draft &draft) { return (*draft.spec().d.layout == Order::row) != draft.plan.swapped; }
+
 bool writesOddLines(const Draft &draft) {
   const Spec &s = draft.spec();
   return *s.store == StoreKind::staged && bitsOf(*s.d.type) == 16 && promisedAlign(s.d) < 16;
@@ -55,7 +57,7 @@ bool scales(const Draft &draft) { return draft.spec().beta.value != Scale{0.0} |
 /// Whether sums become 16 bits, and lines of D leave by TMA, with nothing in between.
 bool leavesAsItLies(const Draft &draft) {
   const Spec &s = draft.spec();
-  const bool turned = draft.plan.swapped != (*s.d.layout == Order::col);
+  const bool turned = !storesAlongN(draft);
   return *s.store == StoreKind::tma && !turned && bitsOf(*s.d.type) == 16 && s.alpha.value == Scale{1.0};
 }
 

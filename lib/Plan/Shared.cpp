@@ -125,8 +125,8 @@ private:
 /// Whether a stage more is worth more than a second buffer. 30 kernels of 3 stages, with 4 and one buffer: 8% faster on
 /// average, none more than 1% slower; 45 of 4 stages, with 5: as fast, but where rows start inside sectors and more
 /// than one warpgroup stores 2% faster; of more stages nothing (H200, 2026-11-24, docs/hopper-l2.md, *A stage for a
-/// buffer*). Where half a tile is stored at a time two and three are worth as much, but in tiles wider than one
-/// instruction (2026-11-27, docs/hopper-l2.md, *Parts of lines*).
+/// buffer*). Where half a tile is stored at a time the buffers are worth as much as the stage, but in block tiles of
+/// more columns than an instruction can have (2026-11-27, docs/hopper-l2.md, *Parts of lines*).
 bool sparesBuffer(const Draft &draft, const Shape &shape) {
   constexpr int64_t enough = 4;
   const StagesBeside stagesBeside(draft, shape);
@@ -194,7 +194,7 @@ int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
   if (shape.slices() > 1)
     most = shape.m * shape.n * bytes;
   if (*draft.spec().store == StoreKind::staged) {
-    bool rows = (*draft.spec().d.layout == Order::row) != draft.plan.swapped;
+    bool rows = storesAlongN(draft);
     int64_t lines = rows ? shape.m : shape.n, length = rows ? shape.n : shape.m;
     most = std::max(most, lines * (length + 8) * bytes);
   }

@@ -42,7 +42,7 @@ struct Analysis {
 
   // Clocks of an SM, by the planner's model.
   double clocks = 0, tileMain = 0, tileAround = 0; ///< `tileAround`: start and epilogue.
-  double tileLoose = 0;    ///< Clocks of the ends of odd columns beside these, which nothing hides.
+  double tileLoose = 0;    ///< Clocks of parts of lines of D beside these, which leave by themselves.
   bool streams = false;    ///< By the estimate of streams, which knows what shifting lines takes.
   bool hidden = false;     ///< Ping-pong: starts and ends lie under the other warpgroup's main loop.
   double mainPart = 0;     ///< Of `clocks`: main loops of full slots.

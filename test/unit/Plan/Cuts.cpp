@@ -133,7 +133,8 @@ TEST(PlanCuts, SharedWhereRowsSplitSectors) {
   for (const Cut &cut : cuts) {
     Plan plan = expectCut(cut);
     auto [spec, name] = kContiguous(cut.m, cut.n, (cut.k / 64 + 1) * 64);
-    if (!plan.swapped && plan.blockM == 128 && cut.k > 2816) { // as the winners of the finals
+    // As the winners of the finals; of a short k parts of lines decide: 1480x2408x1336 in 128x224 is 64x224 twice.
+    if (!plan.swapped && plan.blockM == 128 && cut.n != 2408) {
       EXPECT_EQ(plan.warpM, 128) << name;
     }
     // A pitch of whole lines leaves nothing to share.
@@ -144,7 +145,7 @@ TEST(PlanCuts, SharedWhereRowsSplitSectors) {
 }
 
 /// Parts of lines leave by themselves, and stores beside few steps crowd each other. Each took 3 to 13% less on an H200
-/// than the choice that did not know (docs/hopper-l2.md, *Parts of lines*).
+/// than the choice that did not know (docs/hopper-l2.md, *Parts of lines*); where k is 15528 a long main loop decides.
 TEST(PlanCuts, PartsOfLines) {
   constexpr Order row = Order::row, col = Order::col;
   const Cut cuts[] = {
@@ -152,6 +153,7 @@ TEST(PlanCuts, PartsOfLines) {
       {6600, 7840, 792, {176, 256, 64}, {2, 1, 1}, col, col},
       {2304, 7776, 1920, {128, 192, 64}, {1, 1, 1}, col, row},
       {1512, 1632, 1176, {152, 128, 64}, {2, 1, 1}},
+      {6024, 6912, 15528, {256, 160, 64}, {1, 2, 1}, col, col},
   };
   expectCuts(cuts);
 }
