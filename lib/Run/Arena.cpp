@@ -206,6 +206,45 @@ MaybeFailure Arena::admitCublas(std::shared_ptr<const CublasLt> library, unsigne
   return std::nullopt;
 }
 
+Outcome<Verification> Arena::verify(unsigned index, const Reference &wanted) {
+  Contender &contender = contenders[index];
+  HostMatrix d = problem.d;
+  const uint64_t place = buffers->args(problem.args, 0).d, bytes = d.data.size();
+  Device::Scope scope(*device);
+  const Driver &driver = device->driver();
+  MaybeFailure failed;
+  if (bytes > 0)
+    failed =
+        driver.check(driver.api().copyToDevice(place, d.data.data(), bytes, stream.get()), "copying `d` to the device");
+  if (!failed)
+    failed = contender.on(0, stream.get());
+  if (!failed)
+    failed = stream.synchronize("running " + contender.name());
+  if (!failed && bytes > 0)
+    failed =
+        driver.check(driver.api().copyToHost(d.data.data(), place, bytes, stream.get()), "copying `d` from the device");
+  if (!failed)
+    failed = stream.synchronize("copying `d` from the device");
+  if (failed)
+    return *failed;
+  Verification out = run::verify(wanted, d);
+  if (auto guard = checkPadding(problem.d, d)) {
+    out.guard = guard;
+    out.ok = false;
+  }
+  return out;
+}
+
+void Arena::dismiss(unsigned index) {
+  assert(prepared == 0 && "before turns are prepared");
+  std::vector<Contender> stay;
+  for (unsigned i = 0; i < contenders.size(); ++i)
+    if (i != index)
+      stay.push_back(std::move(contenders[i]));
+  contenders = std::move(stay);
+  algorithm.erase(algorithm.begin() + index);
+}
+
 MaybeFailure Arena::warmUp(unsigned index, double seconds) {
   auto start = std::chrono::steady_clock::now();
   auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };

@@ -74,6 +74,26 @@ MaybeFailure admitCublas(Arena &arena, const BenchRequest &request, std::shared_
   return arena.admitCublas(std::move(library), finalists);
 }
 
+/// All that were admitted, before any is measured.
+MaybeFailure verifyAll(Arena &arena, const BenchRequest &request, BenchReport &report) {
+  const Reference wanted = arena.reference(request.threads);
+  for (unsigned i = 0; i < arena.size();) {
+    auto result = arena.verify(i, wanted);
+    if (!result)
+      return result.failure();
+    if (!result->ok && !arena.algorithmOf(i))
+      return Failure::make(Diag::bench_wrong, arena.name(i), result->str());
+    if (result->ok) {
+      report.verified = result->how;
+      ++i;
+    } else {
+      report.remarkOn(arena.name(i) + " is wrong and takes no part: " + result->str());
+      arena.dismiss(i);
+    }
+  }
+  return std::nullopt;
+}
+
 MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report) {
   Stopwatch watch;
   for (unsigned i = 0; i < arena.size(); ++i)
@@ -101,6 +121,8 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
   return std::nullopt;
 }
 } // namespace
+
+void BenchReport::remarkOn(const llvm::Twine &what) { remark += ((remark.empty() ? "" : "; ") + what).str(); }
 
 double medianOf(std::vector<double> values) {
   if (values.empty())
@@ -154,17 +176,22 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
   if (auto failed = admitAll(**arena, rivals, device, refused))
     return *failed;
   if (refused)
-    report.remark = llvm::formatv("{0} of {1} alternatives do not run here", refused,
-                                  llvm::count_if(rivals, [](const Rival &rival) { return rival.optional; }));
+    report.remarkOn(llvm::formatv("{0} of {1} alternatives do not run here", refused,
+                                  llvm::count_if(rivals, [](const Rival &rival) { return rival.optional; }))
+                        .str());
   report.spent.load = watch.lap();
   if (request.versusCublas)
     if (auto failed = admitCublas(**arena, request, device)) {
       if (failed->contextDead)
         return *failed;
-      report.remark += (report.remark.empty() ? "" : "; ") + failed->str();
+      report.remarkOn("not compared with cuBLASLt: " + failed->str());
     }
   report.algorithms = (*arena)->algorithms();
   report.spent.cublas = watch.lap();
+  if (request.verify)
+    if (auto failed = verifyAll(**arena, request, report))
+      return *failed;
+  report.spent.verify = watch.lap();
   if (auto failed = play(**arena, request, report))
     return *failed;
   report.batch = (*arena)->batch();

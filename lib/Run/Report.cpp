@@ -188,8 +188,10 @@ void BenchReport::printTable(llvm::raw_ostream &os) const {
   if (ratio())
     os << "\n";
   os << "host time of a launch: " << timeOf(hostSeconds) << "\n";
+  if (!verified.empty())
+    os << "verified: " << (cublas.empty() && also.empty() ? "" : "each of them, ") << verified << "\n";
   if (!remark.empty())
-    os << "not compared with cuBLASLt: " << remark << "\n";
+    os << "note: " << remark << "\n";
 }
 
 void BenchReport::printJson(llvm::raw_ostream &os, unsigned indent) const {
@@ -235,10 +237,15 @@ void BenchReport::printJson(llvm::raw_ostream &os, unsigned indent) const {
       json.attribute("inputs", spent.inputs * 1e3);
       json.attribute("load", spent.load * 1e3);
       json.attribute("cublaslt", spent.cublas * 1e3);
+      json.attribute("verify", spent.verify * 1e3);
       json.attribute("warm_up", spent.warmUp * 1e3);
       json.attribute("host_cost", spent.hostCost * 1e3);
       json.attribute("rounds", spent.rounds * 1e3);
     });
+    if (!verified.empty()) {
+      json.attribute("verified", true);
+      json.attribute("verification", verified);
+    }
     json.attribute("remark", remark);
   });
   os << "\n";

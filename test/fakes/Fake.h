@@ -16,7 +16,7 @@ protected:
     *fake = FakeCuda();
   }
   void TearDown() override {
-    fake->onLaunch = nullptr, fake->onGraph = nullptr; // their code is ours
+    fake->onLaunch = nullptr, fake->onGraph = nullptr, fake->onMatmul = nullptr; // their code is ours
     EXPECT_EQ(fake->lifetime(), 0) << "something of the device was not freed";
     dlclose(library);
   }

@@ -96,5 +96,7 @@ EXPORT LtStatus cublasLtMatmul(LtHandle, LtMatmulDesc desc, const void *alpha, c
                                      layout(aLayout), layout(bLayout), layout(cLayout), layout(dLayout), address(a),
                                      address(b), address(c), address(d), bytes(alpha, scaleBytes),
                                      bytes(beta, scaleBytes), algorithm, product.fastAccumulation});
+  if (state.onMatmul)
+    state.onMatmul(state.matmuls.back());
   return fake::passTime(stream, state.algorithmMicroseconds[algorithm]);
 }

@@ -60,6 +60,7 @@ struct FakeCuda {
   std::vector<FakeMap> maps;
   int replaced = 0; ///< Addresses in maps.
   std::vector<FakeMatmul> matmuls;
+  std::function<void(const FakeMatmul &)> onMatmul;
   std::map<std::string, int> functionAttributes; ///< "kernel:attribute" -> value.
   int graphsMade = 0;                            ///< Executable ones.
   int nodesSet = 0;                              ///< Parameters of their kernels.

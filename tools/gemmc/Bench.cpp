@@ -31,6 +31,9 @@ cl::opt<unsigned>
          cl::desc("Measure also the N best alternatives to the plan, which `gemmc explain --next N` lists "
                   "(not of a .ptx file; default: 0)"),
          cl::value_desc("N"), cl::init(0), cl::sub(bench));
+cl::opt<bool> verify("verify",
+                     cl::desc("Check what each kernel and each algorithm of cuBLASLt computes before it is measured"),
+                     cl::sub(bench));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
 Seconds<60> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
                    cl::init(0.3), cl::sub(bench));
@@ -76,6 +79,7 @@ run::BenchRequest requestFor(const Spec *spec) {
   if (spec)
     run::takeTypicalSizes(request.problem, *spec);
   request.versusCublas = versus == Versus::cublaslt;
+  request.verify = verify;
   request.warmUpSeconds = warmUp;
   request.turn.rest = rest;
   request.turn.seconds = turn;
@@ -102,7 +106,7 @@ Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, const Spec *s
       if (auto fallback = fallbackOf(kind))
         report = run::runBench(run::Rival{"gemmc", std::move(*fallback)}, request, device);
   if (report)
-    report->remark += (report->remark.empty() ? "" : "; ") + ("the fallback kernel was measured: " + why);
+    report->remarkOn("the fallback kernel was measured: " + why);
   return report;
 }
 

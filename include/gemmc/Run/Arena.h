@@ -2,6 +2,7 @@
 #pragma once
 #include "gemmc/Run/Bench.h"
 #include "gemmc/Run/Timing.h"
+#include "gemmc/Run/Verify.h"
 #include <random>
 
 namespace gemmc::run {
@@ -33,6 +34,13 @@ public:
   MaybeFailure admit(std::string name, std::shared_ptr<const GpuModule> module);
   /// The fastest `finalists` algorithms of cuBLASLt, each timed briefly, and its first choice.
   MaybeFailure admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists);
+
+  /// What D must be; threads: of the host, 0 = all.
+  Reference reference(unsigned threads) const { return Reference(problem, threads); }
+  /// One launch of a contender on the first set, whose D is poison before, and its D beside `wanted`.
+  Outcome<Verification> verify(unsigned index, const Reference &wanted);
+  /// Takes a contender out; those behind it move up.
+  void dismiss(unsigned index);
 
   MaybeFailure warmUp(unsigned index, double seconds);
   /// Readies all that have been admitted for turns of that kind. One batch size for all: as many launches of the first

@@ -24,6 +24,8 @@ struct Turn {
 struct BenchRequest {
   ProblemOptions problem;
   bool versusCublas = true;
+  bool verify = false;  ///< Each contender's D before it is measured.
+  unsigned threads = 0; ///< Of the host, for that; 0 = all.
   unsigned rounds = 11;
   Turn turn;
   /// cuBLASLt algorithms that take part in the rounds, after each was timed briefly; twice as many in long turns.
@@ -63,11 +65,13 @@ struct BenchReport {
   std::optional<double> firstHeuristic; ///< Seconds of cuBLASLt's own first choice.
   double hostSeconds = 0;               ///< That the host takes to enqueue one of our launches.
   unsigned algorithms = 0;              ///< That cuBLASLt offered.
+  std::string verified;                 ///< How each result was found right; empty: none was looked at.
   std::string remark;
-  /// Where the host's time went: inputs and their copies, loading the kernels, cuBLASLt and its algorithms, warming up,
-  /// the host cost, the rounds.
+  void remarkOn(const llvm::Twine &what); ///< One more, behind those there are.
+  /// Where the host's time went: inputs and their copies, loading the kernels, cuBLASLt and its algorithms, looking at
+  /// results, warming up, the host cost, the rounds.
   struct {
-    double inputs = 0, load = 0, cublas = 0, warmUp = 0, hostCost = 0, rounds = 0;
+    double inputs = 0, load = 0, cublas = 0, verify = 0, warmUp = 0, hostCost = 0, rounds = 0;
   } spent;
   /// Best cuBLASLt median / our median: above 1 we are faster.
   std::optional<double> ratio() const { return ratioOf(ours); }
@@ -82,8 +86,9 @@ struct BenchReport {
   void printJson(llvm::raw_ostream &os, unsigned indent = 2) const;
 };
 
-/// Measures all rivals in turns (verify them first: this looks at no result). Where requirements of one do not hold,
-/// the failure is launch_requirement.
+/// Measures all rivals in turns. Where requirements of one do not hold, the failure is launch_requirement. Results are
+/// looked at only if the request says so: a wrong one of ours is a failure (bench_wrong), an algorithm of cuBLASLt with
+/// one takes no part.
 Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &request,
                               std::shared_ptr<const Device> device);
 

@@ -26,6 +26,8 @@ public:
   Outcome<std::vector<double>> timeEach(const DeviceStream &stream, unsigned count);
   /// Enqueues one launch on the next set.
   MaybeFailure once(cuda::Stream stream) { return enqueue(stream, next++ % sets); }
+  /// Enqueues one launch on set `set`, whichever is next.
+  MaybeFailure on(unsigned set, cuda::Stream stream) { return enqueue(stream, set); }
 
 private:
   MaybeFailure enqueueBatch(cuda::Stream stream);

@@ -386,6 +386,106 @@ TEST_F(GpuTest, ABrokenAlgorithmIsNoCompetitor) {
 }
 
 namespace {
+/// An arena whose cuBLASLt multiplies, too: as our kernel has on the same set before it.
+class VerifiedTest : public GpuTest {
+protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    after = [this](const LaunchArgs &args) { ours[args.d] = args; };
+    fake->onMatmul = [this](const FakeMatmul &matmul) {
+      auto found = ours.find(matmul.dAddress);
+      if (found == ours.end())
+        return; // timed briefly, before anyone's result is looked at
+      if (matmul.algorithm == idle)
+        return;
+      naive::gemm(code.info, found->second);
+      if (matmul.algorithm == wrong)
+        reinterpret_cast<uint16_t *>(matmul.dAddress)[place] ^= 0x4000;
+    };
+    request = benchRequest(16);
+    request.rounds = 1;
+    request.verify = true;
+  }
+  BenchRequest request;
+  std::map<uint64_t, LaunchArgs> ours;
+  int wrong = -1, idle = -1;
+  int64_t place = 5;
+};
+} // namespace
+
+TEST_F(VerifiedTest, AllResultsAreLookedAtBeforeTheyAreMeasured) {
+  auto opened = device();
+  auto report = runBench(Rival{"gemmc", code}, request, opened);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_EQ(report->cublas.size(), 3u);
+  EXPECT_EQ(report->verified, "all 256 elements within the error bound");
+  EXPECT_EQ(report->remark, "");
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  report->printTable(os);
+  EXPECT_NE(text.find("verified: each of them, all 256 elements"), std::string::npos) << text;
+  report->printJson(os);
+  EXPECT_NE(text.find("\"verified\": true"), std::string::npos) << text;
+}
+
+TEST_F(VerifiedTest, AWrongAlgorithmTakesNoPart) {
+  wrong = 1; // the fastest
+  auto opened = device();
+  auto report = runBench(Rival{"gemmc", code}, request, opened);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  ASSERT_EQ(report->cublas.size(), 2u);
+  EXPECT_EQ(report->cublas[0].name, "cuBLASLt algorithm 2 (family 62)");
+  EXPECT_NEAR(*report->ratio(), 1.1, 1e-6);
+  EXPECT_TRUE(llvm::StringRef(report->remark)
+                  .starts_with("cuBLASLt algorithm 1 (family 61) is wrong and takes no part: NOT verified: 1 of 256"))
+      << report->remark;
+  wrong = 0; // its first choice
+  report = runBench(Rival{"gemmc", code}, request, opened);
+  ASSERT_TRUE(bool(report));
+  EXPECT_EQ(report->cublas.size(), 2u);
+  EXPECT_FALSE(report->ratioToFirst());
+  wrong = -1, idle = 2; // what our kernel has left in D is not its result
+  report = runBench(Rival{"gemmc", code}, request, opened);
+  ASSERT_TRUE(bool(report));
+  EXPECT_NE(report->remark.find("cuBLASLt algorithm 2 (family 62) is wrong and takes no part"), std::string::npos);
+}
+
+TEST_F(VerifiedTest, WhatLiesBetweenLinesIsLookedAtToo) {
+  request.problem.ldd = 18;
+  wrong = 2;
+  place = 17;
+  auto opened = device();
+  auto report = runBench(Rival{"gemmc", code}, request, opened);
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_NE(report->remark.find("`d` was overwritten outside its elements, at byte 35"), std::string::npos)
+      << report->remark;
+}
+
+TEST_F(VerifiedTest, AWrongKernelIsNotMeasured) {
+  Rival other{"other", code};
+  other.code.info.kernels[0].name = "other";
+  fake->paramBytes["other"] = fake->paramBytes["gemm"];
+  for (const char *bad : {"gemm", "other"}) {
+    fake->onLaunch = [&](const FakeLaunch &launch, void **params) {
+      LaunchArgs args = argsOf(params);
+      naive::gemm(code.info, args);
+      if (launch.kernel == bad)
+        reinterpret_cast<uint16_t *>(args.d)[7] ^= 0x4000;
+    };
+    auto opened = device();
+    auto report = runBench({Rival{"gemmc", code}, other}, request, opened);
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.failure().id, Diag::bench_wrong);
+    EXPECT_TRUE(llvm::StringRef(report.failure().str())
+                    .starts_with(llvm::StringRef(bad) == "gemm" ? "`gemmc` computes another D" : "`other` computes"))
+        << report.failure().str();
+    request.verify = false; // nobody looks
+    EXPECT_TRUE(bool(runBench({Rival{"gemmc", code}, other}, request, opened)));
+    request.verify = true;
+  }
+}
+
+namespace {
 /// What the comparison of Repeat.cpp does.
 void compareOnHost(void **params) {
   uint64_t values[4];
