@@ -214,10 +214,13 @@ class Result:
         self.microseconds = self.middle(report["gemmc"]["median_us"] for report in reports)
         self.ratio = self.middle(report.get("ratio") for report in reports)
         self.first = self.middle(report.get("ratio_to_first") for report in reports)
+        self.verified = min((report.get("verified", 0) for report in reports), default=0)
+        self.remarks = sorted({report["remark"] for report in reports if report.get("remark")})
         self.host = self.middle(report.get("host_us") for report in reports)
         self.took = sum(line.get("took_s", 0) for line in lines)
         if reports and self.ratio is None:
-            self.failure = reports[0].get("remark") or "not compared with cuBLASLt"
+            words = reports[0].get("remark", "")
+            self.failure = words if words.startswith("not compared") else f"not compared with cuBLASLt: {words}"
 
     @staticmethod
     def middle(values):

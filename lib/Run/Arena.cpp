@@ -1,4 +1,5 @@
 #include "gemmc/Run/Arena.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
@@ -106,6 +107,7 @@ MaybeFailure Arena::admit(std::string name, std::shared_ptr<const GpuModule> mod
     args.workspace = *place;
     args.workspaceBytes = *bytes;
   }
+  alike.push_back(module->info().accumulator == info.accumulator && module->info().promoted == info.promoted);
   contenders.emplace_back(
       device, std::move(name),
       [this, args, stays, module = std::move(module)](cuda::Stream to, unsigned set) mutable {
@@ -121,6 +123,7 @@ MaybeFailure Arena::admit(std::string name, std::shared_ptr<const GpuModule> mod
   if (failed) {
     contenders.pop_back();
     algorithm.pop_back();
+    alike.pop_back();
   }
   return failed;
 }
@@ -139,7 +142,7 @@ CublasProblem Arena::cublasProblem() const {
   out.d = operand(info.d, args.ldd);
   out.accumulator = info.accumulator;
   out.fast = info.promoted == 0;
-  out.alpha = args.alpha;
+  out.alpha = problem.negated ? -args.alpha : args.alpha;
   out.beta = args.beta;
   return out;
 }
@@ -173,7 +176,7 @@ Outcome<std::optional<double>> Arena::timeBriefly(unsigned index, double fastest
   return std::optional(medianOf(std::move(seconds)));
 }
 
-MaybeFailure Arena::admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists) {
+MaybeFailure Arena::admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists, const Judge &judge) {
   cublas = std::move(library);
   auto created = CublasMatmul::create(cublas, cublasProblem());
   if (!created)
@@ -184,6 +187,17 @@ MaybeFailure Arena::admitCublas(std::shared_ptr<const CublasLt> library, unsigne
     return memory.failure();
   cublasWorkspace = std::move(*memory);
 
+  llvm::SmallDenseSet<unsigned, 8> admitted;
+  auto admits = [&](unsigned index) -> Outcome<bool> {
+    if (!judge || admitted.contains(index))
+      return true;
+    Contender candidate = contenderOf(index);
+    auto good = judge(candidate);
+    if (good && *good)
+      admitted.insert(index);
+    refused += good && !*good;
+    return good;
+  };
   std::vector<std::pair<double, unsigned>> times;
   double fastest = std::numeric_limits<double>::infinity();
   for (unsigned index = 0; index < matmul->algorithms(); ++index) {
@@ -192,13 +206,25 @@ MaybeFailure Arena::admitCublas(std::shared_ptr<const CublasLt> library, unsigne
       return time.failure();
     if (!*time)
       continue;
+    if (**time < fastest) { // who is slower by much is not heard any more
+      auto good = admits(index);
+      if (!good)
+        return good.failure();
+      if (!*good)
+        continue;
+      fastest = **time;
+    }
     times.push_back({**time, index});
-    fastest = std::min(fastest, **time);
   }
   std::sort(times.begin(), times.end());
   unsigned taken = 0;
   for (const auto &[time, index] : times)
     if (taken < finalists || index == 0) {
+      auto good = admits(index);
+      if (!good)
+        return good.failure();
+      if (!*good)
+        continue;
       contenders.push_back(contenderOf(index));
       algorithm.push_back(index);
       ++taken;
@@ -206,8 +232,7 @@ MaybeFailure Arena::admitCublas(std::shared_ptr<const CublasLt> library, unsigne
   return std::nullopt;
 }
 
-Outcome<Verification> Arena::verify(unsigned index, const Reference &wanted) {
-  Contender &contender = contenders[index];
+Outcome<Verification> Arena::verify(Contender &contender, const Reference &wanted) {
   HostMatrix d = problem.d;
   const uint64_t place = buffers->args(problem.args, 0).d, bytes = d.data.size();
   Device::Scope scope(*device);
@@ -233,16 +258,6 @@ Outcome<Verification> Arena::verify(unsigned index, const Reference &wanted) {
     out.ok = false;
   }
   return out;
-}
-
-void Arena::dismiss(unsigned index) {
-  assert(prepared == 0 && "before turns are prepared");
-  std::vector<Contender> stay;
-  for (unsigned i = 0; i < contenders.size(); ++i)
-    if (i != index)
-      stay.push_back(std::move(contenders[i]));
-  contenders = std::move(stay);
-  algorithm.erase(algorithm.begin() + index);
 }
 
 MaybeFailure Arena::warmUp(unsigned index, double seconds) {

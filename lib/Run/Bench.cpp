@@ -3,6 +3,7 @@
 #include "gemmc/Run/Assemble.h"
 #include "gemmc/Run/Stopwatch.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 
 namespace gemmc::run {
@@ -61,7 +62,71 @@ MaybeFailure admitAll(Arena &arena, llvm::ArrayRef<Rival> rivals, std::shared_pt
   return std::nullopt;
 }
 
-MaybeFailure admitCublas(Arena &arena, const BenchRequest &request, std::shared_ptr<const Device> device) {
+/// Looks at what contenders compute.
+class Verifier {
+public:
+  Verifier(Arena &arena, const BenchRequest &request, BenchReport &report)
+      : arena(arena), request(request), report(report), wanted(arena.reference(request.threads)) {}
+
+  /// All of ours that were admitted.
+  MaybeFailure ours() {
+    for (unsigned i = 0; i < arena.size(); ++i) {
+      if (!arena.sumsAlike(i)) {
+        report.remarks.push_back("`" + arena.name(i) + "` is not verified: it adds up otherwise than the first kernel");
+        continue;
+      }
+      auto result = look(arena.contender(i));
+      if (!result)
+        return result.failure();
+      if (!result->ok)
+        return Failure::make(Diag::bench_wrong, arena.name(i), whatIsWrong(*result))
+            .hint("`gemmc check` looks for the reason on the emulator");
+    }
+    return std::nullopt;
+  }
+  /// One of cuBLASLt's: whether it is right. One that fails is not.
+  Outcome<bool> algorithm(Contender &contender) {
+    auto result = look(contender);
+    if (!result && (result.failure().contextDead || result.failure().id == Diag::measuring_stopped))
+      return result.failure();
+    if (result && result->ok)
+      return true;
+    report.remarks.push_back(contender.name() +
+                             " takes no part: " + (result ? whatIsWrong(*result) : result.failure().str()));
+    return false;
+  }
+  /// A bound that accepts anything proves nothing.
+  bool canTell() const { return wanted.problem().exact || wanted.accumulationFactor() < 0.25; }
+  double seconds() const { return spent; }
+
+private:
+  Outcome<Verification> look(Contender &contender) {
+    if (request.stopped && request.stopped())
+      return Failure::make(Diag::measuring_stopped);
+    Stopwatch watch;
+    auto result = arena.verify(contender, wanted);
+    spent += watch.lap();
+    if (result && result->ok) {
+      ++report.verified;
+      report.verification = result->how;
+    }
+    return result;
+  }
+  static std::string whatIsWrong(const Verification &result) {
+    std::string text = result.str();
+    llvm::StringRef words(text);
+    words.consume_front("NOT verified: ");
+    return words.str();
+  }
+  Arena &arena;
+  const BenchRequest &request;
+  BenchReport &report;
+  const Reference wanted;
+  double spent = 0;
+};
+
+MaybeFailure admitCublas(Arena &arena, const BenchRequest &request, std::shared_ptr<const Device> device,
+                         Verifier *verifier) {
   auto library = request.cublas;
   if (!library) {
     auto loaded = CublasLt::load(device, request.cublasLibrary);
@@ -71,27 +136,10 @@ MaybeFailure admitCublas(Arena &arena, const BenchRequest &request, std::shared_
   }
   // Who needs least energy does not show in a brief race: in long turns nearly all take part.
   unsigned finalists = request.turn.seconds > 0 ? 2 * request.finalists : request.finalists;
-  return arena.admitCublas(std::move(library), finalists);
-}
-
-/// All that were admitted, before any is measured.
-MaybeFailure verifyAll(Arena &arena, const BenchRequest &request, BenchReport &report) {
-  const Reference wanted = arena.reference(request.threads);
-  for (unsigned i = 0; i < arena.size();) {
-    auto result = arena.verify(i, wanted);
-    if (!result)
-      return result.failure();
-    if (!result->ok && !arena.algorithmOf(i))
-      return Failure::make(Diag::bench_wrong, arena.name(i), result->str());
-    if (result->ok) {
-      report.verified = result->how;
-      ++i;
-    } else {
-      report.remarkOn(arena.name(i) + " is wrong and takes no part: " + result->str());
-      arena.dismiss(i);
-    }
-  }
-  return std::nullopt;
+  Arena::Judge judge;
+  if (verifier)
+    judge = [verifier](Contender &algorithm) { return verifier->algorithm(algorithm); };
+  return arena.admitCublas(std::move(library), finalists, judge);
 }
 
 MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report) {
@@ -122,7 +170,7 @@ MaybeFailure play(Arena &arena, const BenchRequest &request, BenchReport &report
 }
 } // namespace
 
-void BenchReport::remarkOn(const llvm::Twine &what) { remark += ((remark.empty() ? "" : "; ") + what).str(); }
+std::string BenchReport::remark() const { return llvm::join(remarks, "; "); }
 
 double medianOf(std::vector<double> values) {
   if (values.empty())
@@ -176,22 +224,33 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
   if (auto failed = admitAll(**arena, rivals, device, refused))
     return *failed;
   if (refused)
-    report.remarkOn(llvm::formatv("{0} of {1} alternatives do not run here", refused,
-                                  llvm::count_if(rivals, [](const Rival &rival) { return rival.optional; }))
-                        .str());
+    report.remarks.push_back(llvm::formatv("{0} of {1} alternatives do not run here", refused,
+                                           llvm::count_if(rivals, [](const Rival &rival) { return rival.optional; })));
   report.spent.load = watch.lap();
+  std::optional<Verifier> verifier;
+  if (request.verify)
+    verifier.emplace(**arena, request, report);
+  if (verifier && !verifier->canTell()) {
+    report.remarks.push_back("nothing is verified: sums in f16 of so many products may be wrong by as much as they are "
+                             "large; integers are exact (`--input integer`)");
+    verifier.reset();
+  }
+  if (verifier)
+    if (auto failed = verifier->ours())
+      return *failed;
+  watch.lap();
+  const double before = verifier ? verifier->seconds() : 0;
   if (request.versusCublas)
-    if (auto failed = admitCublas(**arena, request, device)) {
-      if (failed->contextDead)
+    if (auto failed = admitCublas(**arena, request, device, verifier ? &*verifier : nullptr)) {
+      if (failed->contextDead || failed->id == Diag::measuring_stopped)
         return *failed;
-      report.remarkOn("not compared with cuBLASLt: " + failed->str());
+      report.remarks.push_back("not compared with cuBLASLt: " + failed->str());
+    } else if (llvm::none_of(llvm::seq(0u, (*arena)->size()), [&](unsigned i) { return (*arena)->algorithmOf(i); })) {
+      report.remarks.push_back("not compared with cuBLASLt: none of its algorithms takes part");
     }
   report.algorithms = (*arena)->algorithms();
-  report.spent.cublas = watch.lap();
-  if (request.verify)
-    if (auto failed = verifyAll(**arena, request, report))
-      return *failed;
-  report.spent.verify = watch.lap();
+  report.spent.verify = verifier ? verifier->seconds() : 0;
+  report.spent.cublas = watch.lap() - (report.spent.verify - before);
   if (auto failed = play(**arena, request, report))
     return *failed;
   report.batch = (*arena)->batch();

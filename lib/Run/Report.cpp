@@ -188,9 +188,9 @@ void BenchReport::printTable(llvm::raw_ostream &os) const {
   if (ratio())
     os << "\n";
   os << "host time of a launch: " << timeOf(hostSeconds) << "\n";
-  if (!verified.empty())
-    os << "verified: " << (cublas.empty() && also.empty() ? "" : "each of them, ") << verified << "\n";
-  if (!remark.empty())
+  if (verified)
+    os << llvm::formatv("verified: {0} result{1}, {2}\n", verified, verified == 1 ? "" : "s each", verification);
+  for (const std::string &remark : remarks)
     os << "note: " << remark << "\n";
 }
 
@@ -242,11 +242,9 @@ void BenchReport::printJson(llvm::raw_ostream &os, unsigned indent) const {
       json.attribute("host_cost", spent.hostCost * 1e3);
       json.attribute("rounds", spent.rounds * 1e3);
     });
-    if (!verified.empty()) {
-      json.attribute("verified", true);
-      json.attribute("verification", verified);
-    }
-    json.attribute("remark", remark);
+    json.attribute("verified", int64_t(verified));
+    json.attribute("verification", verification);
+    json.attribute("remark", remark());
   });
   os << "\n";
 }

@@ -88,10 +88,10 @@ void SuiteReport::printLine(llvm::raw_ostream &os, const SuiteEntry &entry) {
   if (auto behind = report.ofFastest())
     os << llvm::formatv("  {0:f3} of the fastest of {1}{2}{3}", *behind, report.also.size() + 1,
                         *behind > 1 ? ": " : "", *behind > 1 ? report.fastest().name : "");
-  if (!report.verified.empty())
+  if (report.verified)
     os << "  verified";
-  if (!report.remark.empty())
-    os << "  " << report.remark;
+  if (!report.remarks.empty())
+    os << "  " << report.remark();
   os << "\n";
 }
 

@@ -32,7 +32,7 @@ cl::opt<unsigned>
                   "(not of a .ptx file; default: 0)"),
          cl::value_desc("N"), cl::init(0), cl::sub(bench));
 cl::opt<bool> verify("verify",
-                     cl::desc("Check what each kernel and each algorithm of cuBLASLt computes before it is measured"),
+                     cl::desc("Check what each kernel, and each algorithm of cuBLASLt that takes part, computes"),
                      cl::sub(bench));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
 Seconds<60> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
@@ -106,7 +106,7 @@ Outcome<run::BenchReport> measure(std::vector<run::Rival> kernels, const Spec *s
       if (auto fallback = fallbackOf(kind))
         report = run::runBench(run::Rival{"gemmc", std::move(*fallback)}, request, device);
   if (report)
-    report->remarkOn("the fallback kernel was measured: " + why);
+    report->remarks.push_back("the fallback kernel was measured: " + why);
   return report;
 }
 

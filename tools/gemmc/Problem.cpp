@@ -148,7 +148,7 @@ int finishWith(const Failure &failure, Diags &diags) {
     outs().flush();
     std::_Exit(No);
   }
-  if (failure.contextDead)
+  if (failure.contextDead || failure.id == Diag::bench_wrong)
     return No;
   switch (failure.id) {
   case Diag::driver_missing:

@@ -32,15 +32,19 @@ public:
 
   /// One of our kernels. Where its requirements do not hold, the failure is launch_requirement.
   MaybeFailure admit(std::string name, std::shared_ptr<const GpuModule> module);
-  /// The fastest `finalists` algorithms of cuBLASLt, each timed briefly, and its first choice.
-  MaybeFailure admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists);
+  /// Whether an algorithm may take part.
+  using Judge = std::function<Outcome<bool>(Contender &algorithm)>;
+  /// The fastest `finalists` algorithms of cuBLASLt, each timed briefly, and its first choice. `judge` is asked about
+  /// those that would take part or set the pace for others.
+  MaybeFailure admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists, const Judge &judge = {});
 
   /// What D must be; threads: of the host, 0 = all.
   Reference reference(unsigned threads) const { return Reference(problem, threads); }
-  /// One launch of a contender on the first set, whose D is poison before, and its D beside `wanted`.
-  Outcome<Verification> verify(unsigned index, const Reference &wanted);
-  /// Takes a contender out; those behind it move up.
-  void dismiss(unsigned index);
+  /// One launch on the first set, whose D is poison before, and that D beside `wanted`.
+  Outcome<Verification> verify(Contender &contender, const Reference &wanted);
+  Contender &contender(unsigned index) { return contenders[index]; }
+  /// Whether it adds up as the reference has it: in that type, with promotion after as many products.
+  bool sumsAlike(unsigned index) const { return alike[index]; }
 
   MaybeFailure warmUp(unsigned index, double seconds);
   /// Readies all that have been admitted for turns of that kind. One batch size for all: as many launches of the first
@@ -59,7 +63,7 @@ public:
   const std::string &name(unsigned index) const { return contenders[index].name(); }
   /// The number that cuBLASLt's heuristic gave the contender's algorithm; nullopt: one of ours.
   std::optional<unsigned> algorithmOf(unsigned index) const { return algorithm[index]; }
-  unsigned algorithms() const { return matmul ? matmul->algorithms() : 0; }
+  unsigned algorithms() const { return matmul ? matmul->algorithms() - refused : 0; } ///< All but those refused.
   const LaunchArgs &args() const { return problem.args; }
   unsigned sets() const { return setCount; }
   unsigned batch() const { return batchSize; }
@@ -91,6 +95,8 @@ private:
   std::unique_ptr<CublasMatmul> matmul;
   std::vector<Contender> contenders;
   std::vector<std::optional<unsigned>> algorithm; ///< Of each contender.
+  std::vector<bool> alike;                        ///< Of each kernel of ours.
+  unsigned refused = 0;                           ///< Algorithms, by the judge.
 };
 
 } // namespace gemmc::run

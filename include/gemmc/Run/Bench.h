@@ -24,7 +24,7 @@ struct Turn {
 struct BenchRequest {
   ProblemOptions problem;
   bool versusCublas = true;
-  bool verify = false;  ///< Each contender's D before it is measured.
+  bool verify = false;  ///< What each contender computes, before it is measured.
   unsigned threads = 0; ///< Of the host, for that; 0 = all.
   unsigned rounds = 11;
   Turn turn;
@@ -61,13 +61,14 @@ struct BenchReport {
   double turnSeconds = 0; ///< What was asked for.
   BenchEntry ours;
   std::vector<BenchEntry> also;         ///< The other rivals, in the order given.
-  std::vector<BenchEntry> cublas;       ///< Finalists, best first; empty = not compared (see `remark`).
+  std::vector<BenchEntry> cublas;       ///< Finalists, best first; empty = not compared (see `remarks`).
   std::optional<double> firstHeuristic; ///< Seconds of cuBLASLt's own first choice.
   double hostSeconds = 0;               ///< That the host takes to enqueue one of our launches.
   unsigned algorithms = 0;              ///< That cuBLASLt offered.
-  std::string verified;                 ///< How each result was found right; empty: none was looked at.
-  std::string remark;
-  void remarkOn(const llvm::Twine &what); ///< One more, behind those there are.
+  unsigned verified = 0;                ///< Results that were looked at, and right.
+  std::string verification;             ///< How.
+  std::vector<std::string> remarks;
+  std::string remark() const; ///< All of them.
   /// Where the host's time went: inputs and their copies, loading the kernels, cuBLASLt and its algorithms, looking at
   /// results, warming up, the host cost, the rounds.
   struct {
@@ -88,7 +89,7 @@ struct BenchReport {
 
 /// Measures all rivals in turns. Where requirements of one do not hold, the failure is launch_requirement. Results are
 /// looked at only if the request says so: a wrong one of ours is a failure (bench_wrong), an algorithm of cuBLASLt with
-/// one takes no part.
+/// one takes no part, and the next fastest does.
 Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &request,
                               std::shared_ptr<const Device> device);
 

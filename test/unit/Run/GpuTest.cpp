@@ -5,6 +5,7 @@
 #include "gemmc/Run/SuiteReport.h"
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 using namespace gemmc;
@@ -289,7 +290,7 @@ TEST_F(GpuTest, WhatIsOptionalRacesWhereItRuns) {
   ASSERT_TRUE(bool(report)) << report.failure().str();
   ASSERT_EQ(report->also.size(), 1u);
   EXPECT_EQ(report->also[0].name, "other");
-  EXPECT_EQ(report->remark, "1 of 2 alternatives do not run here");
+  EXPECT_EQ(report->remark(), "1 of 2 alternatives do not run here");
   rivals[1].optional = false;
   report = runBench(rivals, benchRequest(64), opened);
   ASSERT_FALSE(report);
@@ -330,7 +331,7 @@ TEST_F(GpuTest, WithoutCublasTheBenchSaysWhy) {
   auto report = runBench(Rival{"gemmc", code}, request, opened);
   ASSERT_TRUE(bool(report));
   EXPECT_TRUE(report->cublas.empty());
-  EXPECT_NE(report->remark.find("no cuBLASLt here"), std::string::npos);
+  EXPECT_NE(report->remark().find("not compared with cuBLASLt: no cuBLASLt here"), std::string::npos);
 }
 
 // Seconds of a device are dear: a slow algorithm is not timed to the end, and a slow kernel's host cost is not the
@@ -394,95 +395,164 @@ protected:
     after = [this](const LaunchArgs &args) { ours[args.d] = args; };
     fake->onMatmul = [this](const FakeMatmul &matmul) {
       auto found = ours.find(matmul.dAddress);
-      if (found == ours.end())
-        return; // timed briefly, before anyone's result is looked at
-      if (matmul.algorithm == idle)
+      if (found == ours.end() || matmul.algorithm == idle)
         return;
       naive::gemm(code.info, found->second);
-      if (matmul.algorithm == wrong)
+      if (wrong.count(matmul.algorithm))
         reinterpret_cast<uint16_t *>(matmul.dAddress)[place] ^= 0x4000;
     };
     request = benchRequest(16);
     request.rounds = 1;
     request.verify = true;
   }
+  Outcome<BenchReport> race(llvm::ArrayRef<Rival> rivals) {
+    ours.clear();
+    return runBench(rivals, request, device());
+  }
+  Outcome<BenchReport> race() { return race(Rival{"gemmc", code}); }
+  std::vector<std::string> namesOf(llvm::ArrayRef<BenchEntry> entries) {
+    std::vector<std::string> names;
+    for (const BenchEntry &entry : entries)
+      names.push_back(entry.name.substr(0, entry.name.find(" (")));
+    return names;
+  }
   BenchRequest request;
-  std::map<uint64_t, LaunchArgs> ours;
-  int wrong = -1, idle = -1;
+  std::map<uint64_t, LaunchArgs> ours; ///< By the address of D.
+  std::set<int> wrong;
+  int idle = -1;
   int64_t place = 5;
 };
+using Names = std::vector<std::string>;
 } // namespace
 
-TEST_F(VerifiedTest, AllResultsAreLookedAtBeforeTheyAreMeasured) {
-  auto opened = device();
-  auto report = runBench(Rival{"gemmc", code}, request, opened);
+TEST_F(VerifiedTest, AllResultsAreLookedAt) {
+  auto report = race();
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_EQ(report->cublas.size(), 3u);
-  EXPECT_EQ(report->verified, "all 256 elements within the error bound");
-  EXPECT_EQ(report->remark, "");
+  EXPECT_EQ(report->verified, 4u);
+  EXPECT_EQ(report->verification, "all 256 elements within the error bound");
+  EXPECT_EQ(report->remark(), "");
   std::string text;
   llvm::raw_string_ostream os(text);
   report->printTable(os);
-  EXPECT_NE(text.find("verified: each of them, all 256 elements"), std::string::npos) << text;
+  EXPECT_NE(text.find("verified: 4 results each, all 256 elements"), std::string::npos) << text;
   report->printJson(os);
-  EXPECT_NE(text.find("\"verified\": true"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"verified\": 4"), std::string::npos) << text;
+  request.verify = false;
+  report = race();
+  ASSERT_TRUE(bool(report));
+  EXPECT_EQ(report->verified, 0u);
 }
 
 TEST_F(VerifiedTest, AWrongAlgorithmTakesNoPart) {
-  wrong = 1; // the fastest
-  auto opened = device();
-  auto report = runBench(Rival{"gemmc", code}, request, opened);
+  wrong = {1}; // the fastest
+  auto report = race();
   ASSERT_TRUE(bool(report)) << report.failure().str();
-  ASSERT_EQ(report->cublas.size(), 2u);
-  EXPECT_EQ(report->cublas[0].name, "cuBLASLt algorithm 2 (family 62)");
+  EXPECT_EQ(namesOf(report->cublas), (Names{"cuBLASLt algorithm 2", "cuBLASLt algorithm 0"}));
+  EXPECT_EQ(report->algorithms, 2u);
   EXPECT_NEAR(*report->ratio(), 1.1, 1e-6);
-  EXPECT_TRUE(llvm::StringRef(report->remark)
-                  .starts_with("cuBLASLt algorithm 1 (family 61) is wrong and takes no part: NOT verified: 1 of 256"))
-      << report->remark;
-  wrong = 0; // its first choice
-  report = runBench(Rival{"gemmc", code}, request, opened);
+  EXPECT_TRUE(llvm::StringRef(report->remark())
+                  .starts_with("cuBLASLt algorithm 1 (family 61) takes no part: 1 of 256 compared elements are wrong"))
+      << report->remark();
+  wrong = {0}; // its first choice
+  report = race();
   ASSERT_TRUE(bool(report));
   EXPECT_EQ(report->cublas.size(), 2u);
   EXPECT_FALSE(report->ratioToFirst());
-  wrong = -1, idle = 2; // what our kernel has left in D is not its result
-  report = runBench(Rival{"gemmc", code}, request, opened);
+  wrong = {}, idle = 2; // what our kernel has left in D is not its result
+  report = race();
   ASSERT_TRUE(bool(report));
-  EXPECT_NE(report->remark.find("cuBLASLt algorithm 2 (family 62) is wrong and takes no part"), std::string::npos);
+  EXPECT_EQ(namesOf(report->cublas), (Names{"cuBLASLt algorithm 1", "cuBLASLt algorithm 0"}));
+}
+
+TEST_F(VerifiedTest, TheNextFastestTakesItsPlace) {
+  fake->algorithmMicroseconds = {130, 40, 41, 42, 43, 50, 51, 52};
+  wrong = {1, 2, 3, 4};
+  auto report = race();
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_EQ(namesOf(report->cublas),
+            (Names{"cuBLASLt algorithm 5", "cuBLASLt algorithm 6", "cuBLASLt algorithm 7", "cuBLASLt algorithm 0"}));
+  EXPECT_NEAR(*report->ratio(), 0.5, 1e-6);
+  fake->algorithmMicroseconds = {130, 5, 50, 52}; // a wrong one sets nobody's pace
+  wrong = {1};
+  report = race();
+  ASSERT_TRUE(bool(report));
+  EXPECT_NEAR(*report->ratio(), 0.5, 1e-6);
+}
+
+TEST_F(VerifiedTest, WhereNoneIsRightNobodyIsCompared) {
+  wrong = {0, 1, 2};
+  auto report = race();
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_FALSE(report->ratio());
+  EXPECT_EQ(report->algorithms, 0u);
+  EXPECT_EQ(report->verified, 1u);
+  EXPECT_EQ(report->remarks.back(), "not compared with cuBLASLt: none of its algorithms takes part");
 }
 
 TEST_F(VerifiedTest, WhatLiesBetweenLinesIsLookedAtToo) {
   request.problem.ldd = 18;
-  wrong = 2;
+  wrong = {2};
   place = 17;
-  auto opened = device();
-  auto report = runBench(Rival{"gemmc", code}, request, opened);
+  auto report = race();
   ASSERT_TRUE(bool(report)) << report.failure().str();
-  EXPECT_NE(report->remark.find("`d` was overwritten outside its elements, at byte 35"), std::string::npos)
-      << report->remark;
+  EXPECT_NE(report->remark().find("`d` was overwritten outside its elements, at byte 35"), std::string::npos)
+      << report->remark();
 }
 
-TEST_F(VerifiedTest, AWrongKernelIsNotMeasured) {
+TEST_F(VerifiedTest, AWrongKernelEndsIt) {
   Rival other{"other", code};
   other.code.info.kernels[0].name = "other";
   fake->paramBytes["other"] = fake->paramBytes["gemm"];
-  for (const char *bad : {"gemm", "other"}) {
+  for (llvm::StringRef bad : {"gemm", "other"}) {
     fake->onLaunch = [&](const FakeLaunch &launch, void **params) {
       LaunchArgs args = argsOf(params);
       naive::gemm(code.info, args);
       if (launch.kernel == bad)
         reinterpret_cast<uint16_t *>(args.d)[7] ^= 0x4000;
     };
-    auto opened = device();
-    auto report = runBench({Rival{"gemmc", code}, other}, request, opened);
+    auto report = race({Rival{"gemmc", code}, other});
     ASSERT_FALSE(report);
     EXPECT_EQ(report.failure().id, Diag::bench_wrong);
     EXPECT_TRUE(llvm::StringRef(report.failure().str())
-                    .starts_with(llvm::StringRef(bad) == "gemm" ? "`gemmc` computes another D" : "`other` computes"))
+                    .starts_with(bad == "gemm" ? "`gemmc` is wrong, nothing" : "`other` is wrong, nothing"))
         << report.failure().str();
     request.verify = false; // nobody looks
-    EXPECT_TRUE(bool(runBench({Rival{"gemmc", code}, other}, request, opened)));
+    EXPECT_TRUE(bool(race({Rival{"gemmc", code}, other})));
     request.verify = true;
   }
+}
+
+TEST_F(VerifiedTest, WhatABoundCannotTellIsNotCalledVerified) {
+  Rival other{"other", code};
+  other.code.info.accumulator = Elem::f16;
+  auto report = race({Rival{"gemmc", code}, other});
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_EQ(report->verified, 4u);
+  EXPECT_EQ(report->remark(), "`other` is not verified: it adds up otherwise than the first kernel");
+  code.info.accumulator = Elem::f16;
+  request.problem = naive::sizes(16, 16, 4096, InputKind::normal);
+  report = race();
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  EXPECT_EQ(report->verified, 0u);
+  EXPECT_TRUE(llvm::StringRef(report->remark()).starts_with("nothing is verified: sums in f16")) << report->remark();
+}
+
+TEST_F(VerifiedTest, ItStopsWhenItIsAskedTo) {
+  request.stopped = [] { return true; };
+  auto report = race();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.failure().id, Diag::measuring_stopped);
+}
+
+TEST_F(GpuTest, WhatIsNegatedIsForCublasToo) {
+  code.info.negated = true;
+  auto report = runBench(Rival{"gemmc", code}, benchRequest(16), device());
+  ASSERT_TRUE(bool(report)) << report.failure().str();
+  ASSERT_FALSE(fake->matmuls.empty());
+  float alpha = 0;
+  std::memcpy(&alpha, fake->matmuls.back().alpha.data(), 4);
+  EXPECT_EQ(alpha, -1);
 }
 
 namespace {
