@@ -95,8 +95,6 @@ public:
                              " takes no part: " + (result ? whatIsWrong(*result) : result.failure().str()));
     return false;
   }
-  /// A bound that accepts anything proves nothing.
-  bool canTell() const { return wanted.problem().exact || wanted.accumulationFactor() < 0.25; }
   double seconds() const { return spent; }
 
 private:
@@ -230,11 +228,6 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
   std::optional<Verifier> verifier;
   if (request.verify)
     verifier.emplace(**arena, request, report);
-  if (verifier && !verifier->canTell()) {
-    report.remarks.push_back("nothing is verified: sums in f16 of so many products may be wrong by as much as they are "
-                             "large; integers are exact (`--input integer`)");
-    verifier.reset();
-  }
   if (verifier)
     if (auto failed = verifier->ours())
       return *failed;

@@ -29,15 +29,19 @@ std::vector<double> complement(std::vector<double> bits) {
   return bits;
 }
 
-/// n u / (1 - n u); infinite when the bound says nothing.
-double gammaOf(double n, double u) {
-  return n * u >= 1 ? std::numeric_limits<double>::infinity() : n * u / (1 - n * u);
-}
-/// What sums of 8-bit products err by, a part of the sum of their magnitudes (see the header).
+// What sums of k products err by, a part of the sum of their magnitudes (see the header).
+double largestSum(double k) { return std::numbers::pi / std::sqrt(std::max(1.0, k)); }
+double factorOfF32(double k) { return 0x1p-23 * largestSum(k) * (k / 2 + 6 * std::sqrt(k / 3)); }
+double factorOfF16(double k) { return 0x1p-11 * largestSum(k) * 6 * std::sqrt(std::ceil(k / 8) / 3) + factorOfF32(k); }
 double factorOfEights(double k) {
   constexpr double unit = 0x1p-13, together = 32;
-  const double steps = std::ceil(k / together), largest = std::numbers::pi / std::sqrt(std::max(1.0, k));
-  return unit * largest * (steps / 2 + 6 * std::sqrt(steps * together / 3)) + k * unit * unit;
+  const double steps = std::ceil(k / together);
+  return unit * largestSum(k) * (steps / 2 + 6 * std::sqrt(steps * together / 3)) + k * unit * unit;
+}
+/// In any order, whatever the products are: n u / (1 - n u).
+double factorOfF64(double k) {
+  const double nu = 2 * (k + 2) * 0x1p-53;
+  return nu / (1 - nu);
 }
 } // namespace
 
@@ -46,12 +50,11 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
   double k = double(problem.args.k);
   if (auto floating = formatOf(problem.d.type))
     format = *floating;
-  gamma =
-      problem.accumulator == Elem::f16 ? gammaOf(std::ceil(k / 8) + 2, 0x1p-10) + k * 0x1p-23 : gammaOf(k + 2, 0x1p-23);
-  if (problem.accumulator == Elem::f64) {
-    gamma = gammaOf(2 * (k + 2), 0x1p-53);
+  gamma = problem.accumulator == Elem::f64   ? factorOfF64(k)
+          : problem.accumulator == Elem::f16 ? factorOfF16(k)
+                                             : factorOfF32(k);
+  if (problem.accumulator == Elem::f64)
     epilogue = 0x1p-51;
-  }
   if (isInteger(problem.a.type))
     gamma = 0; // what they become floats by is of the epilogue
   if (isFloat8(problem.a.type))
