@@ -191,6 +191,7 @@ std::string Session::gemm(const ForeignExpect &expect, bool &wrong) {
   problem.args.alpha = expect.alpha, problem.args.beta = expect.beta;
   problem.accumulator = expect.accumulator;
   problem.exact = expect.exact;
+  problem.randomSigns = false; // nobody knows
   problem.exactResult = expect.exact;
   problem.a = matrix(expect.a, expect.m, expect.k, before[expect.a.buffer].data());
   problem.b = matrix(expect.b, expect.k, expect.n, before[expect.b.buffer].data());

@@ -38,10 +38,18 @@ double factorOfEights(double k) {
   const double steps = std::ceil(k / together);
   return unit * largestSum(k) * (steps / 2 + 6 * std::sqrt(steps * together / 3)) + k * unit * unit;
 }
-/// In any order, whatever the products are: n u / (1 - n u).
-double factorOfF64(double k) {
-  const double nu = 2 * (k + 2) * 0x1p-53;
-  return nu / (1 - nu);
+/// In any order, whatever the products are: n u / (1 - n u); infinite when that says nothing.
+double worstFactor(double n, double u) {
+  return n * u >= 1 ? std::numeric_limits<double>::infinity() : n * u / (1 - n * u);
+}
+
+double factorOf(const GemmProblem &problem) {
+  const double k = double(problem.args.k);
+  if (problem.accumulator == Elem::f64)
+    return worstFactor(2 * (k + 2), 0x1p-53);
+  if (problem.accumulator == Elem::f16)
+    return problem.randomSigns ? factorOfF16(k) : worstFactor(std::ceil(k / 8) + 2, 0x1p-10) + k * 0x1p-23;
+  return problem.randomSigns ? factorOfF32(k) : worstFactor(k + 2, 0x1p-23);
 }
 } // namespace
 
@@ -50,9 +58,7 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
   double k = double(problem.args.k);
   if (auto floating = formatOf(problem.d.type))
     format = *floating;
-  gamma = problem.accumulator == Elem::f64   ? factorOfF64(k)
-          : problem.accumulator == Elem::f16 ? factorOfF16(k)
-                                             : factorOfF32(k);
+  gamma = factorOf(problem);
   if (problem.accumulator == Elem::f64)
     epilogue = 0x1p-51;
   if (isInteger(problem.a.type))

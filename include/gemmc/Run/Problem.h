@@ -64,6 +64,8 @@ struct GemmProblem {
   /// Every way to compute gives the same D: integers within the accumulator's exact range. D is then rounded once, or
   /// (s32) keeps its low 32 bits.
   bool exact = false;
+  /// Of the inputs: sums of K products grow as the root of K, and so does what rounding takes of them.
+  bool randomSigns = true;
   /// exact, and D holds the result without rounding.
   bool exactResult = false;
   /// alpha, beta and D are multiples of 2^-scaleBits when exact.

@@ -1,13 +1,13 @@
 /// What D must be: a plain loop in double precision over the unpacked inputs, exact for integer inputs, and a bound on
 /// what a kernel may differ by for others.
 ///
-/// The bound is for inputs of random signs, as ours are. A bound of the worst case would accept anything: it grows with
-/// K as such sums do not, and is larger than the sums themselves from K = 512 in f16 and 65536 in f32. K products,
+/// The bound is for inputs of random signs, as ours are. That of the worst case, n u / (1 - n u) of S below, accepts
+/// anything: it is larger than such sums themselves from K = 512 in f16 and 65536 in f32. Inputs of others get it (f32:
+/// n = K + 2, u = 2^-23; f16: n = ceil(K / 8) + 2, u = 2^-10, and K 2^-23 more). Of K products
 ///     |acc - sum| <= g * S,  S = sum |a||b|,  P = pi S / sqrt(K), twice what such a sum is large:
-///     f32: g S = u P (K / 2 + 6 sqrt(K / 3)),  u = 2^-23: the tensor cores cut terms and sums, most of 4 to 16
-///     products
-///         at a time. The worst of 10^4 to 10^5 simulated sums of 16 to 65536 products, cut as on sm_80 and sm_90 or
-///         added one by one, errs by 0.22 of it.
+///     f32: g S = u P (K / 2 + 6 sqrt(K / 3)),  u = 2^-23: the tensor cores cut what they add, 4 to 16 products at a
+///         time. The worst of 10^4 to 10^5 simulated sums of 16 to 65536 products, cut as on sm_80 and sm_90 or added
+///         one by one, errs by 0.22 of it.
 ///     f16: u P 6 sqrt(n / 3),  u = 2^-11, n = ceil(K / 8), as the tensor cores add at least eight products before they
 ///         round to f16, and what f32 errs by. The worst of 4 10^4 to 10^6 simulated sums of 16 to 16384 errs by 0.52.
 ///     f64: g = n u / (1 - n u), of any order and signs: u = 2^-53, n = 2 (K + 2): the kernel's roundings and ours.
