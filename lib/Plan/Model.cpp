@@ -6,7 +6,7 @@
 //   - each tile costs a start (latency until the first stage is there) and an end (the epilogue), which ping-pong
 //     warpgroups hide behind each other's main loops.
 // The constants are of the order that measurements give; they rank shapes and promise no times.
-#include "Draft.h"
+#include "StoreTime.h"
 #include "gemmc/Layout/SharedTile.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -48,57 +48,6 @@ constexpr double turnClocks = 100;
 /// (`epilogue.overlap`): a fit to 19 races of 11 to 19 kernels, each in two regimes (H200, 2026-11-22,
 /// docs/hopper-clock.md, *Half a tile at a time*).
 constexpr double overlapLeaves = 0.65;
-/// Bytes of D that an SM stores in a clock.
-double storeBytes(const Draft &draft) { return draft.wgmma() ? 50 : 24; }
-
-/// Whether rows of D, which has 16 bits, start at multiples of so many bytes; false where that is not known.
-bool startsAt(const OperandSpec &d, int64_t bytes) {
-  const Size &ld = d.ld.value;
-  return !ld.dynamic() && *ld.fixed * 2 % bytes == 0;
-}
-
-/// Products for which it is known what stores of D cost (`crowdedStore`, `looseClocks`): a fit to 2319 kernels of 53
-/// products of 900 to 9000 rows and columns, multiples of 8, k of 264 to 2816, in all layouts, beside all else that
-/// this clock has. Over products left out of it the choice is 2.3% slower than the best of 41 or 57 kernels, 3.2%
-/// before. Of 88 products of 280 to 8000 rows and columns and k of 290 to 8040, measured before there was a fit, it
-/// changes 15: 13 of them are as fast as before or up to 5.5% faster, two 0.2 and 0.7% slower (H200, 2026-11-27,
-/// docs/hopper-l2.md, *Parts of lines*). Shorter sides got worse; where all rows start at lines, of C and of sums in
-/// f16 nothing was measured.
-bool storesAreKnown(const Draft &draft) {
-  constexpr int64_t leastSide = 512, leastK = 256, mostK = 8192;
-  const Spec &s = draft.spec();
-  const int64_t k = draft.plannedK();
-  return draft.wgmma() && !draft.stream && !draft.holdsA() && draft.inputBits() == 16 && *s.accumulator == Elem::f32 &&
-         bytesOf(*s.d.type) == 2 && s.beta.value == Scale{0.0} && *s.store == StoreKind::tma &&
-         *s.split == SplitMode::none && k >= leastK && k <= mostK &&
-         std::min(draft.plannedM(), draft.plannedN()) >= leastSide &&
-         (rowsStartInsideLines(draft) || !startsAt(s.d, lineBytes));
-}
-/// Of those the ones with the k of the fit, where three warpgroups were 2% better than they are charged elsewhere.
-bool fewStepsAreKnown(const Draft &draft) {
-  constexpr int64_t mostOfFit = 2816;
-  return storesAreKnown(draft) && draft.plannedK() <= mostOfFit;
-}
-
-/// What the clocks of a store are multiplied by: SMs that store for a larger part of the time are in each other's way.
-double crowdedStore(const Draft &draft, double store, double main) {
-  constexpr double each = 5;
-  return storesAreKnown(draft) ? 1 + each * store / main : 1;
-}
-
-/// Clocks until a tile has left. Lines of C that warps bring themselves take more than what they write, and where lines
-/// of D are odd, too, as much for one warpgroup as for all at once: of 26 products whose tile it changes it makes 4%
-/// (one of 41 without C loses 1% by such a term, twice of it 4%; H200, 2026-11-26, docs/hopper-l2.md, *Odd lines of
-/// C*).
-double storeClocks(const Draft &draft, const Shape &shape) {
-  constexpr double ofLinesOfC = 0.14, ofOddD = 0.24; // an element of a warpgroup
-  const double bytes = double(shape.m) * double(shape.n) * bytesOf(*draft.spec().d.type) / storeBytes(draft);
-  if (!draft.wgmma() || *draft.spec().loadC != StoreKind::staged)
-    return bytes;
-  const double each = ofLinesOfC + (writesOddLines(draft) ? ofOddD : 0);
-  return std::max(bytes, each * double(shape.warpM) * double(shape.warpN));
-}
-
 /// CTAs that one SM holds at a time.
 int64_t residentCtas(const Draft &draft, const Shape &shape) {
   if (draft.wgmma())
@@ -160,43 +109,6 @@ constexpr double roomOfFew = 0.31;
 // columns in all layouts, and a look at 96 more (H200, 2026-11-23, docs/hopper-l2.md, *Tiles in steps of 8*): what the
 // planner takes is 1.9% slower than the best of all 342 on average.
 constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, beside tensor cores that wait (`slowed`).
-
-/// Clocks of a tile for parts of its lines of D that are less than 128 bytes and leave by themselves, which nothing
-/// hides but, by half, ping-pong: so many for each row of a part, whatever k is. 8 columns count where they cut a
-/// sector that rows of D start at. Where that is not known, 8 columns alone, and only where no rows of A and B start
-/// inside sectors: half of what the store of 16 bits takes; D in f32, whose last piece is 32 bytes, was not measured
-/// and counts alike. It was 3% of the tile until the 26th, too much for long main loops: over 93 races of large
-/// products the choice was 1.0% behind the best, and is 0.7%; over 76 pairs of plans 1.1 and 0.5% (H200, 2026-11-26,
-/// docs/hopper-shapes.md, *Seen on an H200*).
-double looseClocks(const Draft &draft, const Shape &shape) {
-  constexpr double of32 = 1.25, of16 = 1.75, of8 = 3.5; // columns: clocks of a row
-  constexpr double underPingpong = 0.5, ofStore = 0.5;
-  if (!storesAreKnown(draft)) {
-    const bool odd = draft.wgmma() && shape.warpN % 16 != 0 && !rowsStartInsideSectors(draft);
-    return odd ? ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(draft) : 0;
-  }
-  if (!storesAlongN(draft))
-    return 0; // of its m a warpgroup has 64 rows at a time: whole 128 bytes
-  const bool cutsSectors = startsAt(draft.spec().d, sectorBytes);
-  const double ofRow =
-      (shape.warpN & 32 ? of32 : 0) + (shape.warpN & 16 ? of16 : 0) + (shape.warpN & 8 && cutsSectors ? of8 : 0);
-  const double warps = double(shape.n) / double(shape.warpN);
-  return ofRow * double(shape.m) * warps * (shape.schedule == Schedule::pingpong ? underPingpong : 1);
-}
-
-/// Clocks that tiles take longer to leave where their lines of D end inside sectors of the L2, which then come together
-/// from two tiles (bytes a clock): those of the last wave, which no main loop hides; less where long ones have set CTAs
-/// apart; and those before it that take longer than the next main loop. A fit (above), which has 744x10704x64 in
-/// 128x168 at 11.6 us, in 64x256 at 8.1, 1024x10704x8 at 18.7 and, in 192x256, 12.3 (H100, 2026-11-25).
-double halfSectorClocks(const Draft &draft, const Shape &shape, double waves, double main, double store) {
-  constexpr double rate = 16, setApart = 8;
-  const int64_t bytes = bytesOf(*draft.spec().d.type);
-  if (!draft.wgmma() || !storesAlongN(draft) || shape.warpN * bytes % sectorBytes == 0)
-    return 0;
-  const double tile = double(shape.m * shape.n * bytes) / rate;
-  const double last = shape.schedule == Schedule::pingpong ? 0 : tile * std::min(1.0, setApart * store / main);
-  return last + (waves - 1) * std::max(0.0, tile + store - main);
-}
 
 constexpr int64_t manyStages = 12; ///< Bring lines of small tiles sooner.
 

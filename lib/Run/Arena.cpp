@@ -237,20 +237,19 @@ Outcome<Verification> Arena::verify(Contender &contender, const Reference &wante
   const uint64_t place = buffers->args(problem.args, 0).d, bytes = d.data.size();
   Device::Scope scope(*device);
   const Driver &driver = device->driver();
-  MaybeFailure failed;
   if (bytes > 0)
-    failed =
-        driver.check(driver.api().copyToDevice(place, d.data.data(), bytes, stream.get()), "copying `d` to the device");
-  if (!failed)
-    failed = contender.on(0, stream.get());
-  if (!failed)
-    failed = stream.synchronize("running " + contender.name());
-  if (!failed && bytes > 0)
-    failed =
-        driver.check(driver.api().copyToHost(d.data.data(), place, bytes, stream.get()), "copying `d` from the device");
-  if (!failed)
-    failed = stream.synchronize("copying `d` from the device");
-  if (failed)
+    if (auto failed = driver.check(driver.api().copyToDevice(place, d.data.data(), bytes, stream.get()),
+                                   "copying `d` to the device"))
+      return *failed;
+  if (auto failed = contender.on(0, stream.get()))
+    return *failed;
+  if (auto failed = stream.synchronize("running " + contender.name()))
+    return *failed;
+  if (bytes > 0)
+    if (auto failed = driver.check(driver.api().copyToHost(d.data.data(), place, bytes, stream.get()),
+                                   "copying `d` from the device"))
+      return *failed;
+  if (auto failed = stream.synchronize("copying `d` from the device"))
     return *failed;
   Verification out = run::verify(wanted, d);
   if (auto guard = checkPadding(problem.d, d)) {

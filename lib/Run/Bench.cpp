@@ -66,7 +66,7 @@ MaybeFailure admitAll(Arena &arena, llvm::ArrayRef<Rival> rivals, std::shared_pt
 class Verifier {
 public:
   Verifier(Arena &arena, const BenchRequest &request, BenchReport &report)
-      : arena(arena), request(request), report(report), wanted(arena.reference(request.threads)) {}
+      : arena(arena), request(request), report(report), wanted(arena.reference()) {}
 
   /// All of ours that were admitted.
   MaybeFailure ours() {
@@ -79,7 +79,7 @@ public:
       if (!result)
         return result.failure();
       if (!result->ok)
-        return Failure::make(Diag::bench_wrong, arena.name(i), whatIsWrong(*result))
+        return Failure::make(Diag::bench_wrong, arena.name(i), result->wrong())
             .hint("`gemmc check` looks for the reason on the emulator");
     }
     return std::nullopt;
@@ -92,35 +92,25 @@ public:
     if (result && result->ok)
       return true;
     report.remarks.push_back(contender.name() +
-                             " takes no part: " + (result ? whatIsWrong(*result) : result.failure().str()));
+                             " takes no part: " + (result ? result->wrong() : result.failure().str()));
     return false;
   }
-  double seconds() const { return spent; }
 
 private:
   Outcome<Verification> look(Contender &contender) {
     if (request.stopped && request.stopped())
       return Failure::make(Diag::measuring_stopped);
-    Stopwatch watch;
     auto result = arena.verify(contender, wanted);
-    spent += watch.lap();
     if (result && result->ok) {
       ++report.verified;
       report.verification = result->how;
     }
     return result;
   }
-  static std::string whatIsWrong(const Verification &result) {
-    std::string text = result.str();
-    llvm::StringRef words(text);
-    words.consume_front("NOT verified: ");
-    return words.str();
-  }
   Arena &arena;
   const BenchRequest &request;
   BenchReport &report;
   const Reference wanted;
-  double spent = 0;
 };
 
 MaybeFailure admitCublas(Arena &arena, const BenchRequest &request, std::shared_ptr<const Device> device,
@@ -226,13 +216,12 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
                                            llvm::count_if(rivals, [](const Rival &rival) { return rival.optional; })));
   report.spent.load = watch.lap();
   std::optional<Verifier> verifier;
-  if (request.verify)
+  if (request.verify) {
     verifier.emplace(**arena, request, report);
-  if (verifier)
     if (auto failed = verifier->ours())
       return *failed;
-  watch.lap();
-  const double before = verifier ? verifier->seconds() : 0;
+  }
+  report.spent.verify = watch.lap();
   if (request.versusCublas)
     if (auto failed = admitCublas(**arena, request, device, verifier ? &*verifier : nullptr)) {
       if (failed->contextDead || failed->id == Diag::measuring_stopped)
@@ -242,8 +231,7 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
       report.remarks.push_back("not compared with cuBLASLt: none of its algorithms takes part");
     }
   report.algorithms = (*arena)->algorithms();
-  report.spent.verify = verifier ? verifier->seconds() : 0;
-  report.spent.cublas = watch.lap() - (report.spent.verify - before);
+  report.spent.cublas = watch.lap();
   if (auto failed = play(**arena, request, report))
     return *failed;
   report.batch = (*arena)->batch();

@@ -1,4 +1,5 @@
 #include "gemmc/Run/Verify.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -254,22 +255,26 @@ bool sortTiles(const HostMatrix &d, int64_t tileM, int64_t tileN, std::vector<Ti
 }
 } // namespace
 
-std::string Verification::str() const {
-  std::string out = ok ? "verified: " + how : "NOT verified";
+std::string Verification::wrong() const {
+  std::vector<std::string> parts;
   if (guard)
-    out +=
-        llvm::formatv(": `{0}` was overwritten outside its elements, at byte {1}", guard->buffer, guard->offset).str();
+    parts.push_back(
+        llvm::formatv("`{0}` was overwritten outside its elements, at byte {1}", guard->buffer, guard->offset));
   if (!problem.empty())
-    out += ": " + problem;
+    parts.push_back(problem);
   if (first) {
-    out += llvm::formatv(": {0} of {1} compared elements are wrong; first d[{2}, {3}] = {4}, expected {5}", bad,
-                         compared, first->row, first->col, first->unwritten ? "(not written)" : number(first->got),
-                         number(first->expected))
-               .str();
+    parts.push_back(llvm::formatv("{0} of {1} compared elements are wrong; first d[{2}, {3}] = {4}, expected {5}", bad,
+                                  compared, first->row, first->col,
+                                  first->unwritten ? "(not written)" : number(first->got), number(first->expected)));
     if (first->bound > 0)
-      out += " +- " + number(first->bound);
+      parts.back() += " +- " + number(first->bound);
   }
-  return out;
+  return llvm::join(parts, ": ");
+}
+
+std::string Verification::str() const {
+  std::string why = wrong();
+  return (ok ? "verified: " + how : "NOT verified") + (why.empty() ? "" : ": " + why);
 }
 
 Verification verify(const Reference &reference, const HostMatrix &d) {

@@ -38,8 +38,8 @@ public:
   /// those that would take part or set the pace for others.
   MaybeFailure admitCublas(std::shared_ptr<const CublasLt> library, unsigned finalists, const Judge &judge = {});
 
-  /// What D must be; threads: of the host, 0 = all.
-  Reference reference(unsigned threads) const { return Reference(problem, threads); }
+  /// What D must be.
+  Reference reference() const { return Reference(problem); }
   /// One launch on the first set, whose D is poison before, and that D beside `wanted`.
   Outcome<Verification> verify(Contender &contender, const Reference &wanted);
   Contender &contender(unsigned index) { return contenders[index]; }

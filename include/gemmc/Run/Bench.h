@@ -24,8 +24,7 @@ struct Turn {
 struct BenchRequest {
   ProblemOptions problem;
   bool versusCublas = true;
-  bool verify = false;  ///< What each contender computes, before it is measured.
-  unsigned threads = 0; ///< Of the host, for that; 0 = all.
+  bool verify = false; ///< What each contender computes, before it is measured.
   unsigned rounds = 11;
   Turn turn;
   /// cuBLASLt algorithms that take part in the rounds, after each was timed briefly; twice as many in long turns.
@@ -64,15 +63,15 @@ struct BenchReport {
   std::vector<BenchEntry> cublas;       ///< Finalists, best first; empty = not compared (see `remarks`).
   std::optional<double> firstHeuristic; ///< Seconds of cuBLASLt's own first choice.
   double hostSeconds = 0;               ///< That the host takes to enqueue one of our launches.
-  unsigned algorithms = 0;              ///< That cuBLASLt offered.
+  unsigned algorithms = 0;              ///< That cuBLASLt offered, but for those found wrong.
   unsigned verified = 0;                ///< Results that were looked at, and right.
   std::string verification;             ///< How.
   std::vector<std::string> remarks;
   std::string remark() const; ///< All of them.
-  /// Where the host's time went: inputs and their copies, loading the kernels, cuBLASLt and its algorithms, looking at
-  /// results, warming up, the host cost, the rounds.
+  /// Where the host's time went: inputs and their copies, loading the kernels, looking at their results,
+  /// cuBLASLt and its algorithms with a look at theirs, warming up, the host cost, the rounds.
   struct {
-    double inputs = 0, load = 0, cublas = 0, verify = 0, warmUp = 0, hostCost = 0, rounds = 0;
+    double inputs = 0, load = 0, verify = 0, cublas = 0, warmUp = 0, hostCost = 0, rounds = 0;
   } spent;
   /// Best cuBLASLt median / our median: above 1 we are faster.
   std::optional<double> ratio() const { return ratioOf(ours); }

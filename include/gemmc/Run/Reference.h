@@ -9,7 +9,8 @@
 ///         time. The worst of 10^4 to 10^5 simulated sums of 16 to 65536 products, cut as on sm_80 and sm_90 or added
 ///         one by one, errs by 0.22 of it.
 ///     f16: u P 6 sqrt(n / 3),  u = 2^-11, n = ceil(K / 8), as the tensor cores add at least eight products before they
-///         round to f16, and what f32 errs by. The worst of 4 10^4 to 10^6 simulated sums of 16 to 16384 errs by 0.52.
+///         round to f16, and what f32 errs by. The worst of 4 10^4 to 10^6 simulated sums of 16 to 16384 errs by 0.52
+///         (both 2026-11-27, normal random numbers, scripts that were not kept; test/unit/Run/SumsTest.cpp has some).
 ///     f64: g = n u / (1 - n u), of any order and signs: u = 2^-53, n = 2 (K + 2): the kernel's roundings and ours.
 ///     f32 of e4m3 and e5m2: the tensor cores cut each of 32 products and the sum so far to 13 bits of fraction of the
 ///         largest one: u P (n / 2 + 6 sqrt(32 n / 3)) + K u^2 S,  u = 2^-13, n = ceil(K / 32). The worst of 10^6

@@ -24,8 +24,9 @@ struct Verification {
   uint64_t bad = 0;      ///< Of these.
   std::optional<Mismatch> first;
   std::optional<GuardViolation> guard;
-  std::string problem;     ///< What else is wrong (a half written tile); empty = nothing.
-  std::string str() const; ///< One line: verified or not, and why.
+  std::string problem;       ///< What else is wrong (a half written tile); empty = nothing.
+  std::string wrong() const; ///< All that is, in one line.
+  std::string str() const;   ///< One line: verified or not, and why.
 };
 
 /// Multiply-adds that the plain loop is used for; larger problems get Freivalds' check and samples.

@@ -42,14 +42,6 @@ double blockSum(const GemmProblem &problem, int64_t i, int64_t j, int64_t start)
   return sum;
 }
 
-HostMatrix resultOf(const GemmProblem &problem, llvm::function_ref<double(int64_t, int64_t)> element) {
-  HostMatrix d = problem.d;
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      d.setBits(i, j, encode(d.type, element(i, j)));
-  return d;
-}
-
 GemmProblem problemOf(Elem type, Elem output, int64_t k, InputKind kind, uint64_t seed = 1) {
   ProblemOptions options = naive::sizes(rows, columns, k, kind);
   options.seed = seed;
@@ -76,7 +68,7 @@ TEST(Fp8, WhatTheTensorCoresLoseIsAccepted) {
       GemmProblem problem = problemOf(c.type, Elem::f32, c.k, InputKind::normal, seed);
       Reference reference(problem, 1);
       double largest = 0;
-      HostMatrix d = resultOf(problem, [&](int64_t i, int64_t j) {
+      HostMatrix d = naive::resultOf(problem, [&](int64_t i, int64_t j) {
         double sum = tensorCoreSum(problem, i, j), exact = 0;
         for (int64_t k = 0; k < c.k; ++k)
           exact += problem.a.at(i, k) * problem.b.at(k, j);
@@ -95,7 +87,7 @@ TEST(Fp8, ABlockOfKTooFewOrTooManyIsNot) {
       SCOPED_TRACE(testing::Message() << nameOf(c.type).str() << ", k = " << c.k << ", " << times);
       GemmProblem problem = problemOf(c.type, Elem::bf16, c.k, InputKind::normal);
       const int64_t start = c.k / 2 / blockDepth * blockDepth;
-      HostMatrix d = resultOf(problem, [&](int64_t i, int64_t j) {
+      HostMatrix d = naive::resultOf(problem, [&](int64_t i, int64_t j) {
         return tensorCoreSum(problem, i, j) + times * blockSum(problem, i, j, start);
       });
       Reference reference(problem, 1);
@@ -111,7 +103,7 @@ TEST(Fp8, IntegersAreExact) {
     SCOPED_TRACE(testing::Message() << nameOf(c.type).str() << ", k = " << c.k);
     GemmProblem problem = problemOf(c.type, Elem::f32, c.k, InputKind::integer);
     ASSERT_TRUE(problem.exact);
-    HostMatrix d = resultOf(problem, [&](int64_t i, int64_t j) { return tensorCoreSum(problem, i, j); });
+    HostMatrix d = naive::resultOf(problem, [&](int64_t i, int64_t j) { return tensorCoreSum(problem, i, j); });
     Reference reference(problem, 1);
     EXPECT_TRUE(verifyPlain(reference, d).ok) << verifyPlain(reference, d).str();
     for (int64_t i = 0; i < rows; ++i) {

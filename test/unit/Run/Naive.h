@@ -127,6 +127,15 @@ private:
   std::map<std::string, uint64_t> addresses;
 };
 
+/// D with these elements, rounded to its type.
+inline HostMatrix resultOf(const GemmProblem &problem, llvm::function_ref<double(int64_t, int64_t)> element) {
+  HostMatrix d = problem.d;
+  for (int64_t i = 0; i < d.rows; ++i)
+    for (int64_t j = 0; j < d.cols; ++j)
+      d.setBits(i, j, encode(d.type, element(i, j)));
+  return d;
+}
+
 inline ProblemOptions sizes(int64_t m, int64_t n, int64_t k, InputKind kind = InputKind::integer) {
   ProblemOptions options;
   options.m = m, options.n = n, options.k = k;

@@ -1,0 +1,79 @@
+// How long D takes to leave, by SM clocks: the part of the planner's clock that a tile pays once.
+#include "StoreTime.h"
+
+namespace gemmc::plan {
+namespace {
+/// Bytes of D that an SM stores in a clock.
+double storeBytes(const Draft &draft) { return draft.wgmma() ? 50 : 24; }
+
+/// Whether rows of D, which has 16 bits, start at multiples of so many bytes; false where that is not known.
+bool startsAt(const OperandSpec &d, int64_t bytes) {
+  const Size &ld = d.ld.value;
+  return !ld.dynamic() && *ld.fixed * 2 % bytes == 0;
+}
+
+/// Products for which it is known what stores of D cost (`crowdedStore`, `looseClocks`): a fit to 2319 kernels of 53
+/// products of 900 to 9000 rows and columns, multiples of 8, k of 264 to 2816, in all layouts, beside all else that
+/// this clock has. Over products left out of it the choice is 2.3% slower than the best of 41 or 57 kernels, 3.2%
+/// before. Of 88 products of 280 to 8000 rows and columns and k of 290 to 8040, measured before there was a fit, it
+/// changes 15: 13 of them are as fast as before or up to 5.5% faster, two 0.2 and 0.7% slower (H200, 2026-11-27,
+/// docs/hopper-l2.md, *Parts of lines*). Shorter sides got worse; where all rows start at lines, of C and of sums in
+/// f16 nothing was measured.
+bool storesAreKnown(const Draft &draft) {
+  constexpr int64_t leastSide = 512, leastK = 256, mostK = 8192;
+  const Spec &s = draft.spec();
+  const int64_t k = draft.plannedK();
+  return draft.wgmma() && !draft.stream && !draft.holdsA() && draft.inputBits() == 16 && *s.accumulator == Elem::f32 &&
+         bytesOf(*s.d.type) == 2 && s.beta.value == Scale{0.0} && *s.store == StoreKind::tma &&
+         *s.split == SplitMode::none && k >= leastK && k <= mostK &&
+         std::min(draft.plannedM(), draft.plannedN()) >= leastSide &&
+         (rowsStartInsideLines(draft) || !startsAt(s.d, lineBytes));
+}
+} // namespace
+
+bool fewStepsAreKnown(const Draft &draft) {
+  constexpr int64_t mostOfFit = 2816;
+  return storesAreKnown(draft) && draft.plannedK() <= mostOfFit;
+}
+
+double crowdedStore(const Draft &draft, double store, double main) {
+  constexpr double each = 5;
+  return storesAreKnown(draft) ? 1 + each * store / main : 1;
+}
+
+double storeClocks(const Draft &draft, const Shape &shape) {
+  constexpr double ofLinesOfC = 0.14, ofOddD = 0.24; // an element of a warpgroup
+  const double bytes = double(shape.m) * double(shape.n) * bytesOf(*draft.spec().d.type) / storeBytes(draft);
+  if (!draft.wgmma() || *draft.spec().loadC != StoreKind::staged)
+    return bytes;
+  const double each = ofLinesOfC + (writesOddLines(draft) ? ofOddD : 0);
+  return std::max(bytes, each * double(shape.warpM) * double(shape.warpN));
+}
+
+double looseClocks(const Draft &draft, const Shape &shape) {
+  constexpr double of32 = 1.25, of16 = 1.75, of8 = 3.5; // columns: clocks of a row
+  constexpr double underPingpong = 0.5, ofStore = 0.5;
+  if (!storesAreKnown(draft)) {
+    const bool odd = draft.wgmma() && shape.warpN % 16 != 0 && !rowsStartInsideSectors(draft);
+    return odd ? ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(draft) : 0;
+  }
+  if (!storesAlongN(draft))
+    return 0; // of its m a warpgroup has 64 rows at a time: whole 128 bytes
+  const bool cutsSectors = startsAt(draft.spec().d, sectorBytes);
+  const double ofRow =
+      (shape.warpN & 32 ? of32 : 0) + (shape.warpN & 16 ? of16 : 0) + (shape.warpN & 8 && cutsSectors ? of8 : 0);
+  const double warps = double(shape.n) / double(shape.warpN);
+  return ofRow * double(shape.m) * warps * (shape.schedule == Schedule::pingpong ? underPingpong : 1);
+}
+
+double halfSectorClocks(const Draft &draft, const Shape &shape, double waves, double main, double store) {
+  constexpr double rate = 16, setApart = 8;
+  const int64_t bytes = bytesOf(*draft.spec().d.type);
+  if (!draft.wgmma() || !storesAlongN(draft) || shape.warpN * bytes % sectorBytes == 0)
+    return 0;
+  const double tile = double(shape.m * shape.n * bytes) / rate;
+  const double last = shape.schedule == Schedule::pingpong ? 0 : tile * std::min(1.0, setApart * store / main);
+  return last + (waves - 1) * std::max(0.0, tile + store - main);
+}
+
+} // namespace gemmc::plan
