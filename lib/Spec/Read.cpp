@@ -328,14 +328,23 @@ std::optional<std::vector<SuiteProblem>> readSuite(StringRef text, llvm::ArrayRe
   return diags.numErrors() == before ? std::optional(std::move(problems)) : std::nullopt;
 }
 
-std::optional<std::vector<SuiteProblem>> onlyThose(std::vector<SuiteProblem> problems, StringRef text, Diags &diags) {
+std::optional<std::vector<SuiteProblem>> onlyThose(std::vector<SuiteProblem> problems,
+                                                   llvm::ArrayRef<std::string> texts, Diags &diags) {
+  const auto has = [](const SuiteProblem &problem, StringRef text) {
+    return StringRef(problem.group).contains(text) || StringRef(*problem.spec.name).contains(text);
+  };
+  bool allFound = true;
+  for (const std::string &text : texts)
+    if (llvm::none_of(problems, [&](const SuiteProblem &problem) { return has(problem, text); })) {
+      diags.report(Diag::suite_only, {}, text);
+      allFound = false;
+    }
+  if (!allFound)
+    return std::nullopt;
   llvm::erase_if(problems, [&](const SuiteProblem &problem) {
-    return !StringRef(problem.group).contains(text) && !StringRef(*problem.spec.name).contains(text);
+    return llvm::none_of(texts, [&](const std::string &text) { return has(problem, text); });
   });
-  if (!problems.empty())
-    return problems;
-  diags.report(Diag::suite_only, {}, text);
-  return std::nullopt;
+  return problems;
 }
 
 } // namespace gemmc

@@ -44,8 +44,9 @@ Seconds<10> turn("turn",
                  cl::desc("Seconds of each kernel's turn in a round, the second half timed (default: 0, a few "
                           "launches; 0.1: each at the clock that its own power leaves it)"),
                  cl::init(0), cl::sub(bench));
-cl::opt<std::string> only("only", cl::desc("Of a suite: the problems with this text in their name or class"),
-                          cl::value_desc("text"), cl::sub(bench));
+cl::list<std::string> only("only",
+                           cl::desc("Of a suite: the problems with this text in their name or class (repeatable)"),
+                           cl::value_desc("text"), cl::sub(bench));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(bench));
 cl::opt<bool> asLines("lines", cl::desc("Of a suite: print each problem's JSON in one line as soon as it is measured"),
                       cl::sub(bench));

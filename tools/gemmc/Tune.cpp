@@ -32,8 +32,9 @@ cl::opt<std::string> exportFile("export", cl::desc("Write what the database has 
 cl::opt<std::string> importFile("import", cl::desc("Take the entries of a YAML file into the database"),
                                 cl::value_desc("file"), cl::sub(tuneCommand));
 cl::opt<bool> again("again", cl::desc("Measure what is in the database, too"), cl::sub(tuneCommand));
-cl::opt<std::string> only("only", cl::desc("Of suites: the problems with this text in their name or class"),
-                          cl::value_desc("text"), cl::sub(tuneCommand));
+cl::list<std::string> only("only",
+                           cl::desc("Of suites: the problems with this text in their name or class (repeatable)"),
+                           cl::value_desc("text"), cl::sub(tuneCommand));
 cl::opt<unsigned> top("top", cl::desc("Tiles that take part, the planner's favourites (default: 32; 0 = all)"),
                       cl::init(32), cl::sub(tuneCommand));
 cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of the final (default: 11)"), cl::init(11), cl::sub(tuneCommand));

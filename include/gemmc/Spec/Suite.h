@@ -21,8 +21,9 @@ bool isSuite(llvm::StringRef text);
 /// `text` is a source held by `diags`; the overrides apply to each entry. Nullopt after a reported error.
 std::optional<std::vector<SuiteProblem>> readSuite(llvm::StringRef text, llvm::ArrayRef<Override> overrides,
                                                    Diags &diags);
-/// Those with `text` in their name or class; reports suite_only when there are none.
-std::optional<std::vector<SuiteProblem>> onlyThose(std::vector<SuiteProblem> problems, llvm::StringRef text,
-                                                   Diags &diags);
+/// Those with one of the `texts` in their name or class, in the suite's order; reports suite_only for each text that
+/// none has.
+std::optional<std::vector<SuiteProblem>> onlyThose(std::vector<SuiteProblem> problems,
+                                                   llvm::ArrayRef<std::string> texts, Diags &diags);
 
 } // namespace gemmc

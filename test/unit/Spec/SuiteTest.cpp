@@ -76,10 +76,17 @@ TEST(Suite, ProblemsAreNamedAtTheirPlace) {
 
 TEST(Suite, Only) {
   Reading reading(two);
-  auto large = onlyThose(*reading.suite, "larg", reading.diags);
-  ASSERT_TRUE(large);
-  EXPECT_EQ(large->size(), 1u);
-  EXPECT_EQ(onlyThose(*reading.suite, "one", reading.diags)->size(), 1u);
-  EXPECT_FALSE(onlyThose(*reading.suite, "none", reading.diags));
+  const auto only = [&](std::vector<std::string> texts) {
+    Texts names;
+    for (const SuiteProblem &each :
+         onlyThose(*reading.suite, texts, reading.diags).value_or(std::vector<SuiteProblem>()))
+      names.push_back(*each.spec.name);
+    return names;
+  };
+  EXPECT_EQ(only({"larg"}), Texts{"problem_2"});
+  EXPECT_EQ(only({"one"}), Texts{"one"});
+  EXPECT_EQ(only({"larg", "one"}), (Texts{"one", "problem_2"})); // in the suite's order
+  EXPECT_EQ(only({"one", "one"}), Texts{"one"});
+  EXPECT_EQ(only({"none", "one"}), Texts{}); // each must be there
   EXPECT_EQ(reading.problems(), Texts{"suite_only "});
 }
