@@ -222,7 +222,7 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
       return *failed;
   }
   report.spent.verify = watch.lap();
-  if (request.versusCublas)
+  if (request.versusCublas) {
     if (auto failed = admitCublas(**arena, request, device, verifier ? &*verifier : nullptr)) {
       if (failed->contextDead || failed->id == Diag::measuring_stopped)
         return *failed;
@@ -230,6 +230,7 @@ Outcome<BenchReport> runBench(llvm::ArrayRef<Rival> rivals, const BenchRequest &
     } else if (llvm::none_of(llvm::seq(0u, (*arena)->size()), [&](unsigned i) { return (*arena)->algorithmOf(i); })) {
       report.remarks.push_back("not compared with cuBLASLt: none of its algorithms takes part");
     }
+  }
   report.algorithms = (*arena)->algorithms();
   report.spent.cublas = watch.lap();
   if (auto failed = play(**arena, request, report))

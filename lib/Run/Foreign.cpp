@@ -63,10 +63,6 @@ private:
   unsigned width;
 };
 
-std::optional<int64_t> valueOf(const Expr &formula, uint64_t i, uint64_t size) {
-  return formula.eval([&](llvm::StringRef name) -> std::optional<int64_t> { return name == "i" ? i : size; });
-}
-
 void fill(const ForeignBuffer &buffer, std::byte *data) {
   Elements elements(buffer, data);
   Random random(buffer.seed);
@@ -86,7 +82,7 @@ void fill(const ForeignBuffer &buffer, std::byte *data) {
       elements.set(i, int64_t(random.below(9)) - (buffer.isFloat() || isSigned(buffer.type) ? 4 : 0));
       break;
     case ForeignBuffer::formula:
-      elements.set(i, valueOf(buffer.value, i, buffer.count).value_or(0));
+      elements.set(i, *elementOf(buffer.value, i, buffer.count));
       break;
     case ForeignBuffer::listed:
       elements.setNumber(i, buffer.values[i % buffer.values.size()]);
@@ -216,10 +212,8 @@ std::string Session::compare(const ForeignExpect &expect, bool &wrong) {
       wanted = expect.values[n % expect.values.size()];
     else if (expect.kind == ForeignExpect::Same)
       wanted = Elements(launch.buffers[expect.other], at(expect.other)).number(i);
-    else if (auto value = valueOf(expect.value, i, buffer.count))
-      wanted = double(*value);
     else
-      wanted = NAN;
+      wanted = double(*elementOf(expect.value, i, buffer.count));
     double got = elements.number(i);
     bool good = got == wanted || (std::isnan(got) && std::isnan(wanted)) ||
                 std::fabs(got - wanted) <= expect.tolerance * std::max(1.0, std::fabs(wanted));
@@ -262,6 +256,10 @@ std::vector<uint64_t> sampleOf(uint64_t total, uint64_t wanted) {
   return {chosen.begin(), chosen.end()};
 }
 } // namespace
+
+std::optional<int64_t> elementOf(const Expr &formula, uint64_t i, uint64_t size) {
+  return formula.eval([&](llvm::StringRef name) -> std::optional<int64_t> { return name == "i" ? i : size; });
+}
 
 ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch, const CheckRequest &request) {
   ForeignReport report;

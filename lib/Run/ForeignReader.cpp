@@ -45,6 +45,8 @@ private:
   }
   template <typename T> void word(const YamlNode &map, StringRef key, ArrayRef<std::pair<StringRef, T>> known, T &into);
   std::optional<Expr> formula(const YamlNode &node, StringRef key);
+  void expectValues(const Expr &formula, const YamlNode &node, StringRef key, uint64_t first, uint64_t count,
+                    uint64_t size);
   std::vector<double> numbers(const YamlNode &node, StringRef key);
   uint32_t buffer(const YamlNode &map, StringRef key);
   void triple(const YamlNode &root, StringRef key, std::array<uint32_t, 3> &into, std::array<int64_t, 3> most);
@@ -248,6 +250,14 @@ void Reader::geometry(const YamlNode &root) {
     }
 }
 
+/// Reports the first of `count` elements for which a formula has no value.
+void Reader::expectValues(const Expr &formula, const YamlNode &node, StringRef key, uint64_t first, uint64_t count,
+                          uint64_t size) {
+  for (uint64_t i = first; i < first + count; ++i)
+    if (!elementOf(formula, i, size))
+      return (void)diags.report(Diag::launch_element, node.range, key, i);
+}
+
 // --- Buffers
 
 void Reader::fill(const YamlNode &node, ForeignBuffer &into) {
@@ -266,8 +276,10 @@ void Reader::fill(const YamlNode &node, ForeignBuffer &into) {
     return;
   }
   into.fill = ForeignBuffer::formula;
-  if (auto made = formula(node, "fill"))
+  if (auto made = formula(node, "fill")) {
     into.value = *made;
+    expectValues(*made, node, "fill", 0, into.count, into.count);
+  }
 }
 
 void Reader::bufferOf(const YamlEntry &source) {
@@ -518,7 +530,11 @@ void Reader::expectation(const YamlNode &node) {
     range(node, made.buffer, made.from, made.count, UINT64_MAX);
   }
   if (const YamlNode *each = node.find("each"))
-    made.value = formula(*each, "each").value_or(Expr(0));
+    if (auto value = formula(*each, "each")) {
+      made.value = *value;
+      if (made.buffer < launch.buffers.size())
+        expectValues(*value, *each, "each", made.from, made.count, launch.buffers[made.buffer].count);
+    }
   if (const YamlNode *values = node.find("values")) {
     made.kind = ForeignExpect::Values;
     made.values = numbers(*values, "values");

@@ -134,6 +134,8 @@ void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> ou
     }
   }
   double alpha = prob.args.alpha, beta = prob.args.beta;
+  const std::optional<FloatFormat> ofSums = formatOf(prob.accumulator);
+  const double smallest = ofSums ? std::ldexp(1.0, ofSums->minExponent() - ofSums->fractionBits) : 0; // subnormal
   for (int64_t j = 0; j < count; ++j) {
     double product = prob.readsInputs() ? alpha * sums[j] : 0.0;
     double added = prob.readsC() ? beta * prob.c.at(row, col + j) : 0.0;
@@ -141,10 +143,9 @@ void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> ou
     out[j].value = prob.readsC() ? product + added : product;
     if (prob.exact)
       continue;
-    double spread = prob.readsInputs() ? gamma * std::fabs(alpha) * magnitudes[j] : 0.0;
-    double smallest = prob.accumulator == Elem::f64 ? 0x1p-1074 : 0x1p-149; // products below the subnormals
-    out[j].bound = spread + epilogue * (std::fabs(product) + spread + std::fabs(added)) +
-                   std::fabs(alpha) * double(prob.args.k) * smallest;
+    double spread =
+        prob.readsInputs() ? std::fabs(alpha) * (gamma * magnitudes[j] + double(prob.args.k) * smallest) : 0.0;
+    out[j].bound = spread + epilogue * (std::fabs(product) + spread + std::fabs(added));
   }
 }
 

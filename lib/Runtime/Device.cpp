@@ -75,15 +75,15 @@ Outcome<std::shared_ptr<const Device>> Device::open(std::shared_ptr<const Driver
   return std::shared_ptr<const Device>(std::move(device));
 }
 
-MaybeFailure Device::supports(llvm::StringRef target) const {
+MaybeFailure supports(llvm::StringRef name, unsigned architecture, llvm::StringRef target) {
+  const unsigned major = architecture / 10, minor = architecture % 10;
   llvm::StringRef digits = target;
   digits.consume_front("sm_");
   bool exact = digits.consume_back("a"); // architecture-specific code runs on that architecture alone
   unsigned wanted = 0;
   if (digits.getAsInteger(10, wanted))
     return Failure::make(Diag::device_target, name, major, minor, target, "a known target");
-  unsigned here = architecture();
-  if (exact ? here == wanted : here >= wanted)
+  if (exact ? architecture == wanted : architecture >= wanted)
     return std::nullopt;
   return Failure::make(Diag::device_target, name, major, minor, target,
                        llvm::formatv(exact ? "exactly {0}.{1}" : "{0}.{1} or newer", wanted / 10, wanted % 10).str());

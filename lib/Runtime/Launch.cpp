@@ -1,5 +1,7 @@
 #include "gemmc/Runtime/Launch.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <charconv>
 #include <cstring>
 
 namespace gemmc {
@@ -24,6 +26,10 @@ struct Matrices {
   Matrix a, b, c, d;
 };
 
+std::string dynamicWould(const char *section, const char *key) {
+  return llvm::formatv("a kernel whose `{0}{1}` is dynamic takes any (`--set={0}{1}=dynamic`)", section, key).str();
+}
+
 MaybeFailure checkSizes(const LaunchInfo &info, const LaunchArgs &args) {
   const std::tuple<const char *, const Expr &, int64_t> sizes[] = {
       {"m", info.m, args.m}, {"n", info.n, args.n}, {"k", info.k, args.k}};
@@ -31,16 +37,24 @@ MaybeFailure checkSizes(const LaunchInfo &info, const LaunchArgs &args) {
     if (value < 0)
       return Failure::make(Diag::launch_negative, name, value);
     if (expected.isConst() && expected.constant() != value)
-      return Failure::make(Diag::launch_fixed, name, value, expected.constant());
+      return Failure::make(Diag::launch_fixed, name, value, expected.constant()).hint(dynamicWould("problem.", name));
   }
   return std::nullopt;
 }
 
+/// As few digits as tell it from its neighbours.
+std::string numberOf(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr};
+}
+
 MaybeFailure checkScales(const LaunchInfo &info, const LaunchArgs &args) {
   if (info.alpha && static_cast<float>(*info.alpha) != args.alpha)
-    return Failure::make(Diag::launch_fixed, "alpha", args.alpha, *info.alpha);
+    return Failure::make(Diag::launch_fixed, "alpha", numberOf(args.alpha), numberOf(*info.alpha))
+        .hint(dynamicWould("", "alpha"));
   if (info.beta && static_cast<float>(*info.beta) != args.beta)
-    return Failure::make(Diag::launch_fixed, "beta", args.beta, *info.beta);
+    return Failure::make(Diag::launch_fixed, "beta", numberOf(args.beta), numberOf(*info.beta))
+        .hint(dynamicWould("", "beta"));
   return std::nullopt;
 }
 
@@ -78,14 +92,11 @@ bool samePlace(const Matrix &c, const Matrix &d) {
   return c.address == d.address && c.ld == d.ld && c.info.order == d.info.order && c.info.type == d.info.type;
 }
 
-/// Whether a pass over K happens at all; otherwise A and B are not read.
-bool readsInputs(const LaunchArgs &args) { return args.alpha != 0 && args.k != 0; }
-
 MaybeFailure checkPointers(const Matrices &matrices, const LaunchArgs &args) {
   const auto &[a, b, c, d] = matrices;
   if (auto failed = checkPointer(d, "the result is written there"))
     return failed;
-  if (readsInputs(args)) {
+  if (args.readsInputs()) {
     for (const Matrix *input : {&a, &b}) {
       if (auto failed = checkPointer(*input, "it is read: `alpha` and `k` are not 0"))
         return failed;

@@ -145,7 +145,8 @@ MaybeFailure Preparation::param(const ParamInfo &param, MapEncoder encode, std::
   case ParamInfo::Float: {
     if (param.source != "alpha" && param.source != "beta")
       return unknown();
-    float value = param.source == "alpha" ? args.alpha : args.beta;
+    // Infinity times an empty sum would be NaN.
+    float value = param.source == "beta" ? args.beta : args.readsInputs() ? args.alpha : 0;
     std::memcpy(place, &value, 4);
     return std::nullopt;
   }

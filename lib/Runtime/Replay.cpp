@@ -106,7 +106,7 @@ bool KernelReplay::write(const cuda::DriverTable &api, const Patch &patch, uint6
 }
 
 Replay::Replay(const LaunchInfo &info, const LaunchArgs &args) : dBytes(bytesOf(info.d, args.m, args.n, args.ldd)) {
-  if (args.alpha != 0 && args.k != 0) {
+  if (args.readsInputs()) {
     aBytes = bytesOf(info.a, args.m, args.k, args.lda);
     bBytes = bytesOf(info.b, args.k, args.n, args.ldb);
   }

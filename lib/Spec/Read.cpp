@@ -254,7 +254,19 @@ std::optional<Spec> readSpec(StringRef text, llvm::ArrayRef<Override> overrides,
   return reader.finish(text, baseName);
 }
 
-bool isSuite(StringRef text) { return text.starts_with("problems:") || text.contains("\nproblems:"); }
+bool isSuite(StringRef text) {
+  text.consume_front("\xEF\xBB\xBF");
+  while (!text.empty()) {
+    auto [key, rest] = text.split('\n');
+    if (key.consume_front("{"))
+      key = key.ltrim();
+    const bool quoted = key.consume_front("\"") || key.consume_front("'");
+    if (key.consume_front("problems") && key.drop_front(quoted && !key.empty()).ltrim().starts_with(":"))
+      return true;
+    text = rest;
+  }
+  return false;
+}
 
 namespace {
 /// One entry; nullopt after a report.
@@ -270,7 +282,7 @@ std::optional<SuiteProblem> readProblem(const YamlNode &entry, const YamlNode *d
   SuiteProblem problem;
   Reader reader(diags);
   if (defaults)
-    reader.readPart(*defaults);
+    reader.readPart(*defaults, others);
   reader.readPart(entry, others);
   for (const Override &override : overrides)
     reader.apply(override);
@@ -280,6 +292,8 @@ std::optional<SuiteProblem> readProblem(const YamlNode &entry, const YamlNode *d
     return std::nullopt;
   problem.spec = std::move(*spec);
   const YamlNode *group = entry.find("class");
+  if (!group && defaults)
+    group = defaults->find("class");
   if (group && group->kind != YamlNode::Scalar) {
     diags.report(Diag::spec_expected_value, group->range, "class", "a word", seenKind(*group));
     return std::nullopt;

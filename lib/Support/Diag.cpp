@@ -60,6 +60,9 @@ Problem &Diags::add(Problem problem) {
   if (diagObserver)
     diagObserver(problem.id);
   errors += problem.severity == Severity::error;
+  constexpr size_t most = 16 << 10; // a word of a file may be all of it
+  if (problem.message.size() > most)
+    problem.message.replace(most, std::string::npos, "...");
   problems.push_back(std::move(problem));
   return problems.back();
 }

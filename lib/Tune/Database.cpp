@@ -124,8 +124,9 @@ Outcome<Database> Database::open(const std::string &path, Mode mode, int patienc
   database.path = path;
   database.patience = patience;
   bool write = mode == Mode::write;
-  if (write)
-    if (std::error_code error = llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)))
+  const llvm::StringRef folder = llvm::sys::path::parent_path(path); // "": the current one
+  if (write && !folder.empty())
+    if (std::error_code error = llvm::sys::fs::create_directories(folder))
       return Failure::make(Diag::tuning_access, "make the folder of", path, error.message())
           .hint("name another file with --database or GEMMC_TUNING");
   // Readers, too: what a killed process left half done is rolled back by the next that comes. SQLite itself falls back

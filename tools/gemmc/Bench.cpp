@@ -1,6 +1,6 @@
 // gemmc bench: a kernel's speed on the GPU, or that of a suite of kernels, beside the best of cuBLASLt.
 #include "Problem.h"
-#include "Seconds.h"
+#include "Ranged.h"
 #include "Stop.h"
 #include "TimeLimit.h"
 #include "gemmc/Plan/Typical.h"
@@ -26,15 +26,14 @@ cl::list<std::string> also("also",
                            cl::desc("Another kernel for the same problem, measured in turns with the first: "
                                     "fields (and before them another file), separated by spaces, or a .ptx file"),
                            cl::value_desc("[file] path=value..."), cl::sub(bench));
-cl::opt<unsigned>
-    next("next",
-         cl::desc("Measure also the N best alternatives to the plan, which `gemmc explain --next N` lists "
-                  "(not of a .ptx file; default: 0)"),
-         cl::value_desc("N"), cl::init(0), cl::sub(bench));
+Count<0, 1000> next("next",
+                    cl::desc("Measure also the N best alternatives to the plan, which `gemmc explain --next N` lists "
+                             "(not of a .ptx file; default: 0)"),
+                    cl::value_desc("N"), cl::init(0), cl::sub(bench));
 cl::opt<bool> verify("verify",
                      cl::desc("Check what each kernel, and each algorithm of cuBLASLt that takes part, computes"),
                      cl::sub(bench));
-cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
+Count<1, 10000> rounds("rounds", cl::desc("Rounds of measuring (default: 11)"), cl::init(11), cl::sub(bench));
 Seconds<60> warmUp("warm-up", cl::desc("Seconds that each kernel runs before it is measured (default: 0.3)"),
                    cl::init(0.3), cl::sub(bench));
 Seconds<10> rest("rest",
@@ -84,7 +83,7 @@ run::BenchRequest requestFor(const Spec *spec) {
   request.warmUpSeconds = warmUp;
   request.turn.rest = rest;
   request.turn.seconds = turn;
-  request.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
+  request.rounds = rounds;
   request.stopped = stopWanted;
   return request;
 }
@@ -200,6 +199,22 @@ int runOne(Diags &diags) {
   return finish(diags);
 }
 
+/// Reports options that mean nothing for one spec, or for a suite.
+bool allUsed(bool suite, Diags &diags) {
+  kernel.allUsed("", diags);
+  if (problem.get().inPlace)
+    diags.report(Diag::option_useless, {}, "--in-place", "what is measured has memory of its own for C and D");
+  if (is_contained(also, ""))
+    diags.report(Diag::option_useless, {}, "--also=", "it names neither fields nor a file");
+  if (suite && !also.empty())
+    diags.report(Diag::bench_also_suite, {});
+  if (!suite)
+    for (const auto &[option, given] : {std::pair("--only", !only.empty()), std::pair("--lines", asLines.getValue())})
+      if (given)
+        diags.report(Diag::option_useless, {}, option, "it is for suites, which have a key `problems`");
+  return !diags.hasErrors();
+}
+
 int run() {
   Diags diags;
   if (!kernel.path().ends_with(".ptx")) {
@@ -208,14 +223,13 @@ int run() {
       return finish(diags);
     if (isSuite(*text)) {
       auto problems = readSuite(*text, overridesOf(kernel.specs().words(), diags), diags);
-      if (!also.empty())
-        diags.report(Diag::bench_also_suite, {});
+      allUsed(/*suite=*/true, diags);
       if (problems && !only.empty())
         problems = onlyThose(std::move(*problems), only, diags);
       return problems && !diags.hasErrors() ? runSuite(std::move(*problems), diags) : finish(diags);
     }
   }
-  return runOne(diags);
+  return allUsed(/*suite=*/false, diags) ? runOne(diags) : finish(diags);
 }
 Command command(bench, run);
 } // namespace

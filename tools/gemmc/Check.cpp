@@ -10,15 +10,15 @@ namespace {
 cl::SubCommand checkCommand("check", "Search a spec's kernel, or a .ptx file, for races, misuse of barriers and hangs");
 KernelInput kernel(checkCommand);
 ProblemInput problem(checkCommand, run::InputKind::integer);
-cl::opt<unsigned> schedules("schedules", cl::desc("How many: lazy, eager, reversed, then random (default: 4)"),
+Count<1, 1000000> schedules("schedules", cl::desc("How many: lazy, eager, reversed, then random (default: 4)"),
                             cl::init(4), cl::sub(checkCommand));
 cl::opt<uint64_t> scheduleSeed("schedule-seed", cl::desc("Of the random schedules"), cl::init(1),
                                cl::sub(checkCommand));
 cl::opt<uint64_t> ctas("ctas", cl::desc("Check a sample of that many clusters (0 = all; default: by size)"),
                        cl::sub(checkCommand));
-cl::opt<int64_t> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTAs take more tiles (default: 16)"),
-                     cl::init(16), cl::sub(checkCommand));
-cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
+Count<1, 65536> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTAs take more tiles (default: 16)"),
+                    cl::init(16), cl::sub(checkCommand));
+Threads threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
 cl::opt<std::string> launchFile("launch",
                                 cl::desc("How a .ptx file that gemmc did not make is launched, and what it must give "
                                          "(YAML, docs/foreign-ptx.md; default: FILE.yaml beside FILE.ptx)"),
@@ -43,9 +43,11 @@ int exitCode(emu::Verdict verdict) {
 
 /// With a launch file of its own (docs/foreign-ptx.md).
 int runForeign(const ForeignInput &input, Diags &diags) {
+  if (!checkLaunchOptions(problem, diags))
+    return finish(diags);
   run::CheckRequest request;
   request.run.threads = threads;
-  request.schedules = std::max(1u, schedules.getValue());
+  request.schedules = schedules;
   request.seed = scheduleSeed;
   request.stopAtError = stopAtError;
   request.foreign = true;
@@ -71,6 +73,8 @@ int runForeign(const ForeignInput &input, Diags &diags) {
 int runIt() {
   Diags diags;
   bool failed = false;
+  if (!kernel.allUsed(launchFile, diags))
+    return finish(diags);
   if (auto foreign = readForeignInput(kernel.path(), launchFile, diags, failed))
     return runForeign(*foreign, diags);
   if (failed)
@@ -85,7 +89,7 @@ int runIt() {
   request.run.threads = threads;
   request.schedules = schedules;
   request.seed = scheduleSeed;
-  request.sms = std::max<int64_t>(1, sms);
+  request.sms = sms;
   request.stopAtError = stopAtError;
   request.foreign = !launchFile.empty();
   emu::Timeline timeline;

@@ -5,6 +5,7 @@
 #include "gemmc/PTX/Builder.h"
 #include "gemmc/Runtime/Ptxas.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
@@ -97,6 +98,10 @@ int writeCubin(const Compiled &compiled, Diags &diags) {
 int run() {
   Diags diags;
   Timer timer;
+  if (emit != Emit::plan && !output.empty() && sys::fs::equivalent(output, input.path())) {
+    diags.report(Diag::file_is_input, {}, output.getValue());
+    return finish(diags);
+  }
   std::optional<Spec> spec = input.read(diags);
   if (!spec || (!templates.empty() && !ptx::setTemplateDirectory(templates, diags)))
     return finish(diags);
@@ -113,14 +118,16 @@ int run() {
   CompileOptions options;
   options.verifyEach = verifyEach;
   options.file = input.source();
-  if (emit == Emit::tile || !printAfter.empty())
+  if (emit == Emit::tile || printAfter.getNumOccurrences())
     options.afterPass = std::ref(listener);
   auto compiled = compilePlan(*plan, diags, options);
   if (!compiled)
     return finish(diags);
   timer.step("compile");
-  if (!printAfter.empty() && !listener.printed)
+  if (printAfter.getNumOccurrences() && !listener.printed) {
     diags.report(Diag::tile_unknown_pass, {}, printAfter.getValue(), join(listener.names, ", ") + ", all");
+    return finish(diags);
+  }
   if (emit == Emit::cubin)
     return writeCubin(*compiled, diags);
   std::string text = emit == Emit::tile     ? listener.tile

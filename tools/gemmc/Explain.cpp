@@ -1,5 +1,6 @@
 // gemmc explain: why this plan, and what bounds it.
 #include "gemmc/Tune/Explain.h"
+#include "Ranged.h"
 #include "SpecInput.h"
 #include "Tuning.h"
 #include "llvm/Support/raw_ostream.h"
@@ -11,7 +12,7 @@ namespace {
 cl::SubCommand explain("explain", "Say why a spec gets this plan, what bounds it, and what else was near");
 SpecInput input(explain);
 TuningInput tuning(explain);
-cl::opt<unsigned> next("next", cl::desc("Alternatives to show (default: 5)"), cl::init(5), cl::sub(explain));
+Count<0, 1000> next("next", cl::desc("Alternatives to show (default: 5)"), cl::init(5), cl::sub(explain));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(explain));
 
 int run() {

@@ -18,7 +18,7 @@ std::optional<ForeignInput> readForeignInput(StringRef path, StringRef launchFil
   if (launchFile.empty()) {
     if (!sys::fs::exists(beside))
       return std::nullopt;
-    text = readFile(path, diags);
+    text = readCode(path, diags);
     if (text && text->contains("//! gemmc launch"))
       return std::nullopt;
     launchFile = beside;
@@ -27,7 +27,7 @@ std::optional<ForeignInput> readForeignInput(StringRef path, StringRef launchFil
   if (launchText && isLaunchBlock(*launchText))
     return std::nullopt;
   if (!text)
-    text = readFile(path, diags);
+    text = readCode(path, diags);
   failed = true;
   if (!text || !launchText)
     return std::nullopt;
@@ -39,6 +39,13 @@ std::optional<ForeignInput> readForeignInput(StringRef path, StringRef launchFil
     return std::nullopt;
   failed = false;
   return ForeignInput{std::move(*module), std::move(*launch)};
+}
+
+bool checkLaunchOptions(const ProblemInput &problem, Diags &diags) {
+  if (StringRef option = problem.firstGiven(); !option.empty())
+    diags.report(Diag::option_useless, {}, (option.size() > 1 ? "--" : "-") + option.str(),
+                 "the launch file says what is launched on which data");
+  return !diags.hasErrors();
 }
 
 } // namespace gemmc::tool

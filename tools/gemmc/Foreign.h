@@ -16,4 +16,7 @@ struct ForeignInput {
 std::optional<ForeignInput> readForeignInput(llvm::StringRef path, llvm::StringRef launchFile, Diags &diags,
                                              bool &failed);
 
+/// Whether no option says what the launch file does; reports the first that is given.
+bool checkLaunchOptions(const ProblemInput &problem, Diags &diags);
+
 } // namespace gemmc::tool

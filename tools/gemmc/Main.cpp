@@ -62,16 +62,44 @@ std::optional<StringRef> readFile(StringRef path, Diags &diags) {
   return std::nullopt;
 }
 
+std::optional<StringRef> readCode(StringRef path, Diags &diags) {
+  auto text = readFile(path, diags);
+  if (text)
+    text->consume_front("\xEF\xBB\xBF");
+  return text;
+}
+
+/// A file as a whole, by a temporary one beside it and a rename.
+static Error writeWhole(StringRef path, StringRef text) {
+  return writeToOutput(path, [&](raw_ostream &os) {
+    os << text;
+    return Error::success();
+  });
+}
+
+/// Into what there is: a device, a pipe, a link that leads nowhere yet.
+static Error writeInto(StringRef path, StringRef text) {
+  std::error_code error;
+  raw_fd_ostream os(path, error);
+  if (!error) {
+    os << text;
+    os.close();
+    error = os.error();
+    os.clear_error();
+  }
+  return errorCodeToError(error);
+}
+
 bool writeFile(StringRef path, StringRef text, Diags &diags) {
   if (path.empty() || path == "-") {
     outs() << text;
     outs().flush();
     return true;
   }
-  Error error = writeToOutput(path, [&](raw_ostream &os) {
-    os << text;
-    return Error::success();
-  });
+  SmallString<128> file; // behind links, which stay
+  const bool exists = !sys::fs::real_path(path, file);
+  const bool replaced = exists ? sys::fs::is_regular_file(file) : !sys::fs::is_symlink_file(path);
+  Error error = replaced ? writeWhole(exists ? file.str() : path, text) : writeInto(path, text);
   if (!error)
     return true;
   std::string why; // an error of a file names it, and so does the diagnostic
@@ -80,6 +108,17 @@ bool writeFile(StringRef path, StringRef text, Diags &diags) {
       [&](const ErrorInfoBase &one) { why = one.message(); });
   diags.report(Diag::file_unwritable, {}, path, why);
   return false;
+}
+
+/// `code`, or BadInput where standard output did not take all.
+static int withOutput(int code) {
+  outs().flush();
+  if (!outs().has_error())
+    return code;
+  Diags diags;
+  diags.report(Diag::file_unwritable, {}, "standard output", outs().error().message());
+  outs().clear_error(); // else its destructor ends the process
+  return finish(diags);
 }
 
 int finish(const Diags &diags, int otherwise) {
@@ -98,7 +137,7 @@ int main(int argc, char **argv) {
     return gemmc::tool::BadInput;
   for (const auto &entry : gemmc::tool::commands())
     if (*entry.sub)
-      return entry.run();
+      return gemmc::tool::withOutput(entry.run());
   cl::PrintHelpMessage();
   return gemmc::tool::BadInput;
 }

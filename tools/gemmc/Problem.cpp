@@ -12,8 +12,8 @@ using namespace llvm;
 
 namespace gemmc::tool {
 namespace {
-template <typename T> std::optional<T> given(const cl::opt<T> &option) {
-  return option.getNumOccurrences() ? std::optional<T>(option.getValue()) : std::nullopt;
+template <typename Option> auto given(const Option &option) {
+  return option.getNumOccurrences() ? std::optional(option.getValue()) : std::nullopt;
 }
 run::Code codeOf(Compiled compiled) { return {std::move(compiled.ptx), std::move(compiled.launch)}; }
 } // namespace
@@ -49,6 +49,14 @@ run::ProblemOptions ProblemInput::get() const {
   return options;
 }
 
+StringRef ProblemInput::firstGiven() const {
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{&m, &n, &k, &lda, &ldb, &ldc, &ldd, &alpha,
+                                                                            &beta, &seed, &misalign, &kind, &inPlace})
+    if (option->getNumOccurrences())
+      return option->ArgStr;
+  return "";
+}
+
 KernelInput::KernelInput(cl::SubCommand &sub) : input(sub), tuning(sub) {}
 
 /// The lines of a file as the header of a module has them.
@@ -64,7 +72,7 @@ static std::vector<std::string> headerFrom(StringRef text) {
 /// A module that says itself how it is launched, or in `launchFile`. What the instruction table forbids is said here,
 /// with its place, and not when a warp comes to it.
 static std::optional<run::Code> codeFrom(StringRef ptxFile, StringRef launchFile, Diags &diags) {
-  auto text = readFile(ptxFile, diags);
+  auto text = readCode(ptxFile, diags);
   auto module = text ? ptx::parse(*text, diags) : std::nullopt;
   if (module && !launchFile.empty()) {
     auto launch = readFile(launchFile, diags);
@@ -77,6 +85,15 @@ static std::optional<run::Code> codeFrom(StringRef ptxFile, StringRef launchFile
   if (!info || diags.hasErrors())
     return std::nullopt;
   return run::Code{text->str(), std::move(*info)};
+}
+
+bool KernelInput::allUsed(StringRef launchFile, Diags &diags) const {
+  const bool ptx = input.path().ends_with(".ptx");
+  if (ptx && !input.words().empty())
+    diags.report(Diag::option_useless, {}, "--set", "PTX is compiled already; give the spec that it came from");
+  if (!ptx && !launchFile.empty())
+    diags.report(Diag::option_useless, {}, "--launch", "a spec says how its kernel is launched; it is for a .ptx file");
+  return !diags.hasErrors();
 }
 
 std::optional<run::Code> KernelInput::compile(Diags &diags, StringRef launchFile) {

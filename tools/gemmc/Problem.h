@@ -1,6 +1,7 @@
 /// What `run` and `bench` share: the options that make a spec a concrete problem, the compiled code, exit codes of what
 /// the runtime says.
 #pragma once
+#include "Ranged.h"
 #include "SpecInput.h"
 #include "Tuning.h"
 #include "gemmc/Driver/Compiler.h"
@@ -14,10 +15,10 @@ class ProblemInput {
 public:
   explicit ProblemInput(llvm::cl::SubCommand &sub, run::InputKind defaultKind);
   run::ProblemOptions get() const;
+  llvm::StringRef firstGiven() const; ///< The first option that is on the command line; empty: none.
 
 private:
   using Number = llvm::cl::opt<int64_t>;
-  using Real = llvm::cl::opt<double>;
   Number m, n, k, lda, ldb, ldc, ldd;
   Real alpha, beta;
   llvm::cl::opt<uint64_t> seed, misalign;
@@ -29,6 +30,8 @@ private:
 class KernelInput {
 public:
   explicit KernelInput(llvm::cl::SubCommand &sub);
+  /// Whether `--set`, and `--launch` with that file, mean something for such an input; reports which does not.
+  bool allUsed(llvm::StringRef launchFile, Diags &diags) const;
   /// Nullopt after a reported error. `launchFile`: a file with the launch block of a `.ptx` file that has none.
   std::optional<run::Code> compile(Diags &diags, llvm::StringRef launchFile = "");
   std::optional<run::Code> compileFallback(Fallback kind, Diags &diags) const;

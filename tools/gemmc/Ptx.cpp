@@ -18,7 +18,7 @@ int run() {
   Diags diags;
   if (!templates.empty() && (!ptx::setTemplateDirectory(templates, diags) || !ptx::checkTemplates(diags)))
     return finish(diags);
-  auto text = readFile(input, diags);
+  auto text = readCode(input, diags);
   auto module = text ? ptx::parse(*text, diags) : std::nullopt;
   if (module && ptx::verify(*module, diags, *text) && !verifyOnly)
     writeFile(output, ptx::print(*module), diags);

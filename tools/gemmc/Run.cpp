@@ -5,6 +5,7 @@
 #include "gemmc/Run/Stopwatch.h"
 #include "gemmc/Runtime/CubinCache.h"
 #include "gemmc/Runtime/GpuModule.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <future>
 
@@ -24,24 +25,27 @@ cl::opt<Where>
                      clEnumValN(Where::gpu, "gpu", "on the GPU"),
                      clEnumValN(Where::emulator, "emulator", "on the emulator")));
 cl::opt<uint64_t> ctas("ctas", cl::desc("Emulator: run a sample of that many clusters (0 = all)"), cl::sub(runCommand));
-cl::opt<unsigned> threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(runCommand));
+Threads threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(runCommand));
 cl::opt<bool> check("check",
                     cl::desc("Emulator: search for races and misuse, too (`gemmc check` tries more schedules)"),
                     cl::sub(runCommand));
-cl::opt<int64_t> sms("sms", cl::desc("Emulator: multiprocessors that it claims to have"), cl::init(16),
-                     cl::sub(runCommand));
-cl::opt<std::string> chip("chip",
-                          cl::desc("Emulator: the chip whose arithmetic it uses (sm_90: PTX for sm_80 on an H200; "
-                                   "default: the target)"),
-                          cl::sub(runCommand));
+Count<1, 65536> sms("sms", cl::desc("Emulator: multiprocessors that it claims to have"), cl::init(16),
+                    cl::sub(runCommand));
+/// The architecture; 0: the target's.
+enum class Chip { ofTarget = 0, sm_80 = 80, sm_86 = 86, sm_89 = 89, sm_90 = 90 };
+cl::opt<Chip> chip("chip", cl::desc("Emulator: the chip whose arithmetic it uses (default: the target's):"),
+                   cl::init(Chip::ofTarget), cl::sub(runCommand),
+                   cl::values(clEnumValN(Chip::sm_80, "sm_80", "A100"), clEnumValN(Chip::sm_86, "sm_86", "A10, RTX 30"),
+                              clEnumValN(Chip::sm_89, "sm_89", "L4, RTX 40"),
+                              clEnumValN(Chip::sm_90, "sm_90", "H100, H200, for PTX of sm_80 too")));
 cl::opt<std::string> timelineFile("timeline",
                                   cl::desc("Emulator: write a timeline"
                                            " of the first cluster, for ui.perfetto.dev (JSON)"),
                                   cl::value_desc("file"), cl::sub(runCommand));
-cl::opt<uint64_t> repeat("repeat",
+Count<1, 1000000> repeat("repeat",
                          cl::desc("Run so many times, each with the next seed; the first wrong result ends it"),
                          cl::init(1), cl::sub(runCommand));
-cl::opt<uint64_t> stress("stress",
+Count<0, 1000000> stress("stress",
                          cl::desc("GPU: that many launches more while a second stream keeps the device busy; "
                                   "all results must have the same bits"),
                          cl::sub(runCommand));
@@ -63,7 +67,7 @@ run::RunRequest requestFor(bool onEmulator) {
   request.problem.defaultSize = onEmulator ? 256 : 512;
   request.problem.maxBytes = uint64_t(onEmulator ? 4 : 32) << 30;
   request.threads = threads;
-  request.stress = std::min<uint64_t>(stress, 1000000);
+  request.stress = stress;
   if (ctas.getNumOccurrences())
     request.ctas = ctas;
   return request;
@@ -138,23 +142,51 @@ private:
   std::future<std::optional<std::vector<char>>> assembling;
 };
 
+/// Reports options that mean nothing beside others.
+bool allUsed(Diags &diags) {
+  kernel.allUsed(launchFile, diags);
+  if (where == Where::gpu)
+    for (const auto &[option, given] :
+         std::initializer_list<std::pair<StringRef, bool>>{{"--check", check},
+                                                           {"--timeline", !timelineFile.empty()},
+                                                           {"--chip", chip != Chip::ofTarget},
+                                                           {"--ctas", ctas.getNumOccurrences() > 0},
+                                                           {"--sms", sms.getNumOccurrences() > 0}})
+      if (given)
+        diags.report(Diag::option_useless, {}, option, "it is for the emulator, and `--device gpu` asks for a GPU");
+  return !diags.hasErrors();
+}
+
+std::string nameOfChip() { return chip == Chip::ofTarget ? "" : "sm_" + utostr(unsigned(chip.getValue())); }
+
+std::unique_ptr<run::Executor> emulator(const emu::CheckOptions &options, emu::Timeline *drawn) {
+  return run::makeEmulator(threads, options, sms, nameOfChip(), drawn);
+}
+
 /// The executor of choice; a remark when `auto` had to take the emulator.
 Outcome<std::unique_ptr<run::Executor>> choose(const MaybeDevice &device, const run::Code &code, std::string &remark) {
   emu::CheckOptions options;
   options.enabled = check;
+  if (chip != Chip::ofTarget)
+    if (auto failed = supports(nameOfChip(), unsigned(chip.getValue()), targetOf(code.ptx)))
+      return *failed;
   if (!device)
-    return run::makeEmulator(threads, options, sms, chip, timelineFile.empty() ? nullptr : &timeline);
+    return emulator(options, timelineFile.empty() ? nullptr : &timeline);
   MaybeFailure why = *device ? (**device)->supports(targetOf(code.ptx)) : MaybeFailure(device->failure());
   if (!why)
     return run::makeGpu(**device);
   if (where == Where::gpu)
     return *why;
   remark = why->str();
-  return run::makeEmulator(threads, {}, sms, chip);
+  return emulator({}, nullptr);
 }
 
 /// With a launch file of its own (docs/foreign-ptx.md): once, and what comes out.
 int runForeign(const ForeignInput &input, Diags &diags) {
+  if (where == Where::gpu)
+    diags.report(Diag::option_useless, {}, "--device gpu", "what a launch file launches runs on the emulator alone");
+  if (!checkLaunchOptions(problem, diags))
+    return finish(diags);
   run::CheckRequest request;
   request.run.threads = threads;
   request.schedules = check ? 1 : 0;
@@ -174,6 +206,8 @@ int runForeign(const ForeignInput &input, Diags &diags) {
 int runIt() {
   auto sink = std::make_unique<Diags>();
   bool failed = false;
+  if (!allUsed(*sink))
+    return finish(*sink);
   if (auto foreign = readForeignInput(kernel.path(), launchFile, *sink, failed))
     return runForeign(*foreign, *sink);
   if (failed)

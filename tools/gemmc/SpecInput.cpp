@@ -38,6 +38,10 @@ std::optional<Spec> SpecInput::read(StringRef path, ArrayRef<std::string> more, 
   auto text = readFile(path, diags);
   if (!text)
     return std::nullopt;
+  if (isSuite(*text)) {
+    diags.report(Diag::suite_elsewhere, {}, path);
+    return std::nullopt;
+  }
   StringRef base = path == "-" ? "gemm" : sys::path::stem(path);
   auto spec = readSpec(*text, overrides, diags, base);
   return diags.hasErrors() ? std::nullopt : std::move(spec);

@@ -1,6 +1,6 @@
 /// --time-limit SECONDS, of the commands that run kernels on a GPU.
 #pragma once
-#include "Seconds.h"
+#include "Ranged.h"
 #include "gemmc/Runtime/Device.h"
 
 namespace gemmc::tool {

@@ -19,7 +19,10 @@ constexpr size_t maxFileBytes = 32 << 20;
 /// The text of `path` ("-" = standard input) as a source of `diags`; reports and gives nullopt when it is unreadable or
 /// larger than `maxFileBytes`.
 std::optional<llvm::StringRef> readFile(llvm::StringRef path, Diags &diags);
-/// Writes whole or not at all (temporary file and rename); "-" and "" are standard output.
+/// The same for PTX and tile IR, without the byte order mark that an editor may have put in front.
+std::optional<llvm::StringRef> readCode(llvm::StringRef path, Diags &diags);
+/// Writes whole or not at all (temporary file and rename), where `path` or what it links to is a file or is not there;
+/// what is neither (a device, a pipe) is written into. "-" and "" are standard output.
 bool writeFile(llvm::StringRef path, llvm::StringRef text, Diags &diags);
 /// Prints to standard error (JSON when --json-diagnostics is given); BadInput when there is an error, else `otherwise`.
 int finish(const Diags &diags, int otherwise = Ok);

@@ -1,6 +1,6 @@
 // gemmc tune: the fastest plans of specs and suites, by measurement, into the tuning database.
 #include "Problem.h"
-#include "Seconds.h"
+#include "Ranged.h"
 #include "Stop.h"
 #include "TimeLimit.h"
 #include "gemmc/Plan/Key.h"
@@ -29,15 +29,15 @@ cl::opt<std::string> databaseFile("database",
 cl::opt<bool> list("list", cl::desc("Print what the database has"), cl::sub(tuneCommand));
 cl::opt<std::string> exportFile("export", cl::desc("Write what the database has as YAML (- = standard output)"),
                                 cl::value_desc("file"), cl::sub(tuneCommand));
-cl::opt<std::string> importFile("import", cl::desc("Take the entries of a YAML file into the database"),
-                                cl::value_desc("file"), cl::sub(tuneCommand));
+cl::list<std::string> imports("import", cl::desc("Take the entries of a YAML file into the database (repeatable)"),
+                              cl::value_desc("file"), cl::sub(tuneCommand));
 cl::opt<bool> again("again", cl::desc("Measure what is in the database, too"), cl::sub(tuneCommand));
 cl::list<std::string> only("only",
                            cl::desc("Of suites: the problems with this text in their name or class (repeatable)"),
                            cl::value_desc("text"), cl::sub(tuneCommand));
-cl::opt<unsigned> top("top", cl::desc("Tiles that take part, the planner's favourites (default: 32; 0 = all)"),
-                      cl::init(32), cl::sub(tuneCommand));
-cl::opt<unsigned> rounds("rounds", cl::desc("Rounds of the final (default: 11)"), cl::init(11), cl::sub(tuneCommand));
+Count<0, 100000> top("top", cl::desc("Tiles that take part, the planner's favourites (default: 32; 0 = all)"),
+                     cl::init(32), cl::sub(tuneCommand));
+Count<1, 10000> rounds("rounds", cl::desc("Rounds of the final (default: 11)"), cl::init(11), cl::sub(tuneCommand));
 Seconds<10> turn("turn",
                  cl::desc("Seconds of each kernel's turn in a round, as `bench` has it (default: 0; 0.1: what is "
                           "fastest by itself at the power limit)"),
@@ -78,14 +78,19 @@ int printAll(tune::Database &database, Diags &diags) {
   return finish(diags);
 }
 
+/// All files or, where one is wrong, none.
 int importAll(tune::Database &database, Diags &diags) {
-  auto text = readFile(importFile, diags);
-  auto entries = text ? tune::readEntries(*text, diags) : std::nullopt;
-  if (!entries)
+  std::vector<tune::Tuned> all;
+  for (const std::string &file : imports) {
+    auto text = readFile(file, diags);
+    if (auto entries = text ? tune::readEntries(*text, diags) : std::nullopt)
+      append_range(all, *entries);
+  }
+  if (diags.hasErrors())
     return finish(diags);
-  if (auto failed = database.store(*entries))
+  if (auto failed = database.store(all))
     return finishWith(*failed, diags);
-  outs() << entries->size() << " entries taken\n";
+  outs() << all.size() << " entries taken\n";
   return finish(diags);
 }
 
@@ -138,7 +143,7 @@ tune::SessionRequest requestOf(Ticker &ticker) {
   request.again = again;
   request.tune.problem = problem.get();
   request.tune.top = top;
-  request.tune.rounds = std::max(1u, std::min<unsigned>(rounds, 10000));
+  request.tune.rounds = rounds;
   request.tune.turnSeconds = turn;
   request.tune.versusCublas = !noCublas;
   request.tune.stopped = stopWanted;
@@ -176,11 +181,15 @@ int tuneJobs(ArrayRef<tune::Job> jobs, std::shared_ptr<const Device> device, tun
 
 int run() {
   Diags diags;
-  bool manage = list || !exportFile.empty() || !importFile.empty();
+  bool manage = list || !exportFile.empty() || !imports.empty();
   if (files.empty() && !manage) {
     diags.report(Diag::tuning_nothing, {});
     return finish(diags);
   }
+  if (files.empty() && asJson)
+    diags.report(Diag::option_useless, {}, "--json", "nothing is measured; `--export -` prints YAML");
+  if (problem.get().inPlace)
+    diags.report(Diag::option_useless, {}, "--in-place", "what is measured has memory of its own for C and D");
   std::vector<tune::Job> jobs = readJobs(diags);
   if (diags.hasErrors())
     return finish(diags);
@@ -198,13 +207,13 @@ int run() {
   }
   std::optional<tune::Database> database;
   if (!path->empty()) {
-    bool reads = jobs.empty() && importFile.empty();
+    bool reads = jobs.empty() && imports.empty();
     auto opened = tune::Database::open(*path, reads ? tune::Database::Mode::read : tune::Database::Mode::write);
     if (!opened)
       return finishWith(opened.failure(), diags);
     database.emplace(std::move(*opened));
   }
-  if (!importFile.empty())
+  if (!imports.empty())
     if (int code = importAll(*database, diags))
       return code;
   int code = jobs.empty() ? Ok : tuneJobs(jobs, device, database ? &*database : nullptr, diags);

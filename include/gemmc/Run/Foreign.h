@@ -91,6 +91,9 @@ constexpr uint64_t maxForeignBytes = uint64_t(4) << 30;
 /// Reads a side file (`text` is a source held by `diags`) for `module`; nullopt after reported errors.
 std::optional<ForeignLaunch> readForeign(llvm::StringRef text, const ptx::Module &module, Diags &diags);
 
+/// A formula's value for element `i` of `size`; readForeign sees to it that there is one wherever it is asked for.
+std::optional<int64_t> elementOf(const Expr &formula, uint64_t i, uint64_t size);
+
 struct ForeignReport {
   CheckReport check;
   std::vector<std::string> results; ///< A line for each expectation and for each buffer to print, of the first run.

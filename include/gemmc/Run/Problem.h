@@ -70,7 +70,7 @@ struct GemmProblem {
   bool exactResult = false;
   /// alpha, beta and D are multiples of 2^-scaleBits when exact.
   int scaleBits = 0;
-  bool readsInputs() const { return args.alpha != 0 && args.k != 0; }
+  bool readsInputs() const { return args.readsInputs(); }
   bool readsC() const { return args.beta != 0; }
   double macs() const { return double(args.m) * double(args.n) * double(args.k); }
 };

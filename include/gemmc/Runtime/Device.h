@@ -9,6 +9,10 @@
 
 namespace gemmc {
 
+/// Whether code for `target` (`sm_80`, `sm_90a`) runs on an architecture (90 of sm_90a); the failure (device_target) of
+/// the device `name` says why not.
+MaybeFailure supports(llvm::StringRef name, unsigned architecture, llvm::StringRef target);
+
 class Device {
 public:
   static Outcome<std::shared_ptr<const Device>> open(std::shared_ptr<const Driver> driver, int ordinal = 0,
@@ -29,8 +33,7 @@ public:
   uint64_t l2Bytes = 0;
   double patience = 0; ///< Seconds after which a DeviceStream takes what it waits for to hang; 0: it waits for ever.
 
-  /// Whether code for `target` (`sm_80`, `sm_90a`) runs here; the failure (device_target) says why not.
-  MaybeFailure supports(llvm::StringRef target) const;
+  MaybeFailure supports(llvm::StringRef target) const { return gemmc::supports(name, architecture(), target); }
 
   /// Makes the device's context current on this thread while it lives.
   class Scope {

@@ -17,6 +17,9 @@ struct LaunchArgs {
   uint64_t workspaceBytes = 0;
   /// The workspace is as the last launch of the same kernels left it: those that only ready it are left out.
   bool workspaceReady = false;
+
+  /// Whether a pass over K happens at all. Else A and B are not read, and D = beta * C whatever alpha is.
+  bool readsInputs() const { return alpha != 0 && k != 0; }
 };
 
 /// The value of a launch variable (see LaunchInfo.h); nullopt for an unknown name.

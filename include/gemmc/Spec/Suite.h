@@ -16,7 +16,7 @@ struct SuiteProblem {
   std::string group;
 };
 
-/// Whether a text is a suite: it has the key `problems` at the start of a line.
+/// Whether a text is a suite: it has the key `problems` at the start of a line, perhaps in quotes or behind `{`.
 bool isSuite(llvm::StringRef text);
 /// `text` is a source held by `diags`; the overrides apply to each entry. Nullopt after a reported error.
 std::optional<std::vector<SuiteProblem>> readSuite(llvm::StringRef text, llvm::ArrayRef<Override> overrides,

@@ -49,6 +49,11 @@ TEST(Suite, EntriesAreSpecsOverDefaults) {
 TEST(Suite, IsKnownByItsKey) {
   EXPECT_TRUE(isSuite(two));
   EXPECT_TRUE(isSuite("problems: []"));
+  for (const char *text : {"\xEF\xBB\xBFproblems: []", "\"problems\" : []", "# one\n'problems': []", "{problems: []}",
+                           "{ \"problems\": []}"})
+    EXPECT_TRUE(isSuite(text)) << text;
+  for (const char *text : {"problems", "problem: {}\n", "{problem: {m: 1}}", " problems: []", "\"problems: []"})
+    EXPECT_FALSE(isSuite(text)) << text;
   EXPECT_FALSE(isSuite("problem: {m: 1, n: 1, k: 1} # problems: no\n"));
 }
 
@@ -72,6 +77,18 @@ TEST(Suite, ProblemsAreNamedAtTheirPlace) {
                 .problems(),
             Texts{"suite_same_name s:3:5"});
   EXPECT_EQ(Reading("problems:\n  - {problem: {m: 1, n: 1, k: -1}}\n").problems(), Texts{"spec_range s:2:31"});
+}
+
+TEST(Suite, DefaultsHaveAClass) {
+  Reading reading("defaults: {class: most}\n"
+                  "problems:\n"
+                  "  - {name: one, problem: {m: 1, n: 1, k: 1}}\n"
+                  "  - {name: two, class: few, problem: {m: 1, n: 1, k: 1}}\n");
+  ASSERT_TRUE(reading.suite);
+  EXPECT_EQ((*reading.suite)[0].group, "most");
+  EXPECT_EQ((*reading.suite)[1].group, "few");
+  EXPECT_EQ(Reading("defaults: {class: [x]}\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
+            Texts{"spec_expected_value s:1:19"});
 }
 
 TEST(Suite, Only) {
