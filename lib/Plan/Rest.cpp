@@ -147,8 +147,10 @@ void decideScheduler(Draft &draft) {
   s.scheduler.decide(Scheduler::fixed, persistent ? "each CTA knows its tiles by itself" : "a CTA has one tile");
   if (*s.scheduler == Scheduler::fixed)
     return;
+  if (!draft.wgmma() && *s.schedule != Schedule::pipelined)
+    return; // that schedule has been refused
   std::string why;
-  if (!draft.wgmma() || *s.schedule == Schedule::pipelined)
+  if (*s.schedule == Schedule::pipelined)
     why = formatv("has a producer warp that takes tiles: `pipeline.schedule` is {0}, allowed cooperative, pingpong",
                   nameOf(*s.schedule));
   else if (!persistent)

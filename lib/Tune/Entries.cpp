@@ -3,6 +3,7 @@
 #include "Tables.h"
 #include "gemmc/Plan/Key.h"
 #include "gemmc/Support/Yaml.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include <charconv>
 #include <cmath>
@@ -58,11 +59,25 @@ bool readText(const YamlNode &node, std::string &text) {
   return true;
 }
 
+bool readSizes(const YamlNode &node, std::string &sizes) {
+  llvm::SmallVector<StringRef> numbers;
+  StringRef(node.text).split(numbers, 'x');
+  int64_t value = 0;
+  if (numbers.size() != 3 ||
+      llvm::any_of(numbers, [&](StringRef each) { return each.getAsInteger(10, value) || value < 0; }))
+    return false;
+  sizes = node.text;
+  return true;
+}
+
 bool readDate(const YamlNode &node, std::string &date) {
   StringRef text = node.text;
   bool good = text.size() == 10;
   for (size_t i = 0; good && i < 10; ++i)
     good = i == 4 || i == 7 ? text[i] == '-' : llvm::isDigit(text[i]);
+  unsigned month = 0, day = 0;
+  good = good && !text.substr(5, 2).getAsInteger(10, month) && !text.substr(8, 2).getAsInteger(10, day) && month >= 1 &&
+         month <= 12 && day >= 1 && day <= 31;
   if (good)
     date = text.str();
   return good;
@@ -77,7 +92,7 @@ const std::vector<Key> &keys() {
       {"problem", "a problem's text", [](const Tuned &t) { return quoted(t.problem); },
        [](const YamlNode &node, Tuned &t) { return readText(node, t.problem); }},
       {"sizes", "three sizes like 4096x4096x4096", [](const Tuned &t) { return t.sizes; },
-       [](const YamlNode &node, Tuned &t) { return readText(node, t.sizes); }},
+       [](const YamlNode &node, Tuned &t) { return readSizes(node, t.sizes); }},
       {"choice", "words `path=value`", [](const Tuned &t) { return quoted(t.choice); },
        [](const YamlNode &node, Tuned &t) { return readText(node, t.choice); }},
       {"us", "microseconds", [](const Tuned &t) { return microseconds(t.seconds); },
@@ -147,9 +162,14 @@ std::optional<std::string> whyNoChoice(StringRef choice) {
   choice.split(words, ' ', -1, /*KeepEmpty=*/false);
   if (words.empty())
     return "it has no word `path=value`";
-  for (StringRef word : words)
-    if (StringRef path = word.split('=').first; isProblemField(path))
+  llvm::SmallDenseSet<StringRef, 32> paths;
+  for (StringRef word : words) {
+    const StringRef path = word.split('=').first;
+    if (isProblemField(path))
       return formatv("it sets `{0}`, which says what is computed", path).str();
+    if (!paths.insert(path).second)
+      return formatv("it sets `{0}` twice", path).str();
+  }
   Diags scratch;
   Spec spec;
   if (applyChoice(spec, choice, scratch))

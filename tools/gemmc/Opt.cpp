@@ -47,10 +47,16 @@ int run() {
   auto kernel = text ? tile::parse(*text, diags) : std::nullopt;
   if (!kernel || !tile::verify(*kernel, diags))
     return finish(diags);
+  const auto sound = [&](const Twine &behind) {
+    if (tile::verify(*kernel, diags))
+      return true;
+    diags.report(Diag::tile_broken, {}, behind.str());
+    return false;
+  };
   for (const tile::Pass *pass : list)
-    if (!tile::runPass(*pass, *kernel, diags) || (verifyEach && !tile::verify(*kernel, diags)))
+    if (!tile::runPass(*pass, *kernel, diags) || (verifyEach && !sound("pass `" + pass->name + "`")))
       return finish(diags);
-  if (tile::verify(*kernel, diags))
+  if (sound("the passes"))
     writeFile(output, tile::print(*kernel), diags);
   return finish(diags);
 }

@@ -169,6 +169,8 @@ const Case cases[] = {
     {"raster: {order: hilbert, group: 12}", "plan_raster_hilbert 2:33"},
     {"raster: {order: hilbert, group: 64}", "plan_raster_hilbert 2:33"},
     {"instruction: mma\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},
+    {"instruction: mma\npipeline: {schedule: cooperative}\nraster: {persistent: on, scheduler: dynamic}",
+     "plan_schedule_family 3:22"},
     {"pipeline: {schedule: pipelined}\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},
     {"raster: {scheduler: dynamic, persistent: off}", "plan_scheduler 2:21"},
     {"tile: {cluster: [1, 2, 1]}\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},

@@ -74,13 +74,16 @@ TEST(Entries, WrongOnesAreNamedAtTheirPlace) {
   EXPECT_EQ(problemsOf(lineWith("rounds: 11", "rounds: 0")).size(), 1u);
   EXPECT_EQ(problemsOf(lineWith("us: 203.200", "us: .nan")).size(), 1u);
   EXPECT_EQ(problemsOf(lineWith("us: 203.200", "us: -1")).size(), 1u);
-  EXPECT_EQ(problemsOf(lineWith("2026-11-21", "yesterday")).size(), 1u);
+  for (const char *date : {"yesterday", "2026-13-01", "2026-00-01", "2026-01-32", "2026-01-00"})
+    EXPECT_EQ(problemsOf(lineWith("2026-11-21", date)).size(), 1u) << date;
+  for (const char *sizes : {"abc", "4096x4096", "4096x4096x4096x1", "4096x-1x4096", "4096x4096x"})
+    EXPECT_EQ(problemsOf(lineWith("sizes: 4096x4096x4096", std::string("sizes: ") + sizes)).size(), 1u) << sizes;
 }
 
 TEST(Entries, AChoiceSaysHowAndNotWhat) {
   EXPECT_EQ(whyNoChoice("tile.block=[128,256,64]"), std::nullopt);
   for (const char *bad : {"", "a.type=f16", "problem.m=4", "alpha=2", "name=x", "target=sm_80", "nonsense=1",
-                          "tile.block", "tile.block=wide", "=4"})
+                          "tile.block", "tile.block=wide", "=4", "raster.group=4 raster.group=8"})
     EXPECT_TRUE(whyNoChoice(bad)) << bad;
   EXPECT_EQ(problemsOf(lineWith("raster.group=8", "a.type=f16")).front().substr(0, 13), "tuning_choice");
 }
