@@ -67,6 +67,14 @@ double decode(Elem type, uint64_t bits) {
   return sign * std::ldexp((1u << format.fractionBits) + fraction, exponent - format.bias() - format.fractionBits);
 }
 
+Decoder::Decoder(Elem type) : type(type) {
+  if (bitsOf(type) > 16)
+    return;
+  table.resize(size_t(1) << bitsOf(type));
+  for (size_t bits = 0; bits < table.size(); ++bits)
+    table[bits] = decode(type, bits);
+}
+
 uint64_t encode(Elem type, double value) {
   if (isInteger(type))
     return static_cast<uint64_t>(std::llrint(value)) & ((uint64_t(1) << bitsOf(type)) - 1);

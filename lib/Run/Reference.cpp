@@ -1,4 +1,5 @@
 #include "gemmc/Run/Reference.h"
+#include "BlockSums.h"
 #include <cmath>
 #include <numbers>
 
@@ -7,18 +8,10 @@ namespace {
 /// The matrix row by row, in double.
 std::vector<double> unpack(const HostMatrix &matrix, unsigned threads) {
   std::vector<double> out(static_cast<size_t>(matrix.rows) * matrix.cols);
-  // 16-bit elements: decoding by table is several times faster than by arithmetic.
-  std::vector<double> table;
-  if (bitsOf(matrix.type) == 16) {
-    table.resize(65536);
-    for (uint32_t bits = 0; bits < 65536; ++bits)
-      table[bits] = decode(matrix.type, bits);
-  }
+  const Decoder decoder(matrix.type);
   parallelFor(matrix.rows, threads, [&](int64_t row) {
-    for (int64_t col = 0; col < matrix.cols; ++col) {
-      uint64_t bits = matrix.bits(row, col);
-      out[row * matrix.cols + col] = table.empty() ? decode(matrix.type, bits) : table[bits];
-    }
+    for (int64_t col = 0; col < matrix.cols; ++col)
+      out[row * matrix.cols + col] = decoder(matrix.bits(row, col));
   });
   return out;
 }
@@ -100,6 +93,13 @@ llvm::ArrayRef<double> Reference::aRow(int64_t row) const {
 llvm::ArrayRef<double> Reference::bRow(int64_t row) const {
   int64_t n = prob.args.n;
   return b.empty() ? llvm::ArrayRef<double>() : llvm::ArrayRef<double>(b.data() + row * n, n);
+}
+
+Reference::~Reference() = default;
+
+const BlockSums &Reference::blockSums() const {
+  std::call_once(summed, [&] { ofBlocks = std::make_unique<BlockSums>(*this); });
+  return *ofBlocks;
 }
 
 void Reference::precompute() {

@@ -1,4 +1,5 @@
 #include "gemmc/Run/Verify.h"
+#include "BlockSums.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -142,57 +143,6 @@ Verification verifyExactLarge(const Reference &reference, const HostMatrix &d) {
   return result;
 }
 
-/// For each row, the sums of blocks of 32 columns with random signs: of D and of the reference, which may differ by the
-/// sum of the elements' bounds. Finds a wrong tile anywhere; `firstRow` is one where it did.
-bool blockSumsHold(const Reference &reference, const HostMatrix &d, int64_t &firstRow) {
-  const GemmProblem &problem = reference.problem();
-  const LaunchArgs &args = problem.args;
-  constexpr int64_t width = 32;
-  int64_t blocks = (args.n + width - 1) / width;
-  Random random(problem.options.seed + 77);
-  std::vector<double> signs(args.n);
-  for (double &sign : signs)
-    sign = random.next() & 1 ? 1 : -1;
-  int64_t depth = problem.readsInputs() ? reference.depth() : 0;
-  std::vector<double> sums(depth * blocks), sizes(depth * blocks);
-  parallelFor(depth, reference.threads(), [&](int64_t k) {
-    llvm::ArrayRef<double> row = reference.bRow(k);
-    for (int64_t j = 0; j < args.n; ++j) {
-      sums[k * blocks + j / width] += signs[j] * row[j];
-      sizes[k * blocks + j / width] += std::fabs(row[j]);
-    }
-  });
-  FloatFormat format = *formatOf(problem.d.type);
-  double alpha = args.alpha, beta = args.beta, factor = reference.accumulationFactor();
-  double rounding = 2 * reference.epilogueFactor();
-  std::vector<char> wrong(args.m);
-  parallelFor(args.m, reference.threads(), [&](int64_t row) {
-    std::vector<double> difference(blocks), allowed(blocks);
-    llvm::ArrayRef<double> left = reference.aRow(row);
-    for (int64_t k = 0; k < depth; ++k)
-      for (int64_t block = 0; block < blocks; ++block) {
-        difference[block] -= alpha * left[k] * sums[k * blocks + block];
-        allowed[block] += std::fabs(alpha * left[k]) * sizes[k * blocks + block];
-      }
-    for (int64_t block = 0; block < blocks; ++block)
-      allowed[block] *= factor + rounding;
-    for (int64_t j = 0; j < args.n; ++j) {
-      double got = d.at(row, j), added = problem.readsC() ? beta * problem.c.at(row, j) : 0;
-      difference[j / width] += signs[j] * (got - added);
-      allowed[j / width] += std::ldexp(std::fabs(got), 1 - format.precision()) + rounding * std::fabs(added) +
-                            std::ldexp(1.0, format.minExponent() - format.fractionBits);
-    }
-    for (int64_t block = 0; block < blocks; ++block)
-      wrong[row] |= !(std::fabs(difference[block]) <= allowed[block]);
-  });
-  for (int64_t row = 0; row < args.m; ++row)
-    if (wrong[row]) {
-      firstRow = row;
-      return false;
-    }
-  return true;
-}
-
 Verification verifyBoundedLarge(const Reference &reference, const HostMatrix &d) {
   const GemmProblem &problem = reference.problem();
   const LaunchArgs &args = problem.args;
@@ -207,7 +157,7 @@ Verification verifyBoundedLarge(const Reference &reference, const HostMatrix &d)
   }
   bool finite = problem.options.kind != InputKind::special;
   int64_t wrongRow = -1;
-  bool held = !finite || blockSumsHold(reference, d, wrongRow);
+  bool held = !finite || reference.blockSums().hold(d, wrongRow);
   if (!held && checker.bad() == 0)
     checker.rectangle(wrongRow, 1, 0, args.n);
   Verification result = checker.finish(finite ? "16 rows, 64 patches and all block sums within the error bound"

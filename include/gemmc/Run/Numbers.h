@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <array>
 #include <cstdint>
+#include <vector>
 
 namespace gemmc::run {
 
@@ -29,6 +30,16 @@ int64_t highestOf(Elem type);
 
 /// The value of `bits`; of a tf32 that of its upper 19 bits, as the tensor cores see it.
 double decode(Elem type, uint64_t bits);
+/// The same for many elements: a table for types of up to 16 bits, several times faster than arithmetic.
+class Decoder {
+public:
+  explicit Decoder(Elem type);
+  double operator()(uint64_t bits) const { return table.empty() ? decode(type, bits) : table[bits]; }
+
+private:
+  Elem type;
+  std::vector<double> table;
+};
 /// The nearest value, ties to even, overflow to infinity (of e4m3 to NaN), subnormals kept; any NaN becomes all ones
 /// but the sign. An integer that is
 /// too large keeps its low bits; a tf32 keeps the bits of an f32.

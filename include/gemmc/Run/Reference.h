@@ -21,6 +21,8 @@
 /// the magnitude (p = significant bits of D's type) and half a smallest subnormal.
 #pragma once
 #include "gemmc/Run/Problem.h"
+#include <memory>
+#include <mutex>
 
 namespace gemmc::run {
 
@@ -30,9 +32,12 @@ struct Expected {
   double bound = 0; ///< Allowed difference, of a finite value before rounding to D's type is undone; infinite = any.
 };
 
+class BlockSums;
+
 class Reference {
 public:
   explicit Reference(const GemmProblem &problem, unsigned threads = 0);
+  ~Reference();
 
   /// Computes all of D, which `row` then looks up: for a small problem, while there is nothing else to do.
   void precompute();
@@ -49,6 +54,7 @@ public:
   int64_t depth() const { return width; }
   llvm::ArrayRef<double> aRow(int64_t row) const;
   llvm::ArrayRef<double> bRow(int64_t row) const;
+  const BlockSums &blockSums() const; ///< Of a problem with bounds; computed when it is first asked for.
   double accumulationFactor() const { return gamma; } ///< g of the header.
   double epilogueFactor() const { return epilogue; }  ///< 2^-22 or 2^-51 of the header.
 
@@ -57,6 +63,8 @@ private:
   const GemmProblem &prob;
   unsigned threadCount;
   std::vector<double> a, b;
+  mutable std::once_flag summed;
+  mutable std::unique_ptr<const BlockSums> ofBlocks;
   std::vector<Expected> all; ///< D row by row; empty: not precomputed.
   int64_t width = 0;
   FloatFormat format{}; ///< Of D, when it is no integer.

@@ -201,6 +201,29 @@ TEST(VerifyLarge, AWrongTileOfRandomNumbersIsFound) {
   EXPECT_FALSE(verifyLarge(reference, d).ok);
 }
 
+// The sums of blocks are kept: what one result is compared with, the next is, too.
+TEST(VerifyLarge, TheSumsOfAReferenceJudgeEachResult) {
+  ptx::LaunchInfo info = naive::info(Elem::bf16, Elem::f32);
+  ProblemOptions options = naive::sizes(1201, 1190, 40, InputKind::normal);
+  options.alpha = -0.5;
+  options.beta = 3;
+  GemmProblem problem = naive::problem(info, options);
+  Reference reference(problem);
+  const HostMatrix d = naive::result(info, problem);
+  for (int64_t row : {-1, 3, 801, -1, 1200}) {
+    HostMatrix judged = d;
+    if (row >= 0) // the last block, of 6 columns, without C
+      for (int64_t col = 1184; col < 1190; ++col)
+        spoil(judged, row, col, -3 * problem.c.at(row, col));
+    Verification result = verifyLarge(reference, judged);
+    EXPECT_EQ(result.ok, row < 0) << row << ": " << result.str();
+    if (row >= 0) {
+      ASSERT_TRUE(result.first) << result.str();
+      EXPECT_EQ(result.first->row, row);
+    }
+  }
+}
+
 TEST(VerifyTiles, WrittenTilesAreCheckedAndCounted) {
   ptx::LaunchInfo info = naive::info();
   GemmProblem problem = naive::problem(info, naive::sizes(100, 90, 50));
