@@ -30,6 +30,7 @@ namespace gemmc::run {
 struct Expected {
   double value = 0; ///< May be NaN or infinite.
   double bound = 0; ///< Allowed difference, of a finite value before rounding to D's type is undone; infinite = any.
+  bool unknown = false; ///< Infinity times a sum that may as well be 0 or of the other sign: any value is right.
 };
 
 class BlockSums;

@@ -138,6 +138,20 @@ TEST(Verify, AlphaAndBetaZeroGivePlusZero) {
   EXPECT_FALSE(verifyPlain(Reference(problem), d).ok);
 }
 
+TEST(Verify, InfinityTimesACertainSumHasItsSign) {
+  ptx::LaunchInfo info = naive::info(Elem::f16, Elem::f32);
+  info.alpha.reset();
+  ProblemOptions options = naive::sizes(20, 20, 100, InputKind::normal);
+  options.alpha = std::numeric_limits<float>::infinity();
+  GemmProblem problem = naive::problem(info, options);
+  Reference reference(problem, 1);
+  HostMatrix d = naive::result(info, problem);
+  EXPECT_TRUE(verifyPlain(reference, d).ok) << verifyPlain(reference, d).str();
+  ASSERT_TRUE(std::isinf(d.at(3, 4)));
+  d.setBits(3, 4, encode(d.type, -d.at(3, 4)));
+  EXPECT_EQ(verifyPlain(reference, d).bad, 1u);
+}
+
 TEST(Verify, OverflowToInfinityIsRoundingToo) {
   ptx::LaunchInfo info = naive::info(Elem::f16, Elem::f16);
   ProblemOptions options = naive::sizes(2, 2, 1000);
