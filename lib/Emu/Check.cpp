@@ -181,6 +181,8 @@ void Check::namedPassed(Warp &warp, Mask mask, uint32_t id) {
 
 void Check::clusterArrived(Warp &warp, Mask mask, bool relaxed) {
   release(warp, mask, *clusterAccumulated, relaxed);
+  if (relaxed)
+    clusterAccumulated->join(of(warp).atClusterFence);
   of(warp).atCluster = clusterAccumulated;
 }
 void Check::clusterOpened() { clusterAccumulated = std::make_shared<Clocks>(); }
@@ -266,8 +268,8 @@ void Check::aliasFence(Warp &warp, Mask mask) {
   ++state.now;
 }
 
-/// Relaxed reads before it become acquires, relaxed writes behind it releases: for other clusters, when its scope
-/// includes them.
+/// Relaxed reads and waits before it become acquires, relaxed writes and arrivals behind it releases: for those whom its
+/// scope includes.
 void Check::fence(Warp &warp, const Code &code, Mask mask) {
   WarpState &state = of(warp);
   forLanes(mask, [&](unsigned l) { state.own.plainFence[l] = state.now; });
@@ -279,6 +281,8 @@ void Check::fence(Warp &warp, const Code &code, Mask mask) {
   state.pendingAcquire = Clocks();
   state.pendingAcquire.foreign = std::move(later);
   release(warp, mask, state.atFence);
+  if (!code.inst->has("cta"))
+    state.atClusterFence = state.atFence;
   if (wide)
     state.atWideFence = state.atFence;
 }

@@ -140,7 +140,8 @@ private:
     llvm::SmallVector<Part, 2> parts; ///< Lanes that know the same.
     std::unique_ptr<Clocks> atWgmmaFence;
     Clocks atFence, pendingAcquire;                       ///< For relaxed accesses around fences.
-    Clocks atWideFence;                                   ///< The same for fences of .gpu and .sys scope.
+    Clocks atClusterFence;                                ///< The same for fences of .cluster scope and wider,
+    Clocks atWideFence;                                   ///< of .gpu and .sys scope.
     std::array<std::vector<uint32_t>, numLanes> copyEnds; ///< By lane and group: serial of the last copy.
     PerLane lastCopy{};
     LastWait copyWait, bulkWait;

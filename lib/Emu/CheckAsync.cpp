@@ -98,6 +98,8 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
     Clocks onlyTime;
     for (Sight order : {Sight::execution, Sight::ordered, Sight::oneWay})
       onlyTime[order] = released[order];
+    if (relaxed) // what a fence in front has released
+      released.join(near ? of(actor.warp).atFence : of(actor.warp).atClusterFence);
     barrier.accumulated.join(near ? released : onlyTime);
     barrier.accumulatedFar.join(far ? released : onlyTime);
   }
@@ -123,10 +125,14 @@ void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, ui
   if (barrier.issued && barrier.completed)
     of(warp).kStep = about(offset, barrier.completed - 1).kStep;
   bool far = code.inst->has("cluster");
-  Clocks known = code.inst->has("relaxed") ? Clocks() : far ? barrier.publishedFar : barrier.published;
+  const Clocks &published = far ? barrier.publishedFar : barrier.published;
+  const bool relaxed = code.inst->has("relaxed");
+  Clocks known = relaxed ? Clocks() : published;
+  if (relaxed) // for a fence behind it
+    of(warp).pendingAcquire.join(published);
   for (Sight order : {Sight::execution, Sight::oneWay})
     known[order].join(barrier.publishedFar[order]);
-  if (!code.inst->has("relaxed"))
+  if (!relaxed)
     known[Sight::ordered].join(barrier.publishedFar[Sight::ordered]);
   acquire(warp, mask, known);
 }

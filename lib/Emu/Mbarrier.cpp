@@ -96,7 +96,9 @@ struct Stepper {
     case MbarrierCommand::testToken:
       return testToken(command.token);
     case MbarrierCommand::testParity:
-      out.passed = (state.phase & 1) != (command.parity & 1);
+      if (command.parity > 1)
+        return broken("MB-25", "waits for parity {0}: a phase is even (0) or odd (1)", command.parity);
+      out.passed = (state.phase & 1) != command.parity;
       return {};
     default:
       return {};
