@@ -98,6 +98,8 @@ MaybeFailure encodeForEmulator(llvm::StringRef name, const TensorMapArgs &map, s
 
 /// `ptx:123: error [MB-5] ...: cta (0, 1, 0), thread 32`
 std::string describe(const emu::Finding &finding) {
+  if (!finding.line)
+    return llvm::formatv("error [{0}] {1}", finding.code, finding.message).str();
   return llvm::formatv("ptx:{0}: {1} [{2}] {3}; cta ({4}, {5}, {6}), thread {7}", finding.line,
                        finding.verdict == emu::Verdict::incomplete ? "incomplete" : "error", finding.code,
                        finding.message, finding.cta[0], finding.cta[1], finding.cta[2], finding.thread)
@@ -152,6 +154,39 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   return std::nullopt;
 }
 
+/// The workspace around the kernels that only ready it.
+class ReadyWorkspace {
+public:
+  ReadyWorkspace(emu::Memory &memory, const LaunchArgs &args)
+      : bytes(args.workspaceBytes ? memory.find(args.workspace, args.workspaceBytes) : nullptr),
+        size(bytes ? args.workspaceBytes : 0) {}
+
+  void beforeReadying() {
+    if (before.empty())
+      before.assign(bytes, bytes + size);
+  }
+  void afterReadying() { after.assign(bytes, bytes + size); }
+  /// Behind the last kernel: what they wrote must be there again, as the next launch may leave them out.
+  std::optional<emu::Finding> changed() const {
+    for (uint64_t i = 0; i < after.size(); ++i)
+      if (before[i] != after[i] && bytes[i] != after[i]) {
+        emu::Finding finding;
+        finding.code = "workspace";
+        finding.message =
+            llvm::formatv("byte {0} of the workspace is {1} behind the last kernel, and was {2} when it was readied: "
+                          "the next launch on it leaves that out (`readies: 1`)",
+                          i, unsigned(bytes[i]), unsigned(after[i]));
+        return finding;
+      }
+    return std::nullopt;
+  }
+
+private:
+  const std::byte *bytes;
+  uint64_t size;
+  std::vector<std::byte> before, after;
+};
+
 Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args, const LaunchChoice &choice) {
   Diags diags;
   auto module = ptx::parse(diags.addSource("kernel.ptx", code.ptx), diags);
@@ -166,6 +201,7 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
   for (uint64_t address : {args.d, args.workspace})
     memory.expectWrites(address);
   LaunchOutcome outcome;
+  ReadyWorkspace workspace(memory, args);
   bool first = true;
   for (const ptx::KernelInfo &kernel : code.info.kernels) {
     if (kernel.readies && args.workspaceReady)
@@ -174,10 +210,20 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
     first = false;
     bool last = &kernel == &code.info.kernels.back(), overlapped = !last && (&kernel)[1].overlaps;
     bool maySample = last && code.info.blockM; // the last one reads what all CTAs of earlier ones wrote
+    if (kernel.readies)
+      workspace.beforeReadying();
     if (auto failed = launchKernel(*module, kernel, args, choice, maySample, overlapped, outcome))
       return *failed;
+    if (kernel.readies)
+      workspace.afterReadying();
     if (!outcome.findings.empty())
-      break;
+      return outcome;
+  }
+  if (outcome.sampled) // CTAs that did not run would have left it ready
+    return outcome;
+  if (auto finding = workspace.changed()) {
+    outcome.findings.push_back(describe(*finding));
+    outcome.witnesses.push_back(std::move(*finding));
   }
   return outcome;
 }
