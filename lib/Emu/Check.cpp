@@ -268,8 +268,8 @@ void Check::aliasFence(Warp &warp, Mask mask) {
   ++state.now;
 }
 
-/// Relaxed reads and waits before it become acquires, relaxed writes and arrivals behind it releases: for those whom its
-/// scope includes.
+/// Relaxed reads and waits before it become acquires, relaxed writes and arrivals behind it releases: for those whom
+/// its scope includes.
 void Check::fence(Warp &warp, const Code &code, Mask mask) {
   WarpState &state = of(warp);
   forLanes(mask, [&](unsigned l) { state.own.plainFence[l] = state.now; });

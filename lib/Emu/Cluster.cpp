@@ -93,29 +93,43 @@ bool Cluster::runWarps(bool &alive) {
         progress |= async.completeOne();
     }
     if (steps >= launch.options.maxSteps) {
-      reportLimit(warp);
+      reportLimit(warp, formatv("the cluster has executed {0} warp instructions, the limit, and has not ended", steps));
       return progress;
     }
   }
   return progress;
 }
 
-void Cluster::run() {
+bool Cluster::run() {
+  constexpr uint64_t spun = uint64_t(1) << 14; // warp instructions
+  uint64_t seen = version, since = steps, told = steps;
   for (;;) {
     bool alive = false, progress = runWarps(alive);
     if (failed || launch.stop.load(std::memory_order_relaxed))
-      return;
+      return true;
     if (!alive)
       break;
-    if (!progress && !async.completeOne())
-      return reportDeadlock();
+    if (!progress && !async.completeOne()) {
+      reportDeadlock();
+      return true;
+    }
     if (failed)
-      return;
+      return true;
+    if (version != seen) {
+      seen = version, since = steps;
+      if (steps - told >= spun) {
+        told = steps;
+        launch.changes.fetch_add(1, std::memory_order_relaxed);
+      }
+    } else if (steps - since >= spun) {
+      return false;
+    }
   }
   while (!failed && async.completeOne()) // what nobody waited for
     ;
   if (check && !failed)
     check->finish();
+  return true;
 }
 
 void Cluster::note(Verdict verdict, StringRef rule, const Twine &message, const Warp &warp, const Code &code,
@@ -152,15 +166,24 @@ static Finding findingAt(const Warp &warp, const Group &group) {
   return finding;
 }
 
-void Cluster::reportLimit(const Warp &warp) {
+void Cluster::reportLimit(const Warp &warp, const std::string &message) {
   Finding finding;
   if (!warp.groups.empty())
     finding = findingAt(warp, warp.groups.front());
   finding.verdict = Verdict::incomplete;
   finding.code = "limit";
-  finding.message = formatv("the cluster has executed {0} warp instructions, the limit, and has not ended", steps);
+  finding.message = message;
   failed = true;
   launch.report(std::move(finding));
+}
+
+void Cluster::reportQuiet(uint64_t quiet) {
+  for (const auto &cta : ctas)
+    for (const auto &warp : cta->warps)
+      if (!warp->done())
+        return reportLimit(*warp, formatv("{0} warp instructions have changed nothing that another thread could see: a "
+                                          "loop that never ends, or that waits for what nobody writes",
+                                          quiet));
 }
 
 /// `warps 4 to 7`

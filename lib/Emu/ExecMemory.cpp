@@ -250,6 +250,7 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
   unsigned count = countOf(operand);
   std::array<uint64_t, numLanes> addresses;
   Step step = Step::Yield;
+  bool changed = false; // a loop that polls by atomics changes nothing
   forLanes(mask, [&](unsigned l) {
     if (step == Step::Stop)
       return;
@@ -276,13 +277,14 @@ Step atomic(Warp &warp, const Code &code, Mask mask) {
       std::memcpy(&old, at + i * code.bytes, code.bytes);
       uint64_t now = result(old, value);
       std::memcpy(at + i * code.bytes, &now, code.bytes);
+      changed |= now != old;
       if (code.imm[1])
         warp.set(elementOf(warp, code.args[0], i), l, old);
     }
   });
   if (step != Step::Stop)
     countAtomic(warp, code, addresses, code.bytes * count, mask);
-  ++warp.cluster.version;
+  warp.cluster.version += changed;
   return step;
 }
 
@@ -295,6 +297,7 @@ uint64_t wordAt(const std::byte *at, unsigned bytes) {
 Step compareAndSwap(Warp &warp, const Code &code, Mask mask) {
   std::array<uint64_t, numLanes> addresses;
   Step step = Step::Yield;
+  bool changed = false;
   forLanes(mask, [&](unsigned l) {
     if (step == Step::Stop)
       return;
@@ -308,13 +311,15 @@ Step compareAndSwap(Warp &warp, const Code &code, Mask mask) {
     checkAtomic(warp, code, l, addresses[l], code.bytes);
     std::lock_guard lock(warp.cluster.launch.lockOf(at));
     uint64_t old = wordAt(at, code.bytes), replacement = warp.value(code.args[3], l);
-    if (old == warp.value(code.args[2], l))
+    if (old == warp.value(code.args[2], l)) {
       std::memcpy(at, &replacement, code.bytes);
+      changed |= old != replacement;
+    }
     warp.set(code.args[0], l, old);
   });
   if (step != Step::Stop)
     countAtomic(warp, code, addresses, code.bytes, mask);
-  ++warp.cluster.version;
+  warp.cluster.version += changed;
   return step;
 }
 

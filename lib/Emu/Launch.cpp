@@ -3,6 +3,8 @@
 #include "gemmc/Emu/Timeline.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
+#include <deque>
+#include <numeric>
 #include <thread>
 
 using namespace llvm;
@@ -65,13 +67,60 @@ void sortByCluster(std::vector<Finding> &findings, const LaunchParams &params) {
   stable_sort(findings, [&](const Finding &a, const Finding &b) { return clusterOf(a) < clusterOf(b); });
 }
 
-/// Runs the clusters `chosen` (all when empty) on `threads` host threads.
+/// The order in which clusters begin: hardware promises none.
+class ClusterOrder {
+public:
+  ClusterOrder(const CheckOptions &check, uint64_t count) : count(count) {
+    if (check.enabled && check.schedule == ScheduleKind::reversed)
+      first = count - 1, stride = count - 1;
+    if (!check.enabled || check.schedule != ScheduleKind::random || count < 2)
+      return;
+    first = check.seed % count;
+    for (stride = 1 + check.seed * 7919 % (count - 1); std::gcd(stride, count) != 1;)
+      --stride;
+  }
+  uint64_t operator[](uint64_t i) const { return (first + i * stride) % count; }
+
+private:
+  uint64_t count, first = 0, stride = 1;
+};
+
+/// Runs the clusters `chosen` (all when empty) on `threads` host threads. A thread goes on with the next one when a
+/// cluster spins, and comes back to it.
 void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total, unsigned threads) {
   uint64_t count = chosen.empty() ? total : chosen.size();
+  const ClusterOrder order(launch.options.check, count);
+  const uint64_t maxQuiet = launch.options.maxQuiet / (launch.options.check.enabled ? 4 : 1);
   std::atomic<uint64_t> next{0};
   auto work = [&] {
-    for (uint64_t i; !launch.stop && (i = next++) < count;)
-      launch.runCluster(chosen.empty() ? i : chosen[i]);
+    std::deque<std::unique_ptr<Cluster>> spinning;
+    uint64_t quiet = 0, seen = launch.changes;
+    while (!launch.stop) {
+      std::unique_ptr<Cluster> cluster;
+      if (uint64_t i = next.load() < count ? next++ : count; i < count) {
+        cluster = launch.begin(chosen.empty() ? order[i] : chosen[order[i]]);
+      } else if (!spinning.empty()) {
+        cluster = std::move(spinning.front());
+        spinning.pop_front();
+      } else {
+        return;
+      }
+      const uint64_t version = cluster->version, steps = cluster->steps;
+      const bool ended = cluster->run();
+      if (ended || cluster->version != version)
+        ++launch.changes;
+      quiet = launch.changes == seen ? quiet + cluster->steps - steps : 0;
+      seen = launch.changes;
+      if (ended) {
+        launch.end(*cluster);
+      } else if (quiet >= maxQuiet) {
+        cluster->reportQuiet(quiet);
+        launch.end(*cluster);
+        launch.stop = true;
+      } else {
+        spinning.push_back(std::move(cluster));
+      }
+    }
   };
   std::vector<std::thread> pool;
   for (unsigned i = 1; i < std::min<uint64_t>(threads, count); ++i)
@@ -143,17 +192,21 @@ void Launch::report(Finding finding) {
     stop = true;
 }
 
-void Launch::runCluster(uint64_t index) {
+std::unique_ptr<Cluster> Launch::begin(uint64_t index) {
   auto x = numClusters[0], y = numClusters[1];
-  Cluster cluster(*this, {static_cast<uint32_t>(index % x), static_cast<uint32_t>(index / x % y),
-                          static_cast<uint32_t>(index / x / y)});
-  Timeline *timeline = index == (options.clusters.empty() ? 0 : options.clusters.front()) ? options.timeline : nullptr;
-  if (timeline)
-    timeline->start(cluster);
-  cluster.timeline = timeline;
-  cluster.run();
-  if (timeline)
-    timeline->finish(cluster);
+  auto cluster = std::make_unique<Cluster>(*this, std::array{static_cast<uint32_t>(index % x),
+                                                             static_cast<uint32_t>(index / x % y),
+                                                             static_cast<uint32_t>(index / x / y)});
+  if (options.timeline && index == (options.clusters.empty() ? 0 : options.clusters.front())) {
+    cluster->timeline = options.timeline;
+    cluster->timeline->start(*cluster);
+  }
+  return cluster;
+}
+
+void Launch::end(Cluster &cluster) {
+  if (cluster.timeline)
+    cluster.timeline->finish(cluster);
   std::lock_guard lock(mutex);
   cluster.stats.warpInstructions = cluster.steps;
   result.stats += cluster.stats;

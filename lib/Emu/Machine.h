@@ -171,7 +171,8 @@ class Launch {
 public:
   Launch(const Program &program, const LaunchParams &params, Memory &memory, const Options &options);
   void report(Finding finding);
-  void runCluster(uint64_t index);
+  std::unique_ptr<Cluster> begin(uint64_t index); ///< A cluster of the grid.
+  void end(Cluster &cluster);                     ///< When it has run.
 
   const Program &program;
   const LaunchParams &params;
@@ -180,6 +181,7 @@ public:
   std::vector<std::byte> *module = nullptr; ///< Module variables; shared by all launches of a kernel.
   std::array<uint32_t, 3> numClusters{};
   std::atomic<bool> stop{false};
+  std::atomic<uint64_t> changes{0}; ///< Grows, now and then, while clusters change what others may see.
   std::mutex mutex;
   Result result;
   std::unordered_map<uint64_t, uint8_t> earlyTouches; ///< See `Memory::earlyTouches`; of this launch.
@@ -203,7 +205,10 @@ class Cluster {
 public:
   Cluster(Launch &launch, std::array<uint32_t, 3> id);
   ~Cluster();
-  void run();
+  /// Until it has ended (true), or has spun for a while without an effect: what it waits for may come from a cluster
+  /// that has not begun, or is not being run.
+  bool run();
+  void reportQuiet(uint64_t steps); ///< Nobody has changed anything for so many warp instructions.
   /// A finding at `pc` of `warp`; the run goes on. `sharedOffset`: what it is about, in the window of a CTA.
   void note(Verdict verdict, llvm::StringRef rule, const llvm::Twine &message, const Warp &warp, const Code &code,
             unsigned lane, std::optional<uint32_t> sharedOffset = std::nullopt);
@@ -233,7 +238,7 @@ private:
   bool runWarps(bool &alive);
   void reportDeadlock();
   void reportCauses();
-  void reportLimit(const Warp &warp);
+  void reportLimit(const Warp &warp, const std::string &message);
   std::byte *findGlobal(uint64_t address, uint64_t bytes);
   std::array<Memory::Span, 4> spans;
   unsigned nextSpan = 0;

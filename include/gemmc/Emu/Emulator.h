@@ -154,7 +154,10 @@ struct Options {
   unsigned threads = 0;                  ///< Host threads over clusters; 0 = all cores.
   std::vector<uint64_t> clusters;        ///< Linear cluster indices to run; empty = the whole grid.
   uint64_t maxSteps = uint64_t(1) << 40; ///< Warp instructions for one cluster; reaching it is `incomplete`.
-  Timeline *timeline = nullptr;          ///< Draws the first cluster that runs (gemmc/Emu/Timeline.h).
+  /// The same for those of a host thread in which nothing that another thread could see has changed anywhere; a quarter
+  /// of that while races are searched for, which takes longer.
+  uint64_t maxQuiet = uint64_t(1) << 25;
+  Timeline *timeline = nullptr; ///< Draws the first cluster that runs (gemmc/Emu/Timeline.h).
 };
 
 /// What accesses of one kind cost, as `ncu --page source` counts it.

@@ -271,6 +271,91 @@ TEST(EmuControl, StepLimit) {
   EXPECT_EQ(r.result.findings[0].code, "limit");
 }
 
+// What nobody else can see changes nothing, for as long as it likes: reads, tests, atomics that leave what is there.
+TEST(EmuControl, QuietLoopsHaveAnEnd) {
+  for (const char *loop : {"ld.relaxed.gpu.global.u32 %r, [%out];", "atom.global.or.b32 %r, [%out], 0;",
+                           "atom.global.cas.b32 %r, [%out], 7, 8;", "add.u32 %r, %r, 1;"}) {
+    Trial r;
+    r.param(r.buffer(std::vector<uint32_t>(4)));
+    r.params.grid = {2, 1, 1};
+    r.options.threads = 1;
+    r.options.maxQuiet = 1 << 18;
+    r.body(regs, std::string("forever:\n") + loop + "\nbra forever;\n");
+    ASSERT_EQ(r.result.findings.size(), 1u) << loop;
+    EXPECT_EQ(r.result.verdict, Verdict::incomplete);
+    EXPECT_EQ(r.result.findings[0].code, "limit");
+    EXPECT_NE(r.result.findings[0].message.find("a loop that never ends"), std::string::npos);
+  }
+  Trial r; // who writes goes on
+  r.param(r.buffer(std::vector<uint32_t>(1)));
+  r.options.maxQuiet = 1 << 18;
+  r.body(regs, "mov.u32 %r, 0;\nmore:\nst.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 400000;\n"
+               "@%p bra more;\n");
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+}
+
+// CTAs may wait for those behind them: which ones run is nobody's promise.
+TEST(EmuControl, ClustersWaitForLaterOnes) {
+  for (ScheduleKind kind : {ScheduleKind::lazy, ScheduleKind::reversed, ScheduleKind::random})
+    for (unsigned threads : {1u, 2u}) {
+      Trial r;
+      uint64_t out = r.buffer(std::vector<uint32_t>(8));
+      r.param(out);
+      r.params.grid = {5, 1, 1};
+      r.options.threads = threads;
+      r.options.check.enabled = true;
+      r.options.check.schedule = kind;
+      r.options.check.seed = 3;
+      r.body(regs, R"(
+mov.u32 %a, %ctaid.x;
+mul.wide.u32 %w, %a, 4;
+add.u64 %w, %w, %out;
+setp.eq.u32 %p, %a, 4;
+@%p bra first;
+wait:
+ld.acquire.gpu.global.u32 %r, [%w+4];
+setp.eq.u32 %p, %r, 0;
+@%p bra wait;
+first:
+add.u32 %a, %a, 1;
+st.release.gpu.global.u32 [%w], %a;
+)");
+      EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+      EXPECT_EQ(r.read<uint32_t>(out, 5), (std::vector<uint32_t>{1, 2, 3, 4, 5}));
+    }
+}
+
+TEST(EmuControl, SchedulesBeginClustersInOrdersOfTheirOwn) {
+  auto order = [](ScheduleKind kind, uint64_t seed) {
+    Trial r;
+    uint64_t out = r.buffer(std::vector<uint32_t>(8));
+    r.param(out);
+    r.params.grid = {7, 1, 1};
+    r.params.block = {1, 1, 1};
+    r.options.threads = 1;
+    r.options.check.enabled = true;
+    r.options.check.schedule = kind;
+    r.options.check.seed = seed;
+    r.body(regs, "mov.u32 %a, %ctaid.x;\nmul.wide.u32 %w, %a, 4;\nadd.u64 %w, %w, %out;\n"
+                 "atom.global.add.u32 %r, [%out+28], 1;\nst.global.b32 [%w], %r;\n");
+    EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
+    return r.read<uint32_t>(out, 7);
+  };
+  const std::vector<uint32_t> up{0, 1, 2, 3, 4, 5, 6}, down{6, 5, 4, 3, 2, 1, 0};
+  EXPECT_EQ(order(ScheduleKind::lazy, 1), up);
+  EXPECT_EQ(order(ScheduleKind::eager, 1), up);
+  EXPECT_EQ(order(ScheduleKind::reversed, 1), down);
+  std::set<std::vector<uint32_t>> seen;
+  for (uint64_t seed = 1; seed < 9; ++seed) {
+    std::vector<uint32_t> one = order(ScheduleKind::random, seed);
+    EXPECT_EQ(order(ScheduleKind::random, seed), one);
+    seen.insert(one);
+    std::sort(one.begin(), one.end());
+    EXPECT_EQ(one, up);
+  }
+  EXPECT_GT(seen.size(), 4u);
+}
+
 TEST(EmuControl, UnmodelledIsNeverSuccess) {
   Trial r;
   r.param(r.buffer(std::vector<uint32_t>(1)));
