@@ -165,7 +165,9 @@ std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &bef
 }
 
 std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access &before, Space space) const {
-  if (before.kind == Access::none || (before.strong && agent.access.strong))
+  const bool sameCta = before.warp / cluster.warpsPerCta == agent.actor.warp.cta.rank;
+  const bool inScope = sameCta || !(before.ofCta || agent.access.ofCta);
+  if (before.kind == Access::none || (before.strong && agent.access.strong && inScope))
     return std::nullopt;
   if (before.kind == Access::mbarrier)
     return Problem{"MB-3", formatv("{0} of the bytes of a valid mbarrier", nameOf(agent.access))};
@@ -285,6 +287,7 @@ Check::Agent Check::genericAgent(Warp &warp, const Code &code, unsigned lane, un
   Agent agent{{warp, code, lane}, {}, &partOf(warp, lane).clocks, nullptr};
   agent.access.kind = Access::generic;
   agent.access.strong = use & strong;
+  agent.access.ofCta = use & strong && code.inst->has("cta");
   agent.access.collective = use & collective && !(use & write);
   agent.access.component = warpComponent(warp);
   agent.access.epoch = agent.access.issued = of(warp).now;
@@ -312,8 +315,10 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       dependency(agent, address, bytes, use & read, use & write);
       globals.forEach(address, bytes, remembers(address, use & write),
                       [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
-      if (!(use & strong))
+      if (!(use & strong) || !isWide(*code.inst)) { // a scope that no other cluster is in makes it a plain one for them
+        agent.access.strong = false;
         acrossClusters(agent, address, bytes, use & write);
+      }
     } else {
       Cta &cta = *cluster.ctas[address % window::size >> window::rankShift];
       checkRemote(agent.actor, cta);

@@ -10,6 +10,7 @@ struct Access {
   enum Kind : uint8_t { none, generic, copy, wgmma, bulk, mbarrier };
   Kind kind = none;
   bool strong = false, collective = false, write = false;
+  bool ofCta = false; ///< Strong, of .cta scope: among other CTAs it is a plain one (8.7.1).
   uint32_t component = 0;
   Epoch epoch = 0;
   Epoch issued = 0; ///< The warp's own epoch when it issued the operation.

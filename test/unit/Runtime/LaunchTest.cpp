@@ -67,7 +67,8 @@ TEST(CheckArgs, ASizeThatIsCompiledIn) {
   info.n = Expr(64);
   MaybeFailure failed = check(goodArgs(), info);
   ASSERT_TRUE(failed);
-  EXPECT_EQ(failed->str(), "`n` is 60; this kernel is compiled for 64");
+  EXPECT_EQ(failed->str(), "`n` is 60; this kernel is compiled for 64; a kernel whose `problem.n` is dynamic takes any "
+                           "(`--set=problem.n=dynamic`)");
 }
 
 TEST(CheckArgs, AScaleThatIsCompiledIn) {
