@@ -211,6 +211,7 @@ private:
     return ordered(agent, *agent.clocks, order, before);
   }
   std::optional<Problem> judge(const Agent &agent, const Access &before, Space space) const;
+  bool sameCta(const Agent &agent, const Access &before) const;
   std::optional<Problem> judgeOrder(const Agent &agent, const Access &before, Space space) const;
   std::optional<Problem> judgeGeneric(const Agent &agent, const Access &before) const;
   std::optional<Problem> judgeProxies(const Agent &agent, const Access &before, Space space) const;

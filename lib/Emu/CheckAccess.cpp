@@ -55,6 +55,10 @@ bool Check::ordered(const Agent &agent, const Clocks &clocks, Sight order, const
   return clocks[order].knows(before.component, lanes, before.epoch);
 }
 
+bool Check::sameCta(const Agent &agent, const Access &before) const {
+  return before.warp / cluster.warpsPerCta == agent.actor.warp.cta.rank;
+}
+
 std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Access &before) const {
   if (ordered(agent, Sight::generic, before))
     return std::nullopt;
@@ -67,9 +71,8 @@ std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Acce
                    formatv("only a relaxed arrival at the cluster barrier stands between {0} and {1}: it orders "
                            "no memory without a fence",
                            nameOf(before), nameOf(agent.access))};
-  bool sameCta = before.warp / cluster.warpsPerCta == agent.actor.warp.cta.rank;
   if (ordered(agent, Sight::execution, before))
-    return Problem{sameCta ? "MB-18" : "MB-19",
+    return Problem{sameCta(agent, before) ? "MB-18" : "MB-19",
                    formatv("this {0} comes after the earlier {1} in time, but its effect is not ordered: relaxed, or "
                            "a scope that does not include both threads",
                            nameOf(agent.access), nameOf(before))};
@@ -165,8 +168,7 @@ std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &bef
 }
 
 std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access &before, Space space) const {
-  const bool sameCta = before.warp / cluster.warpsPerCta == agent.actor.warp.cta.rank;
-  const bool inScope = sameCta || !(before.ofCta || agent.access.ofCta);
+  const bool inScope = sameCta(agent, before) || !(before.ofCta || agent.access.ofCta);
   if (before.kind == Access::none || (before.strong && agent.access.strong && inScope))
     return std::nullopt;
   if (before.kind == Access::mbarrier)

@@ -71,13 +71,15 @@ void sortByCluster(std::vector<Finding> &findings, const LaunchParams &params) {
 class ClusterOrder {
 public:
   ClusterOrder(const CheckOptions &check, uint64_t count) : count(count) {
-    if (check.enabled && check.schedule == ScheduleKind::reversed)
-      first = count - 1, stride = count - 1;
-    if (!check.enabled || check.schedule != ScheduleKind::random || count < 2)
+    if (!check.enabled || count < 2)
       return;
-    first = check.seed % count;
-    for (stride = 1 + check.seed * 7919 % (count - 1); std::gcd(stride, count) != 1;)
-      --stride;
+    if (check.schedule == ScheduleKind::reversed)
+      first = stride = count - 1;
+    if (check.schedule == ScheduleKind::random) {
+      first = check.seed % count;
+      for (stride = 1 + check.seed * 7919 % (count - 1); std::gcd(stride, count) != 1;)
+        --stride;
+    }
   }
   uint64_t operator[](uint64_t i) const { return (first + i * stride) % count; }
 

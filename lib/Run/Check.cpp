@@ -24,6 +24,11 @@ std::string scheduleName(const emu::CheckOptions &options) {
   return options.schedule == emu::ScheduleKind::random ? name + formatv(" {0}", options.seed).str() : name;
 }
 
+bool isEnough(const CheckReport &report, const CheckRequest &request) {
+  return (report.verdict == emu::Verdict::error && request.stopAtError) ||
+         llvm::any_of(report.findings, [](const CheckFinding &each) { return each.finding.code == "limit"; });
+}
+
 namespace {
 
 /// `1 schedule`, `4 schedules`
@@ -69,9 +74,7 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
     }
     if (!request.foreign) // else nobody knows what D should be
       addWrongValues(report, *run, schedule);
-    const bool endless =
-        llvm::any_of(run->launch.witnesses, [](const emu::Finding &each) { return each.code == "limit"; });
-    if (endless || (report.verdict == emu::Verdict::error && request.stopAtError)) // each schedule would take as long
+    if (isEnough(report, request))
       break;
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

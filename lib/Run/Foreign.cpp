@@ -310,8 +310,7 @@ ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch,
       report.results = std::move(lines);
       llvm::append_range(report.results, session.print());
     }
-    const bool endless = llvm::any_of(result.findings, [](const emu::Finding &each) { return each.code == "limit"; });
-    if (endless || (check.verdict == emu::Verdict::error && request.stopAtError))
+    if (isEnough(check, request))
       break;
   }
   check.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -255,7 +255,7 @@ std::optional<Spec> readSpec(StringRef text, llvm::ArrayRef<Override> overrides,
 }
 
 bool isSuite(StringRef text) {
-  text.consume_front("\xEF\xBB\xBF");
+  text = withoutMark(text);
   while (!text.empty()) {
     auto [key, rest] = text.split('\n');
     if (key.consume_front("{"))

@@ -81,10 +81,7 @@ private:
 class Parser {
 public:
   Parser(StringRef text, unsigned maxNodes, Diags &diags)
-      : diags(diags), cur(text.begin()), end(text.end()), lineStart(cur), maxNodes(maxNodes) {
-    if (text.starts_with("\xef\xbb\xbf")) // a byte order mark is not part of the text
-      cur = lineStart = cur + 3;
-  }
+      : diags(diags), cur(withoutMark(text).begin()), end(text.end()), lineStart(cur), maxNodes(maxNodes) {}
 
   std::optional<YamlNode> run() {
     YamlNode root;

@@ -17,7 +17,7 @@ enum class Versus { cublaslt, none };
 
 cl::SubCommand bench("bench", "Measure a kernel on the GPU, in turns with the best algorithm of cuBLASLt");
 KernelInput kernel(bench);
-ProblemInput problem(bench, run::InputKind::normal);
+ProblemInput problem(bench, run::InputKind::normal, /*mayBeInPlace=*/false);
 TimeLimit timeLimit(bench);
 cl::opt<Versus> versus("vs", cl::desc("Rival:"), cl::init(Versus::cublaslt), cl::sub(bench),
                        cl::values(clEnumValN(Versus::cublaslt, "cublaslt", "the best of all its algorithms"),
@@ -202,8 +202,6 @@ int runOne(Diags &diags) {
 /// Reports options that mean nothing for one spec, or for a suite.
 bool allUsed(bool suite, Diags &diags) {
   kernel.allUsed("", diags);
-  if (problem.get().inPlace)
-    diags.report(Diag::option_useless, {}, "--in-place", "what is measured has memory of its own for C and D");
   if (is_contained(also, ""))
     diags.report(Diag::option_useless, {}, "--also=", "it names neither fields nor a file");
   if (suite && !also.empty())

@@ -9,7 +9,7 @@ namespace gemmc::tool {
 namespace {
 cl::SubCommand checkCommand("check", "Search a spec's kernel, or a .ptx file, for races, misuse of barriers and hangs");
 KernelInput kernel(checkCommand);
-ProblemInput problem(checkCommand, run::InputKind::integer);
+ProblemInput problem(checkCommand, run::InputKind::integer, /*mayBeInPlace=*/true);
 Count<1, 1000000> schedules("schedules", cl::desc("How many: lazy, eager, reversed, then random (default: 4)"),
                             cl::init(4), cl::sub(checkCommand));
 cl::opt<uint64_t> scheduleSeed("schedule-seed", cl::desc("Of the random schedules"), cl::init(1),

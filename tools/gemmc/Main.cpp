@@ -1,4 +1,5 @@
 #include "Tool.h"
+#include "gemmc/Support/Yaml.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/WithColor.h"
@@ -64,9 +65,7 @@ std::optional<StringRef> readFile(StringRef path, Diags &diags) {
 
 std::optional<StringRef> readCode(StringRef path, Diags &diags) {
   auto text = readFile(path, diags);
-  if (text)
-    text->consume_front("\xEF\xBB\xBF");
-  return text;
+  return text ? std::optional(withoutMark(*text)) : std::nullopt;
 }
 
 /// A file as a whole, by a temporary one beside it and a rename.

@@ -18,7 +18,7 @@ template <typename Option> auto given(const Option &option) {
 run::Code codeOf(Compiled compiled) { return {std::move(compiled.ptx), std::move(compiled.launch)}; }
 } // namespace
 
-ProblemInput::ProblemInput(cl::SubCommand &sub, run::InputKind defaultKind)
+ProblemInput::ProblemInput(cl::SubCommand &sub, run::InputKind defaultKind, bool mayBeInPlace)
     : m("m", cl::desc("Rows of D"), cl::sub(sub)), n("n", cl::desc("Columns of D"), cl::sub(sub)),
       k("k", cl::desc("Columns of A, rows of B"), cl::sub(sub)),
       lda("lda", cl::desc("Leading dimension of A, in elements (default: packed)"), cl::sub(sub)),
@@ -34,8 +34,10 @@ ProblemInput::ProblemInput(cl::SubCommand &sub, run::InputKind defaultKind)
            cl::values(
                clEnumValN(run::InputKind::normal, "normal", "random normal numbers, checked within an error bound"),
                clEnumValN(run::InputKind::integer, "integer", "small integers, checked bit for bit"),
-               clEnumValN(run::InputKind::special, "special", "normal with NaN, infinities and subnormals"))),
-      inPlace("in-place", cl::desc("C and D share memory"), cl::sub(sub)) {}
+               clEnumValN(run::InputKind::special, "special", "normal with NaN, infinities and subnormals"))) {
+  if (mayBeInPlace)
+    inPlace.emplace("in-place", cl::desc("C and D share memory"), cl::sub(sub));
+}
 
 run::ProblemOptions ProblemInput::get() const {
   run::ProblemOptions options;
@@ -45,14 +47,14 @@ run::ProblemOptions ProblemInput::get() const {
   options.seed = seed;
   options.misalign = misalign;
   options.kind = kind;
-  options.inPlace = inPlace;
+  options.inPlace = inPlace && *inPlace;
   return options;
 }
 
 StringRef ProblemInput::firstGiven() const {
-  for (const cl::Option *option : std::initializer_list<const cl::Option *>{&m, &n, &k, &lda, &ldb, &ldc, &ldd, &alpha,
-                                                                            &beta, &seed, &misalign, &kind, &inPlace})
-    if (option->getNumOccurrences())
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           &m, &n, &k, &lda, &ldb, &ldc, &ldd, &alpha, &beta, &seed, &misalign, &kind, inPlace ? &*inPlace : nullptr})
+    if (option && option->getNumOccurrences())
       return option->ArgStr;
   return "";
 }

@@ -10,10 +10,11 @@
 
 namespace gemmc::tool {
 
-/// --m --n --k --lda --ldb --ldc --ldd --alpha --beta --seed --input --misalign --in-place
+/// --m --n --k --lda --ldb --ldc --ldd --alpha --beta --seed --input --misalign, and --in-place where a result is
+/// looked at: what is measured has memory of its own for C and D.
 class ProblemInput {
 public:
-  explicit ProblemInput(llvm::cl::SubCommand &sub, run::InputKind defaultKind);
+  ProblemInput(llvm::cl::SubCommand &sub, run::InputKind defaultKind, bool mayBeInPlace);
   run::ProblemOptions get() const;
   llvm::StringRef firstGiven() const; ///< The first option that is on the command line; empty: none.
 
@@ -23,7 +24,7 @@ private:
   Real alpha, beta;
   llvm::cl::opt<uint64_t> seed, misalign;
   llvm::cl::opt<run::InputKind> kind;
-  llvm::cl::opt<bool> inPlace;
+  std::optional<llvm::cl::opt<bool>> inPlace;
 };
 
 /// The kernel of a spec, or of a `.ptx` file that carries its launch information (then there is no fallback).

@@ -17,7 +17,7 @@ enum class Where { automatic, gpu, emulator };
 
 cl::SubCommand runCommand("run", "Run a GEMM on the GPU, or on the emulator without one, and verify the result");
 KernelInput kernel(runCommand);
-ProblemInput problem(runCommand, run::InputKind::integer);
+ProblemInput problem(runCommand, run::InputKind::integer, /*mayBeInPlace=*/true);
 TimeLimit timeLimit(runCommand);
 cl::opt<Where>
     where("device", cl::desc("Where it runs:"), cl::init(Where::automatic), cl::sub(runCommand),

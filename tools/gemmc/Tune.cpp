@@ -21,7 +21,7 @@ cl::SubCommand tuneCommand("tune", "Measure the planner's best alternatives on t
 cl::list<std::string> files(cl::Positional, cl::desc("<spec.yaml or suite.yaml>..."), cl::sub(tuneCommand));
 cl::list<std::string> sets("set", cl::desc("Give one field of all specs a value, in place of the files'"),
                            cl::value_desc("path=value"), cl::sub(tuneCommand));
-ProblemInput problem(tuneCommand, run::InputKind::normal);
+ProblemInput problem(tuneCommand, run::InputKind::normal, /*mayBeInPlace=*/false);
 TimeLimit timeLimit(tuneCommand);
 cl::opt<std::string> databaseFile("database",
                                   cl::desc("The tuning database (default: $GEMMC_TUNING or ~/.cache/gemmc/tuning.db)"),
@@ -188,8 +188,6 @@ int run() {
   }
   if (files.empty() && asJson)
     diags.report(Diag::option_useless, {}, "--json", "nothing is measured; `--export -` prints YAML");
-  if (problem.get().inPlace)
-    diags.report(Diag::option_useless, {}, "--in-place", "what is measured has memory of its own for C and D");
   std::vector<tune::Job> jobs = readJobs(diags);
   if (diags.hasErrors())
     return finish(diags);

@@ -35,6 +35,9 @@ struct CheckReport {
 emu::CheckOptions optionsOf(unsigned index, const CheckRequest &request);
 /// `lazy`, `random 4`.
 std::string scheduleName(const emu::CheckOptions &options);
+/// Whether no other schedule is tried: after an error, if the request says so, or a limit, which each would take as
+/// long to reach.
+bool isEnough(const CheckReport &report, const CheckRequest &request);
 
 Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, const CheckRequest &request);
 

@@ -38,6 +38,12 @@ struct YamlLimits {
 std::optional<YamlNode> parseYaml(llvm::StringRef text, Diags &diags);
 std::optional<YamlNode> parseYaml(llvm::StringRef text, Diags &diags, const YamlLimits &limits);
 
+/// `text` behind the byte order mark that an editor may have put in front.
+inline llvm::StringRef withoutMark(llvm::StringRef text) {
+  text.consume_front("\xEF\xBB\xBF");
+  return text;
+}
+
 /// The member of `known` that `word` is probably a misspelling of, or an empty string.
 llvm::StringRef nearest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> known);
 
