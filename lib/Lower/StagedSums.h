@@ -68,12 +68,15 @@ struct Lowering::StagedSums {
     b("mov.b32", wide[1], high);
     return {wide[0], wide[1]};
   }
+  /// Whether a register of sums is what is staged.
+  bool areStagedAlready() const {
+    return acc.type == Elem::f16 && type == Elem::f16 && (!finished || (alpha && *alpha == 1));
+  }
   /// Two neighbours in one register of the staged 16-bit type; `c`: those of C that come in, or None.
   Val packed(int64_t i, int64_t j, int64_t h, const Val &c = {}) {
     if (auto kept = acc.kept.find(i); kept != acc.kept.end())
       return kept->second[2 * j + h];
-    bool asTheyAre = acc.type == Elem::f16 && type == Elem::f16 && (!finished || (alpha && *alpha == 1));
-    if (asTheyAre && !c.isReg())
+    if (areStagedAlready() && !c.isReg())
       return acc.regs[i][2 * j + h];
     auto [x, y] = sums(i, j, h);
     if (c.isReg())
@@ -81,6 +84,17 @@ struct Lowering::StagedSums {
     Val pair = b.reg(Type::b32, "d");
     pack(pair, x, y);
     return pair;
+  }
+  /// The same without C, in a register that outlives the sums. ptxas sees through a `mov`, takes the register for the
+  /// sums' own and waits for the next tile's products before it is read (C7517); bytes in their own order it copies.
+  void packInto(const Val &pair, int64_t i, int64_t j, int64_t h) {
+    if (areStagedAlready()) {
+      const Val &own = acc.regs[i][2 * j + h];
+      b("prmt.b32", pair, own, own, 0x3210);
+      return;
+    }
+    auto [x, y] = sums(i, j, h);
+    pack(pair, x, y);
   }
   void pack(const Val &pair, const Val &x, const Val &y) {
     b(type == Elem::f16 ? "cvt.rn.f16x2.f32" : "cvt.rn.bf16x2.f32", pair, y, x);

@@ -376,10 +376,8 @@ void Lowering::keep(const Op &op) {
   const std::vector<Val> &kept = acc.kept.find(block)->second;
   b.blank();
   b.comment("rows that are stored under the next tile's products");
-  for (size_t i = 0; i < kept.size(); ++i) {
-    auto [x, y] = sums.sums(block, int64_t(i / 2), int64_t(i % 2));
-    sums.pack(kept[i], x, y);
-  }
+  for (size_t i = 0; i < kept.size(); ++i)
+    sums.packInto(kept[i], block, int64_t(i / 2), int64_t(i % 2));
 }
 
 void Lowering::storeThroughShared(const Op &op) {

@@ -211,11 +211,9 @@ static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t d
     return formatv("is for `pipeline.schedule: cooperative`: it is {0}{1}", nameOf(*s.schedule),
                    *s.schedule == Schedule::pingpong ? ", whose warpgroups store under each other's products" : "");
   if (draft.way.ofIntegers)
-    return "keeps sums of f32 as pairs of 16 bits: a and b are integers";
-  if (bytesOf(*s.d.type) != 2 || *s.accumulator != Elem::f32)
-    return formatv(
-        "keeps sums of f32 as pairs of 16 bits: `accumulator` is {0}, `d.type` {1} (allowed: f32; f16, bf16)",
-        nameOf(*s.accumulator), nameOf(*s.d.type));
+    return "keeps sums of floats as pairs of 16 bits: a and b are integers";
+  if (bytesOf(*s.d.type) != 2)
+    return formatv("keeps sums as pairs of 16 bits: `d.type` is {0} (allowed: f16, bf16)", nameOf(*s.d.type));
   if (s.beta.value != Scale{0.0})
     return "adds no C: `beta` is not 0";
   if (draft.promotes())

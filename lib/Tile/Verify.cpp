@@ -350,7 +350,8 @@ private:
       diags.report(Diag::tile_row_block, placeOf(op), op.number("block"), formOf(op.kind).spelling, blocks);
     else if (op.kind == OpKind::Store && !storesBlocks(op))
       diags.report(Diag::tile_store_block, placeOf(op));
-    else if (op.kind == OpKind::Keep && (acc->word("type") != "f32" || !isNumber(op.word("alpha"))))
+    else if (op.kind == OpKind::Keep &&
+             ((acc->word("type") != "f32" && acc->word("type") != "f16") || !isNumber(op.word("alpha"))))
       diags.report(Diag::tile_keep, placeOf(op));
   }
   bool storesBlocks(const Op &op) const {
