@@ -168,6 +168,8 @@ private:
     if (!wanted.exact && contradicts(tuned.choice))
       return std::nullopt;
     auto plan = paths ? makePlan(with, scratch) : std::nullopt;
+    if (!plan && !wanted.exact)
+      return std::nullopt; // of another problem than this one: nothing is wrong with either
     if (!plan)
       return refuse(found, scratch.all().front().message);
     explain(*plan, *paths, found, wanted.type);
