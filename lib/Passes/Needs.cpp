@@ -32,9 +32,12 @@ const std::vector<Op> &multiplying(const Kernel &kernel) {
   return *found;
 }
 
+/// Who copies has a loop, and who multiplies one with products in it.
 bool fitsRole(const Op &role) {
-  const Op *elect = findIn(role.body, OpKind::Elect);
-  return mainLoop(elect ? elect->body : role.body);
+  if (const Op *elect = findIn(role.body, OpKind::Elect))
+    return mainLoop(elect->body);
+  const Op *loop = mainLoop(role.body);
+  return loop && findIn(loop->body, OpKind::Wgmma);
 }
 } // namespace
 
@@ -73,7 +76,8 @@ bool fitsShift(const Kernel &kernel) {
   }
   if (!tensor)
     return true; // the pass does nothing
-  const Op *elect = roles.size() == 2 ? findIn(roles[0]->body, OpKind::Elect) : nullptr;
+  const bool neighbours = roles.size() == 2 && roles[1] == roles[0] + 1;
+  const Op *elect = neighbours ? findIn(roles[0]->body, OpKind::Elect) : nullptr;
   const Op *tiles = elect ? findIn(elect->body, OpKind::Tiles) : nullptr;
   const std::string &name = tensor->subject.name;
   bool known = tensors == 1 && (name == "A" || name == "B") && tensor->expr("ld").isConst() &&
@@ -200,7 +204,7 @@ bool fitsOverlap(const Kernel &kernel) {
   const Op &store = tiles->body.back(), *acc = kernel.declaration("acc");
   bool byTma = store.kind == OpKind::Store && store.has("through") && store.word("via") == "tma" && !store.has("c");
   bool sums = byTma && store.ref("from").name == "acc" && declares(kernel, "acc", OpKind::Accumulator) &&
-              acc->has("warp") && acc->item("warp", 0) == rows && acc->word("type") == "f32";
+              acc->has("warp") && acc->item("warp", 0) == rows && (acc->word("type") == "f32" || acc->word("type") == "f16");
   const Op *d = sums ? kernel.declaration(store.subject.name) : nullptr;
   return d && (d->word("type") == "f16" || d->word("type") == "bf16");
 }

@@ -19,7 +19,7 @@ llvm::ArrayRef<Pass> passes() {
       {"place-barriers", placeBarriers,
        "`acc`, `sA` and `sB`, a `swizzle` of every shared buffer, and a `for` that is not unrolled in the `tiles` of "
        "the "
-       "kernel (of each role, when the schedule has roles)",
+       "kernel (of each role, when the schedule has roles; with a `wgmma` in it where nobody is elected)",
        fitsBarriers},
       {"promote-sums", promoteSums,
        "of a wgmma kernel with `promote`: the accumulator `acc`, the barrier `empty`, and products that are waited for "
@@ -28,7 +28,7 @@ llvm::ArrayRef<Pass> passes() {
       {"shift-lines", shiftLines,
        "of a kernel with `shift`: `schedule=cooperative` without `scheduler` and cluster, `shifted_stages`, one such "
        "tensor, A or B, of a known `ld`, its tile of 16-bit elements along k, 64 lines or a multiple, swizzle 128B, "
-       "barriers `full` and `empty`, and two roles, of which the first one's `elect` has `tiles` with a `for`",
+       "barriers `full` and `empty`, and two roles, one right behind the other, of which the first one's `elect` has `tiles` with a `for`",
        fitsShift},
       {"buffer-fragments", bufferFragments,
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
@@ -48,7 +48,7 @@ llvm::ArrayRef<Pass> passes() {
       {"overlap-store", overlapStore,
        "no more steps than stages, in a cooperative kernel without `in_flight`: a role whose plain `tiles` multiply a "
        "step, "
-       "then a `for` of a known length of more steps than that, and end with a `store` of sums in f32, two blocks of "
+       "then a `for` of a known length of more steps than that, and end with a `store` of sums in f32 or f16, two blocks of "
        "64 rows, "
        "`through` shared memory by TMA to a D of 16 bits in rows, without `c`",
        fitsOverlap},

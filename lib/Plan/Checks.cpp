@@ -74,6 +74,11 @@ private:
       return spec.schedule.range;
     return spec.instruction.range;
   }
+  /// What to write in the place of an element; nothing where the spec does not have it.
+  void offer(Problem &problem, const Field<std::array<int64_t, 3>> &field, char dimension, const llvm::Twine &text) {
+    if (field.given)
+      problem.fix(placeIn(field, dimension), text);
+  }
   template <typename... Args> Problem &report(Diag id, llvm::SMRange place, Args &&...args) {
     Problem &problem = diags.report(id, place, std::forward<Args>(args)...);
     if (draft.plan.swapped)
@@ -97,9 +102,9 @@ private:
   bool blockRange(char dimension, int64_t value, int64_t least, int64_t most) {
     if (value >= least && value <= most)
       return true;
-    report(Diag::plan_block_range, placeIn(spec.block, dimension), userDimension(draft, dimension), value,
-           nameOf(*spec.instruction), least, most)
-        .fix(placeIn(spec.block, dimension), llvm::Twine(std::clamp(value, least, most)));
+    offer(report(Diag::plan_block_range, placeIn(spec.block, dimension), userDimension(draft, dimension), value,
+                 nameOf(*spec.instruction), least, most),
+          spec.block, dimension, llvm::Twine(std::clamp(value, least, most)));
     return false;
   }
   bool blockRanges() {
@@ -117,8 +122,8 @@ private:
                 Rule rule) {
     if (value % of == 0)
       return true;
-    report(id, placeIn(field, dimension), userDimension(draft, dimension), value, of, rule())
-        .fix(placeIn(field, dimension), llvm::Twine((value + of - 1) / of * of));
+    offer(report(id, placeIn(field, dimension), userDimension(draft, dimension), value, of, rule()), field, dimension,
+          llvm::Twine((value + of - 1) / of * of));
     return false;
   }
   bool blockMultiples() {
@@ -150,16 +155,17 @@ private:
           return true;
         allowed.push_back(std::to_string(depth));
       }
-    report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k, nameOf(*spec.a.type), llvm::join(allowed, ", "),
-           draft.matrix->k)
-        .fix(placeIn(spec.block, 'k'), allowed[allowed.size() / 2]);
+    offer(report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k, nameOf(*spec.a.type),
+                 llvm::join(allowed, ", "), draft.matrix->k),
+          spec.block, 'k', allowed[allowed.size() / 2]);
     return false;
   }
 
   bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, Rule rule) {
     if (value < step || value > most) {
-      report(Diag::plan_warp_range, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, step, most)
-          .fix(placeIn(spec.warp, dimension), llvm::Twine(std::clamp(value, step, most)));
+      offer(
+          report(Diag::plan_warp_range, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, step, most),
+          spec.warp, dimension, llvm::Twine(std::clamp(value, step, most)));
       return false;
     }
     if (!multiple(Diag::plan_warp_multiple, spec.warp, dimension, value, step, rule))
@@ -186,8 +192,8 @@ private:
     if (shape.warpK == shape.k)
       return true;
     if (draft.wgmma()) {
-      report(Diag::plan_warp_k, placeIn(spec.warp, 'k'), shape.warpK, shape.k)
-          .fix(placeIn(spec.warp, 'k'), llvm::Twine(shape.k));
+      offer(report(Diag::plan_warp_k, placeIn(spec.warp, 'k'), shape.warpK, shape.k), spec.warp, 'k',
+            llvm::Twine(shape.k));
       return false;
     }
     int64_t step = std::max({draft.matrix->k, draft.elementsIn(16), int64_t(8)});
@@ -195,8 +201,8 @@ private:
       step = std::max<int64_t>(step, 16);
     if (shape.warpK < shape.k && shape.k % shape.warpK == 0 && shape.warpK % step == 0)
       return true;
-    report(Diag::plan_warp_slice, placeIn(spec.warp, 'k'), shape.warpK, shape.k, step)
-        .fix(placeIn(spec.warp, 'k'), llvm::Twine(shape.k));
+    offer(report(Diag::plan_warp_slice, placeIn(spec.warp, 'k'), shape.warpK, shape.k, step), spec.warp, 'k',
+          llvm::Twine(shape.k));
     return false;
   }
 
@@ -259,8 +265,9 @@ private:
     bool slices = dimension == 'k' && draft.inCluster() && (!spec.cluster.given || (value >= 2 && value <= 8));
     if (value == 1 || slices || (dimension != 'k' && (value == 2 || value == 4)))
       return true;
-    report(Diag::plan_cluster_size, placeIn(spec.cluster, dimension), userDimension(draft, dimension), value, allowed)
-        .fix(placeIn(spec.cluster, dimension), dimension == 'k' || value < 2 ? "1" : "2");
+    offer(
+        report(Diag::plan_cluster_size, placeIn(spec.cluster, dimension), userDimension(draft, dimension), value, allowed),
+        spec.cluster, dimension, dimension == 'k' || value < 2 ? "1" : "2");
     return false;
   }
   void cluster() {
@@ -275,7 +282,8 @@ private:
              shape.clusterK > 1 ? formatv("{0}x{1}", shape.clusterN, shape.clusterK).str()
                                 : std::to_string(shape.clusterN),
              ctas);
-    if (ctas > 1 && (!draft.wgmma() || shape.schedule == Schedule::pipelined))
+    const bool slices = !spec.cluster.given && draft.inCluster(); // checkSplit says so
+    if (ctas > 1 && !slices && (!draft.wgmma() || shape.schedule == Schedule::pipelined))
       report(Diag::plan_cluster_schedule, spec.cluster.range, nameOf(shape.schedule))
           .fix(spec.cluster.range, "[1, 1, 1]");
   }

@@ -296,7 +296,7 @@ void chooseCopyBytes(Draft &draft) {
   plan.copyBytesB = copyBytesOf(draft, draft.kernelB());
   s.copyBytes.decide(std::max(plan.copyBytesA, plan.copyBytesB), "what row starts allow");
   int64_t least = *s.copy == CopyKind::tma ? 16 : *s.copy == CopyKind::cp_async ? 4 : bytesOf(*s.a.type);
-  if (*s.copyBytes >= least)
+  if (*s.copyBytes >= least || (!s.copyBytes.given && draft.diags.hasErrors())) // which row starts have caused
     return;
   draft.diags
       .report(Diag::plan_copy_bytes, s.copyBytes.range, *s.copyBytes, nameOf(*s.copy),

@@ -50,7 +50,7 @@ bool checkType(Draft &draft, Field<Elem> &field, llvm::StringRef path, llvm::Arr
 
 void decideInputs(Draft &draft) {
   Spec &s = draft.spec();
-  constexpr const char *same = "the matrix instructions take one type for a and b";
+  constexpr const char *same = "a and b have one type";
   constexpr Elem inputs[] = {Elem::bf16, Elem::f16, Elem::e4m3, Elem::e5m2, Elem::tf32, Elem::f64,
                              Elem::s8,   Elem::u8,  Elem::s4,   Elem::u4,   Elem::b1};
   bool known = checkType(draft, s.a.type, "a.type", inputs);
@@ -174,10 +174,8 @@ void checkScale(Draft &draft, const Field<Scale> &scale, llvm::StringRef path) {
     return;
   char text[32];
   snprintf(text, sizeof text, "%g", scale.value.fixed.value_or(0));
-  draft.diags
-      .report(Diag::plan_scale_integer, scale.range, path, scale.value.dynamic() ? "dynamic" : text,
-              nameOf(*draft.spec().a.type), most)
-      .fix(scale.range, "1");
+  draft.diags.report(Diag::plan_scale_integer, scale.range, path, scale.value.dynamic() ? "dynamic" : text,
+                     nameOf(*draft.spec().a.type), most);
 }
 
 /// Whether the spec has lanes turn an operand.

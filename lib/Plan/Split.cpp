@@ -87,9 +87,16 @@ void checkSplit(Draft &draft) {
   bool split = *s.split == SplitMode::split_k, inCluster = draft.inCluster();
   if (*s.split != SplitMode::none) {
     bool known = s.schedule.given || draft.plan.blockM; // where no tile is legal there is no schedule either
-    if (draft.wgmma() ? known && *s.schedule != Schedule::cooperative : inCluster)
-      refuse(formatv("belongs to cooperative wgmma kernels{0}: this one is {1}, {2}",
-                     inCluster ? "" : " and to those of mma and wmma", nameOf(*s.instruction), nameOf(*s.schedule)));
+    const std::string kind = formatv("this one is {0}, {1}", nameOf(*s.instruction), nameOf(*s.schedule));
+    const bool cooperative = draft.wgmma() && (!known || *s.schedule == Schedule::cooperative);
+    if (inCluster && !cooperative)
+      draft.diags
+          .report(Diag::plan_split, s.splitThrough.given ? s.splitThrough.range : s.cluster.range, nameOf(*s.split),
+                  formatv("through a cluster belongs to cooperative wgmma kernels: {0}{1}", kind,
+                          draft.wgmma() ? "" : ", whose slices meet in the workspace"))
+          .fix(s.splitThrough.given && !draft.wgmma() ? s.splitThrough.range : llvm::SMRange(), "workspace");
+    else if (draft.wgmma() && !cooperative)
+      refuse("belongs to cooperative wgmma kernels and to those of mma and wmma: " + kind);
     else if (auto grid = gridOf(draft); grid && partsOf(draft, *grid) > mostParts)
       refuse("numbers more parts than 32 bits hold: take larger tiles");
     else if (*s.split == SplitMode::stream_k && draft.plan.clusterM * draft.plan.clusterN > 1)

@@ -96,9 +96,14 @@ static std::string printable(llvm::StringRef text) {
   return result;
 }
 
-/// LLVM's rendering of a problem, for lines that may be a megabyte long and hold anything: at most `most` columns
-/// around the place are shown.
-static llvm::SMDiagnostic rendered(const llvm::SourceMgr &sources, const Problem &problem) {
+/// A problem as LLVM shows it, and how many columns of its line are left out in front.
+struct Rendered {
+  llvm::SMDiagnostic message;
+  int skipped = 0;
+};
+
+/// Of lines that may be a megabyte long and hold anything: at most `most` columns around the place are shown.
+static Rendered rendered(const llvm::SourceMgr &sources, const Problem &problem) {
   constexpr int most = 160, before = 60;
   llvm::SmallVector<llvm::SMRange, 1> marked;
   if (problem.range.isValid())
@@ -114,14 +119,29 @@ static llvm::SMDiagnostic rendered(const llvm::SourceMgr &sources, const Problem
   for (auto [first, last] : whole.getRanges())
     ranges.push_back({std::max<int>(first - begin, 0), std::min<int>(last - begin, line.size())});
   if (!problem.range.isValid()) // no place: the message alone, not LLVM's "<unknown>:0"
-    return llvm::SMDiagnostic("", whole.getKind(), printable(whole.getMessage()));
-  return llvm::SMDiagnostic(sources, problem.range.Start, printable(whole.getFilename()), whole.getLineNo(),
-                            column < 0 ? column : column - begin, whole.getKind(), printable(whole.getMessage()),
-                            printable(line), ranges, whole.getFixIts());
+    return {llvm::SMDiagnostic("", whole.getKind(), printable(whole.getMessage()))};
+  return {llvm::SMDiagnostic(sources, problem.range.Start, printable(whole.getFilename()), whole.getLineNo(),
+                             column < 0 ? column : column - begin, whole.getKind(), printable(whole.getMessage()),
+                             printable(line), ranges, whole.getFixIts()),
+          begin};
+}
+
+/// LLVM takes the column of the line that is shown for that of the file.
+static void printShortened(const Rendered &problem, llvm::raw_ostream &os) {
+  const llvm::SMDiagnostic &message = problem.message;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  message.print(nullptr, stream, false);
+  auto place = [&](int column) { return llvm::formatv(":{0}:{1}: ", message.getLineNo(), column + 1).str(); };
+  const std::string shown = place(message.getColumnNo());
+  if (size_t at = text.find(shown); at != std::string::npos)
+    text.replace(at, shown.size(), place(message.getColumnNo() + problem.skipped));
+  os << text;
 }
 
 static void printOne(const llvm::SourceMgr &sources, const Problem &problem, llvm::raw_ostream &os, bool color) {
-  rendered(sources, problem).print(nullptr, os, color);
+  const Rendered shown = rendered(sources, problem);
+  shown.skipped ? printShortened(shown, os) : shown.message.print(nullptr, os, color);
   for (const Problem &note : problem.notes)
     printOne(sources, note, os, color);
 }

@@ -68,7 +68,7 @@ struct Listener {
     if (!sawLowering)
       tile = text.str();
     if (printAfter == "all" || printAfter == pass) {
-      errs() << "// after " << pass << "\n" << text << "\n";
+      errs() << (sawLowering ? "//" : "#") << " after " << pass << "\n" << text << "\n"; // a comment of tile IR, of PTX
       printed = true;
     }
   }
