@@ -252,6 +252,8 @@ void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) 
   dependency(agent, address, bytes, !writes, writes);
   globals.forEach(address, bytes, remembers(address, writes),
                   [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
+  if (writes && cluster.launch.readOnly)
+    readOnly(agent, address, bytes, true);
   acrossClusters(agent, address, bytes, writes);
 }
 
@@ -317,6 +319,8 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       dependency(agent, address, bytes, use & read, use & write);
       globals.forEach(address, bytes, remembers(address, use & write),
                       [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
+      if (use & (write | constant) && cluster.launch.readOnly)
+        readOnly(agent, address, bytes, use & write);
       if (!(use & strong) || !isWide(*code.inst)) { // a scope that no other cluster is in makes it a plain one for them
         agent.access.strong = false;
         acrossClusters(agent, address, bytes, use & write);

@@ -12,7 +12,7 @@
 namespace gemmc::emu {
 namespace {
 
-enum Flag : uint32_t { Signed = 1, Ordered = 2 };
+enum Flag : uint32_t { Signed = 1, Ordered = 2, NonCoherent = 4 };
 
 /// Bytes of one element and how often; a scalar counts as a vector of one.
 unsigned countOf(const Arg &arg) { return arg.kind == Arg::Vector ? arg.count : 1; }
@@ -43,7 +43,8 @@ bool locate(Warp &warp, const Code &code, const Arg &arg, unsigned bytes, Mask m
                            trafficOf(code.where, addresses, bytes, mask));
   if (warp.cluster.check)
     warp.cluster.check->generic(warp, code, mask, addresses.data(), code.where, bytes,
-                                use | (code.flags & Ordered ? Check::strong : 0));
+                                use | (code.flags & Ordered ? Check::strong : 0) |
+                                    (code.flags & NonCoherent ? Check::constant : 0));
   return true;
 }
 
@@ -130,6 +131,7 @@ Exec access(Decoder &d, Exec exec) {
     d.code->flags |= Signed;
   for (const char *order : {"volatile", "relaxed", "acquire", "release"})
     d.flag(order, Ordered);
+  d.flag("nc", NonCoherent);
   return exec;
 }
 
