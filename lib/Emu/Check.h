@@ -71,6 +71,8 @@ public:
   enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8, constant = 16 };
   void generic(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses, Where where, unsigned bytes,
                unsigned use);
+  /// Two lanes store different values to the bytes at `at`, by one instruction that is not strong.
+  void lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned second, const std::byte *at);
   void copyIssued(Warp &warp, const Code &code, const CpAsync &copy, const std::array<uint64_t, numLanes> &sources);
   void copiesCommitted(Warp &warp, Mask mask);
   void copiesWaited(Warp &warp, Mask mask);

@@ -337,6 +337,22 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
   });
 }
 
+void Check::lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned second, const std::byte *at) {
+  Access before = genericAgent(warp, code, first, write).access;
+  std::string where = formatv("global address {0:x}", warp.address(code.args[0], second));
+  About about;
+  uint32_t offset = 0;
+  if (const Cta *cta = cluster.ctaOf(at, offset)) {
+    where = describeShared(cluster, (uint64_t(cta->rank) << window::rankShift) + offset);
+    about.spot = spotAt(cluster, offset);
+  }
+  report(warp, code, second, "DR-4",
+         formatv("lanes {0} and {1} store different values to the same bytes by one instruction: which of them stays is "
+                 "open: {2}",
+                 first, second, where),
+         &before, ownCluster, about);
+}
+
 /// Release and acquire through an address; relaxed accesses with the fences around them.
 void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use) {
   const ptx::Inst &inst = *code.inst;
