@@ -233,6 +233,11 @@ public:
   Schedule schedule;
   std::unique_ptr<Check> check; ///< Null: nobody looks for races.
   Timeline *timeline = nullptr; ///< Null: nobody draws.
+  /// Whether variables in shared memory get no more alignment than they declare: those of our kernels, while races are
+  /// searched for. Others count on what the hardware gives, dynamic memory at a multiple of 1024 among it.
+  const bool exact;
+  uint32_t dynamicOffset() const { return exact ? program.exactDynamic : program.dynamicOffset; }
+  uint32_t staticShared() const { return exact ? program.exactShared : program.staticShared; }
   /// The CTA whose shared memory holds `at`, and the offset in its window; nullptr when none does.
   Cta *ctaOf(const std::byte *at, uint32_t &offset);
 
