@@ -321,10 +321,8 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
                       [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
       if (use & (write | constant) && cluster.launch.readOnly)
         readOnly(agent, address, bytes, use & write);
-      if (!(use & strong) || !isWide(*code.inst)) { // a scope that no other cluster is in makes it a plain one for them
-        agent.access.strong = false;
-        acrossClusters(agent, address, bytes, use & write);
-      }
+      agent.access.strong &= isWide(*code.inst); // a scope that no other cluster is in makes it a plain one for them
+      acrossClusters(agent, address, bytes, use & write);
     } else {
       Cta &cta = *cluster.ctas[address % window::size >> window::rankShift];
       checkRemote(agent.actor, cta);
@@ -346,11 +344,12 @@ void Check::lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned s
     where = describeShared(cluster, (uint64_t(cta->rank) << window::rankShift) + offset);
     about.spot = spotAt(cluster, offset);
   }
-  report(warp, code, second, "DR-4",
-         formatv("lanes {0} and {1} store different values to the same bytes by one instruction: which of them stays is "
-                 "open: {2}",
-                 first, second, where),
-         &before, ownCluster, about);
+  report(
+      warp, code, second, "DR-4",
+      formatv("lanes {0} and {1} store different values to the same bytes by one instruction: which of them stays is "
+              "open: {2}",
+              first, second, where),
+      &before, ownCluster, about);
 }
 
 /// Release and acquire through an address; relaxed accesses with the fences around them.

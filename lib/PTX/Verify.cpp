@@ -388,8 +388,6 @@ static bool verify(const Module &module, Diags &diags, StringRef source, bool is
 }
 
 bool verify(const Module &module, Diags &diags, StringRef source) { return verify(module, diags, source, false); }
-bool verifyProgram(const Module &module, Diags &diags, StringRef source) {
-  return verify(module, diags, source, true);
-}
+bool verifyProgram(const Module &module, Diags &diags, StringRef source) { return verify(module, diags, source, true); }
 
 } // namespace gemmc::ptx

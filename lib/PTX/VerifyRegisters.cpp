@@ -1,8 +1,9 @@
-// Registers that are read though nothing can have written them: on no path from the entry stands a write before the read.
+// Registers that are read though nothing can have written them: on no path from the entry stands a write before the
+// read.
 //
-// A guarded write counts, and so does one on a single path of many: whatever is reported is wrong for all data. Most reads
-// have a write in front of them from which the code just falls on to them; the registers of the others are followed along
-// all jumps, 64 at a time, a word for each block.
+// A guarded write counts, and so does one on a single path of many: whatever is reported is wrong for all data. Most
+// reads have a write in front of them from which the code just falls on to them; the registers of the others are
+// followed along all jumps, 64 at a time, a word for each block.
 #include "Registers.h"
 #include "Verify.h"
 #include "llvm/ADT/STLExtras.h"
