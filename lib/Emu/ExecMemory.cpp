@@ -62,14 +62,18 @@ void loadLane(Warp &warp, const Code &code, const Arg &to, unsigned lane, const 
     value = static_cast<uint64_t>(static_cast<int64_t>(value << (64 - 8 * code.bytes)) >> (64 - 8 * code.bytes));
   warp.set(to, lane, value);
 }
-void storeLane(Warp &warp, const Code &code, const Arg &from, unsigned lane, std::byte *to) {
+/// Whether the value was not there yet.
+bool storeLane(Warp &warp, const Code &code, const Arg &from, unsigned lane, std::byte *to) {
+  uint64_t value[2] = {};
   if (code.bytes == 16 && from.bits == 128) {
-    uint64_t halves[2] = {warp.read<uint64_t>(from)[lane], warp.read<uint64_t>(from)[numLanes + lane]};
-    std::memcpy(to, halves, 16);
-    return;
+    value[0] = warp.read<uint64_t>(from)[lane];
+    value[1] = warp.read<uint64_t>(from)[numLanes + lane];
+  } else {
+    value[0] = warp.value(from, lane);
   }
-  uint64_t value = warp.value(from, lane);
-  std::memcpy(to, &value, code.bytes);
+  bool changes = std::memcmp(to, value, code.bytes) != 0;
+  std::memcpy(to, value, code.bytes);
+  return changes;
 }
 
 /// Which of the lanes wins that store to one place is open, so that they must store the same (DR-4). Places are whole
@@ -112,9 +116,13 @@ void loadWords(Warp &warp, const Arg &to, Mask mask, std::byte *const *from, uns
   uint32_t *out = warp.write<uint32_t>(to);
   forLanes(mask, [&](unsigned l) { std::memcpy(&out[l], from[l] + offset, 4); });
 }
-void storeWords(Warp &warp, const Arg &from, Mask mask, std::byte *const *to, unsigned offset) {
+/// `changed`: set when the value is not there yet.
+void storeWords(Warp &warp, const Arg &from, Mask mask, std::byte *const *to, unsigned offset, bool &changed) {
   const uint32_t *in = warp.read<uint32_t>(from);
-  forLanes(mask, [&](unsigned l) { std::memcpy(to[l] + offset, &in[l], 4); });
+  forLanes(mask, [&](unsigned l) {
+    changed = changed || std::memcmp(to[l] + offset, &in[l], 4) != 0;
+    std::memcpy(to[l] + offset, &in[l], 4);
+  });
 }
 
 Step load(Warp &warp, const Code &code, Mask mask) {
@@ -150,14 +158,15 @@ Step store(Warp &warp, const Code &code, Mask mask) {
     return Step::Stop;
   if (warp.cluster.check && !(code.flags & Ordered))
     compareLanes(warp, code, from, mask, to);
+  bool changed = false; // a loop that asks for something, and waits, writes the same again and again
   for (unsigned i = 0; i < count; ++i) {
     const Arg &element = elementOf(warp, from, i);
     if (code.bytes == 4 && element.bits == 32)
-      storeWords(warp, element, mask, to, 4 * i);
+      storeWords(warp, element, mask, to, 4 * i, changed);
     else
-      forLanes(mask, [&](unsigned l) { storeLane(warp, code, element, l, to[l] + i * code.bytes); });
+      forLanes(mask, [&](unsigned l) { changed |= storeLane(warp, code, element, l, to[l] + i * code.bytes); });
   }
-  ++warp.cluster.version;
+  warp.cluster.version += changed;
   return Step::Next;
 }
 
