@@ -271,7 +271,8 @@ TEST(EmuControl, StepLimit) {
   EXPECT_EQ(r.result.findings[0].code, "limit");
 }
 
-// What nobody else can see changes nothing, for as long as it likes: reads, tests, atomics and stores that leave what is there.
+// What nobody else can see changes nothing, for as long as it likes: reads, tests, atomics and stores that leave what
+// is there.
 TEST(EmuControl, QuietLoopsHaveAnEnd) {
   for (const char *loop : {"ld.relaxed.gpu.global.u32 %r, [%out];", "atom.global.or.b32 %r, [%out], 0;",
                            "atom.global.cas.b32 %r, [%out], 7, 8;", "st.volatile.global.u32 [%out], 7;",
