@@ -96,7 +96,7 @@ std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const Compil
   if (options.cleanUp)
     for (ptx::Function &function : lowered.module.functions)
       ptx::cleanUp(function);
-  if (verifyEach && !ptx::verify(lowered.module, diags))
+  if (verifyEach && !ptx::verifyProgram(lowered.module, diags))
     return std::nullopt;
 
   Compiled result{plan, launchInfo(plan, lowered.kernel), ""};

@@ -1,6 +1,7 @@
 /// Happens-before: looks at every access and every synchronisation of a cluster and finds what is not ordered, however
 /// the run came out. docs/emulator.md says what the clocks mean and which edges an instruction makes.
 #pragma once
+#include "CheckReadOnly.h"
 #include "Copies.h"
 #include "Machine.h"
 #include "Names.h"
@@ -66,9 +67,12 @@ public:
   std::optional<uint64_t> kStepOf(const Warp &warp, const Wait &wait) const;
 
   // --- Accesses
-  enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8 };
+  /// `constant`: a read by the cache that is not coherent.
+  enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8, constant = 16 };
   void generic(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses, Where where, unsigned bytes,
                unsigned use);
+  /// Two lanes store different values to the bytes at `at`, by one instruction that is not strong.
+  void lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned second, const std::byte *at);
   void copyIssued(Warp &warp, const Code &code, const CpAsync &copy, const std::array<uint64_t, numLanes> &sources);
   void copiesCommitted(Warp &warp, Mask mask);
   void copiesWaited(Warp &warp, Mask mask);
@@ -221,6 +225,8 @@ private:
   /// Only a barrier of threads stands between the issue of an operation and the agent; nullopt: not even that.
   std::optional<Problem> onlyBarrier(const Agent &agent, const Access &before) const;
   void dependency(const Agent &agent, uint64_t address, uint64_t bytes, bool isRead, bool isWrite);
+  /// Of global memory, in a kernel that has ld.global.nc: such a load, or a write.
+  void readOnly(const Agent &agent, uint64_t address, uint64_t bytes, bool writes);
   void leavesUnanswered(Warp &warp, Mask mask);
   bool fencedElsewhere(const Access &init) const;
   void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use);

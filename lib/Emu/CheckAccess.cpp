@@ -252,6 +252,8 @@ void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) 
   dependency(agent, address, bytes, !writes, writes);
   globals.forEach(address, bytes, remembers(address, writes),
                   [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
+  if (writes && cluster.launch.readOnly)
+    readOnly(agent, address, bytes, true);
   acrossClusters(agent, address, bytes, writes);
 }
 
@@ -317,10 +319,10 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       dependency(agent, address, bytes, use & read, use & write);
       globals.forEach(address, bytes, remembers(address, use & write),
                       [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
-      if (!(use & strong) || !isWide(*code.inst)) { // a scope that no other cluster is in makes it a plain one for them
-        agent.access.strong = false;
-        acrossClusters(agent, address, bytes, use & write);
-      }
+      if (use & (write | constant) && cluster.launch.readOnly)
+        readOnly(agent, address, bytes, use & write);
+      agent.access.strong &= isWide(*code.inst); // a scope that no other cluster is in makes it a plain one for them
+      acrossClusters(agent, address, bytes, use & write);
     } else {
       Cta &cta = *cluster.ctas[address % window::size >> window::rankShift];
       checkRemote(agent.actor, cta);
@@ -331,6 +333,23 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
     if (use & strong)
       strongAccess(warp, code, l, address, !isShared, use);
   });
+}
+
+void Check::lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned second, const std::byte *at) {
+  Access before = genericAgent(warp, code, first, write).access;
+  std::string where = formatv("global address {0:x}", warp.address(code.args[0], second));
+  About about;
+  uint32_t offset = 0;
+  if (const Cta *cta = cluster.ctaOf(at, offset)) {
+    where = describeShared(cluster, (uint64_t(cta->rank) << window::rankShift) + offset);
+    about.spot = spotAt(cluster, offset);
+  }
+  report(
+      warp, code, second, "DR-4",
+      formatv("lanes {0} and {1} store different values to the same bytes by one instruction: which of them stays is "
+              "open: {2}",
+              first, second, where),
+      &before, ownCluster, about);
 }
 
 /// Release and acquire through an address; relaxed accesses with the fences around them.

@@ -37,7 +37,29 @@ std::vector<LaunchCheck::Cell> *LaunchCheck::pageOf(uint64_t page, bool writes) 
   return &found->second;
 }
 
+static bool isAtomic(const Access &access) { return access.strong && !access.isAsync(); }
+
+/// What polls takes the place of its last access, which had the same bytes.
+uint32_t LaunchCheck::numberOf(const Use &now, const Cell &first) {
+  if (isAtomic(now.access) && first.strong) {
+    Use &last = uses[first.strong - 1];
+    if (last.cluster == now.cluster && last.access.pc == now.access.pc) {
+      last = now;
+      return first.strong;
+    }
+  }
+  bool always = now.access.write && !isAtomic(now.access);
+  if (!always && uses.size() >= maxUses)
+    return 0;
+  uses.push_back(now);
+  return uses.size();
+}
+
 void LaunchCheck::remember(Cell &cell, const Use &now, uint32_t number) {
+  if (isAtomic(now.access)) {
+    cell.strong = number;
+    return;
+  }
   if (now.access.write && !now.access.strong) {
     cell = Cell();
     cell.write = number;
@@ -56,11 +78,7 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
   if (alone || !bytes)
     return;
   std::lock_guard lock(mutex);
-  uint32_t number = 0;
-  if (now.access.write || uses.size() < maxUses) {
-    uses.push_back(now);
-    number = uses.size();
-  }
+  std::optional<uint32_t> number;
   auto look = [&](uint32_t earlier, uint64_t at) {
     const Use *before = earlier ? &uses[earlier - 1] : nullptr;
     if (before && before->cluster != now.cluster && (before->access.write || now.access.write) &&
@@ -75,10 +93,13 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
         continue;
       Cell &cell = (*cells)[at & ((uint64_t(1) << (pageBits - bits)) - 1)];
       look(cell.write, at << bits);
+      look(cell.strong, at << bits);
       for (uint32_t other : cell.others)
         look(other, at << bits);
-      if (number)
-        remember(cell, now, number);
+      if (!number)
+        number = numberOf(now, cell);
+      if (*number)
+        remember(cell, now, *number);
     }
   }
 }

@@ -21,7 +21,8 @@ public:
   void release(uint64_t address, uint64_t cluster, const Clocks &known);
   void acquire(uint64_t address, ForeignClocks &to);
 
-  /// A plain access, or one of a bulk copy; `access.strong`: a reduction by a bulk copy.
+  /// An access of any kind. `access.strong`: a reduction by a bulk copy, or an access that is strong for other
+  /// clusters.
   struct Use {
     uint64_t cluster = 0;
     Access access;
@@ -35,12 +36,14 @@ public:
   std::mutex strong;
 
 private:
-  /// By number: the last plain write, and behind it the last few reads and reductions. 0: none.
+  /// By number: the last plain write, and behind it the last few reads and reductions, and the last strong access:
+  /// those before it are settled by the coherence of one location. 0: none.
   struct Cell {
     static constexpr unsigned numOthers = 3;
-    uint32_t write = 0, others[numOthers] = {};
+    uint32_t write = 0, strong = 0, others[numOthers] = {};
     uint8_t next = 0;
   };
+  uint32_t numberOf(const Use &now, const Cell &first);
   void remember(Cell &cell, const Use &now, uint32_t number);
   std::vector<Cell> *pageOf(uint64_t page, bool writes);
 

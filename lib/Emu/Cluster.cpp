@@ -12,8 +12,7 @@ namespace gemmc::emu {
 
 Cta::Cta(Cluster &cluster, uint32_t rank, std::array<uint32_t, 3> id) : cluster(cluster), rank(rank), id(id) {
   const LaunchParams &params = cluster.launch.params;
-  const Program &program = cluster.program;
-  uint32_t bytes = std::max(program.staticShared, program.dynamicOffset + params.dynamicShared);
+  uint32_t bytes = std::max(cluster.staticShared(), cluster.dynamicOffset() + params.dynamicShared);
   shared.assign(window::sharedBase + bytes, std::byte(0xff)); // NaNs: whoever reads before writing shall see it
   numThreads = params.block[0] * params.block[1] * params.block[2];
   warpgroups.resize(numThreads / (4 * numLanes));
@@ -36,7 +35,8 @@ bool Cta::done() const {
 /// Clusters are numbered like CTAs: x first.
 Cluster::Cluster(Launch &launch, std::array<uint32_t, 3> id)
     : launch(launch), program(launch.program), id(id), params(launch.params.params),
-      schedule(launch.options, (uint64_t(id[2]) * launch.numClusters[1] + id[1]) * launch.numClusters[0] + id[0]) {
+      schedule(launch.options, (uint64_t(id[2]) * launch.numClusters[1] + id[1]) * launch.numClusters[0] + id[0]),
+      exact(launch.options.check.enabled && !launch.options.check.foreign) {
   auto [cx, cy, cz] = launch.params.cluster;
   warpsPerCta = (launch.params.block[0] * launch.params.block[1] * launch.params.block[2] + numLanes - 1) / numLanes;
   ctas.resize(cx * cy * cz);

@@ -62,6 +62,12 @@ static unsigned bytesOf(Type type) { return std::max(1u, ptx::bitsOf(type) / 8);
 static unsigned alignOf(const ptx::Variable &variable) { return std::max(variable.align, bytesOf(variable.type)); }
 static bool isDynamic(const ptx::Variable &variable) { return !variable.extent.empty() && !variable.extent.front(); }
 
+/// The first multiple of `align` from `size` on that is no multiple of more, below 1024.
+static uint64_t exactlyAligned(uint64_t size, uint64_t align) {
+  uint64_t offset = alignTo(size, align);
+  return align < window::sharedBase && !(offset & align) ? offset + align : offset;
+}
+
 void Decoder::placeVariable(const ptx::Variable &variable) {
   auto take = [&](uint32_t &size) {
     uint64_t offset = alignTo(size, alignOf(variable));
@@ -70,9 +76,12 @@ void Decoder::placeVariable(const ptx::Variable &variable) {
   };
   switch (variable.space) {
   case ptx::Space::shared:
-    if (!isDynamic(variable))
+    if (!isDynamic(variable)) {
+      uint32_t offset = take(program.staticShared), exact = exactlyAligned(program.exactShared, alignOf(variable));
+      program.exactShared = exact + variable.bytes();
       program.places.push_back(
-          {variable.name, {Where::Shared, window::sharedBase + take(program.staticShared), variable.bytes()}});
+          {variable.name, {Where::Shared, window::sharedBase + offset, variable.bytes(), exact - offset}});
+    }
     break;
   case ptx::Space::local:
   case ptx::Space::param: // of a call
@@ -119,11 +128,17 @@ void Decoder::resolve(const ptx::Variable &variable) {
     }
 }
 
+/// The block begins at a multiple of the greatest alignment in it, and of no more below that of a tensor map.
 void Decoder::layOutParams() {
+  constexpr unsigned mapAlign = 64;
+  unsigned most = 1;
+  for (const ptx::Variable &param : program.function.params)
+    most = std::max(most, alignOf(param));
+  program.paramBase = most < mapAlign ? most : 0;
   uint64_t offset = 0;
   for (const ptx::Variable &param : program.function.params) {
     offset = alignTo(offset, alignOf(param));
-    program.places.push_back({param.name, {Where::Param, window::param + offset, param.bytes()}});
+    program.places.push_back({param.name, {Where::Param, window::param + program.paramBase + offset, param.bytes()}});
     offset += param.bytes();
   }
   program.paramBytes = offset;
@@ -158,10 +173,13 @@ void Decoder::layOut(const ptx::Module &module) {
         dynamicAlign = std::max<uint64_t>(dynamicAlign, alignOf(variable));
     }
   program.dynamicOffset = alignTo(program.staticShared, dynamicAlign);
+  program.exactDynamic = exactlyAligned(program.exactShared, dynamicAlign);
   for (ArrayRef<ptx::Variable> list : both)
     for (const ptx::Variable &variable : list)
       if (variable.space == ptx::Space::shared && isDynamic(variable))
-        program.places.push_back({variable.name, {Where::Shared, window::sharedBase + program.dynamicOffset, 0}});
+        program.places.push_back({variable.name,
+                                  {Where::Shared, window::sharedBase + program.dynamicOffset, 0,
+                                   program.exactDynamic - program.dynamicOffset}});
 }
 
 // --- Operands
@@ -248,10 +266,12 @@ Arg Decoder::symbol(StringRef name, int64_t offset, unsigned bits) {
   uint64_t target = place->offset + offset;
   if (place->where != Where::Shared)
     return constant(target, bits);
-  auto same = [&](const SymbolSlot &one) { return one.offset == target && one.bits == bits; };
+  auto same = [&](const SymbolSlot &one) {
+    return one.offset == target && one.bits == bits && one.shift == place->shift;
+  };
   auto found = find_if(program.symbols, same);
   if (found == program.symbols.end()) {
-    program.symbols.push_back({newRows(bits), static_cast<uint8_t>(bits), place->where, target});
+    program.symbols.push_back({newRows(bits), static_cast<uint8_t>(bits), place->where, target, place->shift});
     found = std::prev(program.symbols.end());
   }
   Arg arg;

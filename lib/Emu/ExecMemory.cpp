@@ -12,7 +12,7 @@
 namespace gemmc::emu {
 namespace {
 
-enum Flag : uint32_t { Signed = 1, Ordered = 2 };
+enum Flag : uint32_t { Signed = 1, Ordered = 2, NonCoherent = 4 };
 
 /// Bytes of one element and how often; a scalar counts as a vector of one.
 unsigned countOf(const Arg &arg) { return arg.kind == Arg::Vector ? arg.count : 1; }
@@ -43,7 +43,8 @@ bool locate(Warp &warp, const Code &code, const Arg &arg, unsigned bytes, Mask m
                            trafficOf(code.where, addresses, bytes, mask));
   if (warp.cluster.check)
     warp.cluster.check->generic(warp, code, mask, addresses.data(), code.where, bytes,
-                                use | (code.flags & Ordered ? Check::strong : 0));
+                                use | (code.flags & Ordered ? Check::strong : 0) |
+                                    (code.flags & NonCoherent ? Check::constant : 0));
   return true;
 }
 
@@ -61,14 +62,53 @@ void loadLane(Warp &warp, const Code &code, const Arg &to, unsigned lane, const 
     value = static_cast<uint64_t>(static_cast<int64_t>(value << (64 - 8 * code.bytes)) >> (64 - 8 * code.bytes));
   warp.set(to, lane, value);
 }
-void storeLane(Warp &warp, const Code &code, const Arg &from, unsigned lane, std::byte *to) {
+/// Whether the value was not there yet.
+bool storeLane(Warp &warp, const Code &code, const Arg &from, unsigned lane, std::byte *to) {
+  uint64_t value[2] = {};
   if (code.bytes == 16 && from.bits == 128) {
-    uint64_t halves[2] = {warp.read<uint64_t>(from)[lane], warp.read<uint64_t>(from)[numLanes + lane]};
-    std::memcpy(to, halves, 16);
-    return;
+    value[0] = warp.read<uint64_t>(from)[lane];
+    value[1] = warp.read<uint64_t>(from)[numLanes + lane];
+  } else {
+    value[0] = warp.value(from, lane);
   }
-  uint64_t value = warp.value(from, lane);
-  std::memcpy(to, &value, code.bytes);
+  bool changes = std::memcmp(to, value, code.bytes) != 0;
+  std::memcpy(to, value, code.bytes);
+  return changes;
+}
+
+/// Which of the lanes wins that store to one place is open, so that they must store the same (DR-4). Places are whole
+/// accesses: each is aligned to its size.
+void compareLanes(Warp &warp, const Code &code, const Arg &from, Mask mask, std::byte *const *to) {
+  const std::byte *last = nullptr;
+  bool ascending = true;
+  forLanes(mask, [&](unsigned l) {
+    ascending &= to[l] > last;
+    last = to[l];
+  });
+  if (ascending) // nearly always: no two places are the same
+    return;
+  const unsigned count = countOf(from), bytes = code.bytes * count;
+  auto stored = [&](unsigned lane) {
+    std::array<std::byte, 32> value{};
+    for (unsigned i = 0; i < count; ++i)
+      storeLane(warp, code, elementOf(warp, from, i), lane, value.data() + i * code.bytes);
+    return value;
+  };
+  constexpr unsigned tableBits = 6;
+  std::array<uint8_t, 1u << tableBits> firsts{}; // by place, hashed: the first lane that stores there, from 1 on
+  bool told = false;
+  forLanes(mask, [&](unsigned l) {
+    uint64_t key = reinterpret_cast<uintptr_t>(to[l]) / bytes * 0x9e3779b97f4a7c15;
+    unsigned slot = key >> (64 - tableBits);
+    while (firsts[slot] && to[firsts[slot] - 1] != to[l])
+      slot = (slot + 1) % firsts.size();
+    if (!firsts[slot])
+      firsts[slot] = l + 1;
+    else if (!told && stored(firsts[slot] - 1) != stored(l)) {
+      warp.cluster.check->lanesDiffer(warp, code, firsts[slot] - 1, l, to[l]);
+      told = true;
+    }
+  });
 }
 
 /// 32-bit elements into 32-bit registers: the case that counts.
@@ -76,9 +116,13 @@ void loadWords(Warp &warp, const Arg &to, Mask mask, std::byte *const *from, uns
   uint32_t *out = warp.write<uint32_t>(to);
   forLanes(mask, [&](unsigned l) { std::memcpy(&out[l], from[l] + offset, 4); });
 }
-void storeWords(Warp &warp, const Arg &from, Mask mask, std::byte *const *to, unsigned offset) {
+/// `changed`: set when the value is not there yet.
+void storeWords(Warp &warp, const Arg &from, Mask mask, std::byte *const *to, unsigned offset, bool &changed) {
   const uint32_t *in = warp.read<uint32_t>(from);
-  forLanes(mask, [&](unsigned l) { std::memcpy(to[l] + offset, &in[l], 4); });
+  forLanes(mask, [&](unsigned l) {
+    changed = changed || std::memcmp(to[l] + offset, &in[l], 4) != 0;
+    std::memcpy(to[l] + offset, &in[l], 4);
+  });
 }
 
 Step load(Warp &warp, const Code &code, Mask mask) {
@@ -112,14 +156,17 @@ Step store(Warp &warp, const Code &code, Mask mask) {
   auto oneStep = asOneStep(warp, code.flags & Ordered);
   if (!locate(warp, code, code.args[0], code.bytes * count, mask, to, Check::write))
     return Step::Stop;
+  if (warp.cluster.check && !(code.flags & Ordered))
+    compareLanes(warp, code, from, mask, to);
+  bool changed = false; // a loop that asks for something, and waits, writes the same again and again
   for (unsigned i = 0; i < count; ++i) {
     const Arg &element = elementOf(warp, from, i);
     if (code.bytes == 4 && element.bits == 32)
-      storeWords(warp, element, mask, to, 4 * i);
+      storeWords(warp, element, mask, to, 4 * i, changed);
     else
-      forLanes(mask, [&](unsigned l) { storeLane(warp, code, element, l, to[l] + i * code.bytes); });
+      forLanes(mask, [&](unsigned l) { changed |= storeLane(warp, code, element, l, to[l] + i * code.bytes); });
   }
-  ++warp.cluster.version;
+  warp.cluster.version += changed;
   return Step::Next;
 }
 
@@ -130,6 +177,7 @@ Exec access(Decoder &d, Exec exec) {
     d.code->flags |= Signed;
   for (const char *order : {"volatile", "relaxed", "acquire", "release"})
     d.flag(order, Ordered);
+  d.flag("nc", NonCoherent);
   return exec;
 }
 

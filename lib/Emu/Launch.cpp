@@ -181,8 +181,11 @@ StringRef nameOf(ScheduleKind kind) {
 Launch::Launch(const Program &program, const LaunchParams &params, Memory &memory, const Options &options)
     : program(program), params(params), memory(memory), options(options) {
   bool alone = params.grid == params.cluster || options.clusters.size() == 1;
-  if (options.check.enabled)
-    check = std::make_shared<LaunchCheck>(granuleBits(program), alone);
+  if (!options.check.enabled)
+    return;
+  check = std::make_shared<LaunchCheck>(granuleBits(program), alone);
+  if (llvm::any_of(program.code, [](const Code &code) { return code.inst && isNonCoherent(*code.inst); }))
+    readOnly = std::make_shared<ReadOnlyCheck>(granuleBits(program));
 }
 
 void Launch::report(Finding finding) {

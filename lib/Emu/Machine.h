@@ -25,6 +25,7 @@ namespace gemmc::emu {
 class Check;
 class Cluster;
 class LaunchCheck;
+class ReadOnlyCheck;
 class Cta;
 
 /// What a group of lanes waits for; words for the deadlock report come from here.
@@ -186,6 +187,7 @@ public:
   Result result;
   std::unordered_map<uint64_t, uint8_t> earlyTouches; ///< See `Memory::earlyTouches`; of this launch.
   std::shared_ptr<LaunchCheck> check;                 ///< Null: nobody looks for races.
+  std::shared_ptr<ReadOnlyCheck> readOnly;            ///< Null: nobody looks, or the kernel has no ld.global.nc.
   /// Atomic operations on global memory take the lock of their address.
   std::mutex &lockOf(const void *at) { return locks[(reinterpret_cast<uintptr_t>(at) >> 4) % locks.size()]; }
   /// Calls `part(at, offset, bytes)` for the pieces of a range, each under its lock.
@@ -231,6 +233,11 @@ public:
   Schedule schedule;
   std::unique_ptr<Check> check; ///< Null: nobody looks for races.
   Timeline *timeline = nullptr; ///< Null: nobody draws.
+  /// Whether variables in shared memory get no more alignment than they declare: those of our kernels, while races are
+  /// searched for. Others count on what the hardware gives, dynamic memory at a multiple of 1024 among it.
+  const bool exact;
+  uint32_t dynamicOffset() const { return exact ? program.exactDynamic : program.dynamicOffset; }
+  uint32_t staticShared() const { return exact ? program.exactShared : program.staticShared; }
   /// The CTA whose shared memory holds `at`, and the offset in its window; nullptr when none does.
   Cta *ctaOf(const std::byte *at, uint32_t &offset);
 

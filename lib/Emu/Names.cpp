@@ -13,12 +13,12 @@ template <typename Visit> void forEachSpot(const Cluster &cluster, uint32_t offs
     uint64_t inside = offset - begin;
     visit(Spot{name, uint32_t(inside / bytes), stages, uint32_t(inside % bytes)});
   };
-  uint64_t dynamic = window::sharedBase + cluster.program.dynamicOffset;
+  uint64_t dynamic = window::sharedBase + cluster.dynamicOffset();
   for (const Region &region : cluster.launch.params.regions)
     offer(region.name, dynamic + region.offset, region.bytes, region.stages);
   for (const auto &[name, place] : cluster.program.places)
     if (place.where == Where::Shared)
-      offer(name, place.offset, place.bytes, 1);
+      offer(name, place.offset + (cluster.exact ? place.shift : 0), place.bytes, 1);
 }
 uint32_t inWindow(uint64_t address) { return address & ((1u << window::rankShift) - 1); }
 

@@ -97,11 +97,13 @@ struct SymbolSlot {
   uint8_t bits = 64;
   Where where = Where::Shared;
   uint64_t offset = 0;
+  uint32_t shift = 0; ///< As in `Place`.
 };
 struct Place {
   Where where = Where::Global;
   uint64_t offset = 0; ///< Shared, Local: in the window. Else the generic address.
   uint64_t bytes = 0;
+  uint32_t shift = 0; ///< Shared: where variables get no more alignment than they declare, it lies so much further on.
 };
 
 struct Program {
@@ -118,6 +120,8 @@ struct Program {
   std::vector<std::pair<std::string, Place>> places; ///< Variables and parameters.
   uint32_t staticShared = 0;                         ///< Bytes from `sharedBase` on, dynamic memory not counted.
   uint32_t dynamicOffset = 0;                        ///< Where dynamic shared memory begins, from `sharedBase` on.
+  uint32_t exactShared = 0, exactDynamic = 0;        ///< The same two with the shifts of the variables.
+  uint32_t paramBase = 0;                            ///< Where parameters begin in their window.
   uint32_t localBytes = 0, paramBytes = 0;           ///< Local: what calls pass and get is there, too.
   std::vector<std::vector<uint32_t>> jumpTables;     ///< Indices in `code`.
   std::vector<std::byte> moduleBytes; ///< Initial image of `.global` and `.const` variables at `window::module`.

@@ -117,7 +117,7 @@ void Warp::fillSpecials() {
       Arg arg;
       arg.bits = symbol.bits;
       arg.slot = symbol.slot;
-      set(arg, l, (uint64_t(cta.rank) << window::rankShift) + symbol.offset);
+      set(arg, l, (uint64_t(cta.rank) << window::rankShift) + symbol.offset + (cluster.exact ? symbol.shift : 0));
     }
 }
 
@@ -299,7 +299,7 @@ std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsign
     } else
       found.data = local.data() + size_t(lane) * program.localBytes + offset;
   } else if (space == Where::Param && offset != address)
-    found = bytesOf(cluster.params, offset, bytes, "the kernel's parameters");
+    found = bytesOf(cluster.params, offset - program.paramBase, bytes, "the kernel's parameters");
   else if (space == Where::Const && offset != address)
     found = bytesOf(*cluster.launch.module, offset, bytes, "the module's variables");
   else if (space == Where::Global)

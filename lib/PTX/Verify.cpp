@@ -368,7 +368,8 @@ void Checker::value(unsigned index, function_ref<bool(int64_t)> accept, StringRe
     fail(Diag::ptx_value, row->operands[index].name, shown(), operand.imm, rule);
 }
 
-bool verify(const Module &module, Diags &diags, StringRef source) {
+/// What `verify` and `verifyProgram` share.
+static bool verify(const Module &module, Diags &diags, StringRef source, bool isProgram) {
   unsigned before = diags.numErrors();
   auto target = parseTarget(module.target);
   unsigned version = module.versionMajor * 10 + module.versionMinor;
@@ -376,9 +377,17 @@ bool verify(const Module &module, Diags &diags, StringRef source) {
     diags.report(Diag::ptx_bad_target, {}, module.target);
   else if (unsigned needed = versionOfTarget(*target); version < needed)
     diags.report(Diag::ptx_target_version, {}, module.target, versionText(needed), versionText(version));
-  for (const Function &function : module.functions)
-    Checker(module, function, diags, source, nullptr).run();
+  for (const Function &function : module.functions) {
+    unsigned errors = diags.numErrors();
+    Checker checker(module, function, diags, source, nullptr);
+    checker.run();
+    if (isProgram && diags.numErrors() == errors)
+      checker.registers();
+  }
   return diags.numErrors() == before;
 }
+
+bool verify(const Module &module, Diags &diags, StringRef source) { return verify(module, diags, source, false); }
+bool verifyProgram(const Module &module, Diags &diags, StringRef source) { return verify(module, diags, source, true); }
 
 } // namespace gemmc::ptx

@@ -19,6 +19,8 @@ public:
           const llvm::StringMap<Type> *holes)
       : module(module), function(function), diags(diags), source(source), holes(holes) {}
   void run();
+  /// Of a whole function that `run` found nothing wrong with: registers that are read before anything has written them.
+  void registers();
 
   // For the rules.
   const Inst *inst = nullptr;
@@ -40,6 +42,7 @@ public:
 
 private:
   llvm::SMRange line() const;
+  llvm::SMRange spelled(RegId reg) const;
   void setUp();
   void directives();
   void labels();

@@ -32,7 +32,7 @@ std::optional<ForeignInput> readForeignInput(StringRef path, StringRef launchFil
   if (!text || !launchText)
     return std::nullopt;
   auto module = ptx::parse(*text, diags);
-  if (!module || !ptx::verify(*module, diags, *text))
+  if (!module || !ptx::verifyProgram(*module, diags, *text))
     return std::nullopt;
   auto launch = run::readForeign(*launchText, *module, diags);
   if (!launch || diags.hasErrors())

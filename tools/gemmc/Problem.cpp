@@ -82,7 +82,7 @@ static std::optional<run::Code> codeFrom(StringRef ptxFile, StringRef launchFile
       return std::nullopt;
     module->header = headerFrom(*launch);
   }
-  bool good = module && ptx::verify(*module, diags, *text);
+  bool good = module && ptx::verifyProgram(*module, diags, *text);
   auto info = good ? ptx::fromHeader(*module, diags) : std::nullopt;
   if (!info || diags.hasErrors())
     return std::nullopt;

@@ -20,7 +20,7 @@ int run() {
     return finish(diags);
   auto text = readCode(input, diags);
   auto module = text ? ptx::parse(*text, diags) : std::nullopt;
-  if (module && ptx::verify(*module, diags, *text) && !verifyOnly)
+  if (module && ptx::verifyProgram(*module, diags, *text) && !verifyOnly)
     writeFile(output, ptx::print(*module), diags);
   return finish(diags);
 }

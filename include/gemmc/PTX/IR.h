@@ -217,5 +217,8 @@ std::string print(const Module &module);
 /// Checks each instruction against its row: target and PTX version, operand kinds and register widths, and what a form
 /// cannot say (`verify<Name>`). Problems carry the line of the text when the module was parsed.
 bool verify(const Module &module, Diags &diags, llvm::StringRef source = "");
+/// The same for whole programs: no register is read, either, that no path from its function's start can have written. A
+/// guarded write counts, as does the comment `// implicit-def: %r`, with which LLVM says that any value will do.
+bool verifyProgram(const Module &module, Diags &diags, llvm::StringRef source = "");
 
 } // namespace gemmc::ptx

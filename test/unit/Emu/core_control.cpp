@@ -271,10 +271,12 @@ TEST(EmuControl, StepLimit) {
   EXPECT_EQ(r.result.findings[0].code, "limit");
 }
 
-// What nobody else can see changes nothing, for as long as it likes: reads, tests, atomics that leave what is there.
+// What nobody else can see changes nothing, for as long as it likes: reads, tests, atomics and stores that leave what
+// is there.
 TEST(EmuControl, QuietLoopsHaveAnEnd) {
   for (const char *loop : {"ld.relaxed.gpu.global.u32 %r, [%out];", "atom.global.or.b32 %r, [%out], 0;",
-                           "atom.global.cas.b32 %r, [%out], 7, 8;", "add.u32 %r, %r, 1;"}) {
+                           "atom.global.cas.b32 %r, [%out], 7, 8;", "st.volatile.global.u32 [%out], 7;",
+                           "st.global.v2.b64 [%out], {7, 8};", "add.u32 %r, %r, 1;"}) {
     Trial r;
     r.param(r.buffer(std::vector<uint32_t>(4)));
     r.params.grid = {2, 1, 1};
@@ -286,7 +288,7 @@ TEST(EmuControl, QuietLoopsHaveAnEnd) {
     EXPECT_EQ(r.result.findings[0].code, "limit");
     EXPECT_NE(r.result.findings[0].message.find("a loop that never ends"), std::string::npos);
   }
-  Trial r; // who writes goes on
+  Trial r; // who writes something else goes on
   r.param(r.buffer(std::vector<uint32_t>(1)));
   r.options.maxQuiet = 1 << 18;
   r.body(regs, "mov.u32 %r, 0;\nmore:\nst.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 400000;\n"

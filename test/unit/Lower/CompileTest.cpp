@@ -92,7 +92,7 @@ TEST_P(Kernels, TextIsStableAndComplete) {
   llvm::StringRef text = diags.addSource("gemm.ptx", compiled->ptx);
   auto module = ptx::parse(text, diags);
   ASSERT_TRUE(module);
-  EXPECT_TRUE(ptx::verify(*module, diags, text));
+  EXPECT_TRUE(ptx::verifyProgram(*module, diags, text));
   EXPECT_EQ(ptx::print(*module), compiled->ptx);
   auto launch = ptx::fromHeader(*module, diags);
   ASSERT_TRUE(launch);
