@@ -204,7 +204,8 @@ bool fitsOverlap(const Kernel &kernel) {
   const Op &store = tiles->body.back(), *acc = kernel.declaration("acc");
   bool byTma = store.kind == OpKind::Store && store.has("through") && store.word("via") == "tma" && !store.has("c");
   bool sums = byTma && store.ref("from").name == "acc" && declares(kernel, "acc", OpKind::Accumulator) &&
-              acc->has("warp") && acc->item("warp", 0) == rows && (acc->word("type") == "f32" || acc->word("type") == "f16");
+              acc->has("warp") && acc->item("warp", 0) == rows &&
+              (acc->word("type") == "f32" || acc->word("type") == "f16");
   const Op *d = sums ? kernel.declaration(store.subject.name) : nullptr;
   return d && (d->word("type") == "f16" || d->word("type") == "bf16");
 }

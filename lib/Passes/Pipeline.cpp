@@ -28,7 +28,8 @@ llvm::ArrayRef<Pass> passes() {
       {"shift-lines", shiftLines,
        "of a kernel with `shift`: `schedule=cooperative` without `scheduler` and cluster, `shifted_stages`, one such "
        "tensor, A or B, of a known `ld`, its tile of 16-bit elements along k, 64 lines or a multiple, swizzle 128B, "
-       "barriers `full` and `empty`, and two roles, one right behind the other, of which the first one's `elect` has `tiles` with a `for`",
+       "barriers `full` and `empty`, and two roles, one right behind the other, of which the first one's `elect` has "
+       "`tiles` with a `for`",
        fitsShift},
       {"buffer-fragments", bufferFragments,
        "fragments `fA` and `fB` and, in `tiles`, a `for` with loads and one `mma` for each k-step", fitsFragments},
@@ -48,7 +49,8 @@ llvm::ArrayRef<Pass> passes() {
       {"overlap-store", overlapStore,
        "no more steps than stages, in a cooperative kernel without `in_flight`: a role whose plain `tiles` multiply a "
        "step, "
-       "then a `for` of a known length of more steps than that, and end with a `store` of sums in f32 or f16, two blocks of "
+       "then a `for` of a known length of more steps than that, and end with a `store` of sums in f32 or f16, two "
+       "blocks of "
        "64 rows, "
        "`through` shared memory by TMA to a D of 16 bits in rows, without `c`",
        fitsOverlap},

@@ -155,17 +155,17 @@ private:
           return true;
         allowed.push_back(std::to_string(depth));
       }
-    offer(report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k, nameOf(*spec.a.type),
-                 llvm::join(allowed, ", "), draft.matrix->k),
+    offer(report(Diag::plan_block_k, placeIn(spec.block, 'k'), shape.k, nameOf(*spec.a.type), llvm::join(allowed, ", "),
+                 draft.matrix->k),
           spec.block, 'k', allowed[allowed.size() / 2]);
     return false;
   }
 
   bool warpDirection(char dimension, int64_t value, int64_t block, int64_t step, int64_t most, Rule rule) {
     if (value < step || value > most) {
-      offer(
-          report(Diag::plan_warp_range, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, step, most),
-          spec.warp, dimension, llvm::Twine(std::clamp(value, step, most)));
+      offer(report(Diag::plan_warp_range, placeIn(spec.warp, dimension), userDimension(draft, dimension), value, step,
+                   most),
+            spec.warp, dimension, llvm::Twine(std::clamp(value, step, most)));
       return false;
     }
     if (!multiple(Diag::plan_warp_multiple, spec.warp, dimension, value, step, rule))
@@ -265,9 +265,9 @@ private:
     bool slices = dimension == 'k' && draft.inCluster() && (!spec.cluster.given || (value >= 2 && value <= 8));
     if (value == 1 || slices || (dimension != 'k' && (value == 2 || value == 4)))
       return true;
-    offer(
-        report(Diag::plan_cluster_size, placeIn(spec.cluster, dimension), userDimension(draft, dimension), value, allowed),
-        spec.cluster, dimension, dimension == 'k' || value < 2 ? "1" : "2");
+    offer(report(Diag::plan_cluster_size, placeIn(spec.cluster, dimension), userDimension(draft, dimension), value,
+                 allowed),
+          spec.cluster, dimension, dimension == 'k' || value < 2 ? "1" : "2");
     return false;
   }
   void cluster() {

@@ -1,8 +1,8 @@
 #include "gemmc/Run/Check.h"
 #include "FindingText.h"
+#include "Once.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
-#include <set>
 
 using llvm::formatv;
 
@@ -53,7 +53,7 @@ void addWrongValues(CheckReport &report, const RunReport &run, const std::string
 
 Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, const CheckRequest &request) {
   CheckReport report;
-  std::set<std::tuple<std::string, uint32_t, uint32_t>> seen;
+  Once seen;
   auto start = std::chrono::steady_clock::now();
   for (unsigned i = 0; i < request.schedules; ++i) {
     emu::CheckOptions options = optionsOf(i, request);
@@ -69,7 +69,7 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
     report.clustersTotal = run->launch.clustersTotal;
     for (const emu::Finding &finding : run->launch.witnesses) {
       report.verdict = emu::worse(report.verdict, finding.verdict);
-      if (seen.insert({finding.code, finding.line, finding.other.line}).second)
+      if (seen.isNew(finding))
         report.findings.push_back({finding, schedule});
     }
     if (!request.foreign) // else nobody knows what D should be

@@ -1,4 +1,5 @@
 #include "gemmc/Emu/Emulator.h"
+#include "Once.h"
 #include "gemmc/Run/Executor.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
@@ -145,10 +146,14 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   outcome.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   outcome.stats += result.stats;
   outcome.incomplete |= result.verdict == emu::Verdict::incomplete;
-  for (const emu::Finding &finding : result.findings)
+  Once seen;
+  for (const emu::Finding &finding : result.findings) {
+    if (!seen.isNew(finding))
+      continue;
     if (finding.verdict != emu::Verdict::review && finding.verdict != emu::Verdict::clean)
       outcome.findings.push_back(describe(finding));
-  outcome.witnesses.insert(outcome.witnesses.end(), result.findings.begin(), result.findings.end());
+    outcome.witnesses.push_back(finding);
+  }
   if (result.verdict != emu::Verdict::clean && result.findings.empty())
     outcome.findings.push_back("the emulator's verdict is not clean, without a finding");
   return std::nullopt;

@@ -1,4 +1,5 @@
 #include "gemmc/Run/Foreign.h"
+#include "Once.h"
 #include "gemmc/Run/Verify.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
@@ -264,7 +265,7 @@ std::optional<int64_t> elementOf(const Expr &formula, uint64_t i, uint64_t size)
 ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch, const CheckRequest &request) {
   ForeignReport report;
   CheckReport &check = report.check;
-  std::set<std::tuple<std::string, uint32_t, uint32_t>> seen;
+  Once seen;
   auto start = std::chrono::steady_clock::now();
   for (unsigned i = 0; i < std::max(1u, request.schedules); ++i) {
     emu::Options options;
@@ -285,7 +286,7 @@ ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch,
     check.schedules.push_back(schedule);
     check.verdict = emu::worse(check.verdict, result.verdict);
     for (const emu::Finding &finding : result.findings)
-      if (seen.insert({finding.code, finding.line, finding.other.line}).second)
+      if (seen.isNew(finding))
         check.findings.push_back({finding, schedule});
     bool ended = result.verdict == emu::Verdict::error || result.verdict == emu::Verdict::incomplete;
     bool wrong = false;

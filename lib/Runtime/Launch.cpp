@@ -64,7 +64,8 @@ MaybeFailure checkLd(const Matrix &matrix) {
     return Failure::make(Diag::launch_ld, matrix.ldName, matrix.ld, nameOf(matrix.info.order), matrix.rows, matrix.cols,
                          extent);
   if (matrix.info.ld.isConst() && matrix.info.ld.constant() != matrix.ld)
-    return Failure::make(Diag::launch_fixed, matrix.ldName, matrix.ld, matrix.info.ld.constant());
+    return Failure::make(Diag::launch_fixed, matrix.ldName, matrix.ld, matrix.info.ld.constant())
+        .hint(dynamicWould((std::string(matrix.name) + ".").c_str(), "ld"));
   if (matrix.ld % perByte(matrix.info.type) != 0)
     return Failure::make(Diag::launch_packed, matrix.ldName, matrix.ld, nameOf(matrix.info.type),
                          perByte(matrix.info.type));

@@ -119,7 +119,9 @@ decision, and what it prints compiles to the same kernel. Every field can be giv
 For completion and checks in an editor, let the first line be
 `# yaml-language-server: $schema=PATH/TO/docs/spec.schema.json`, or see `gemmc schema`.
 
-## A complete example
+## All fields
+
+Each with a value that it takes. Together they are no spec, as some exclude each other: `gemmc plan` prints complete ones.
 
 ```yaml
 )";

@@ -19,7 +19,7 @@ cl::SubCommand bench("bench", "Measure a kernel on the GPU, in turns with the be
 KernelInput kernel(bench);
 ProblemInput problem(bench, run::InputKind::normal, /*mayBeInPlace=*/false);
 TimeLimit timeLimit(bench);
-cl::opt<Versus> versus("vs", cl::desc("Rival:"), cl::init(Versus::cublaslt), cl::sub(bench),
+cl::opt<Versus> versus("vs", cl::desc("Rival (default: cublaslt):"), cl::init(Versus::cublaslt), cl::sub(bench),
                        cl::values(clEnumValN(Versus::cublaslt, "cublaslt", "the best of all its algorithms"),
                                   clEnumValN(Versus::none, "none", "nobody")));
 cl::list<std::string> also("also",

@@ -1,6 +1,7 @@
 #include "Tool.h"
 #include "gemmc/Support/Yaml.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -130,6 +131,8 @@ int finish(const Diags &diags, int otherwise) {
 } // namespace gemmc::tool
 
 int main(int argc, char **argv) {
+  cl::SetVersionPrinter(
+      [](raw_ostream &os) { os << "gemmc " GEMMC_VERSION " (LLVM Support " LLVM_VERSION_STRING ")\n"; });
   // With a stream of ours, wrong options are a return value and not LLVM's exit(1), which here means "no".
   if (!cl::ParseCommandLineOptions(argc, argv, "gemmc: GEMM specs to PTX, run and verified with or without a GPU\n",
                                    &errs()))

@@ -30,11 +30,14 @@ ProblemInput::ProblemInput(cl::SubCommand &sub, run::InputKind defaultKind, bool
       seed("seed", cl::desc("Of the random inputs"), cl::init(1), cl::sub(sub)),
       misalign("misalign", cl::desc("Bytes that all matrices start behind a multiple of 256"), cl::init(0),
                cl::sub(sub)),
-      kind("input", cl::desc("Inputs:"), cl::init(defaultKind), cl::sub(sub),
-           cl::values(
-               clEnumValN(run::InputKind::normal, "normal", "random normal numbers, checked within an error bound"),
-               clEnumValN(run::InputKind::integer, "integer", "small integers, checked bit for bit"),
-               clEnumValN(run::InputKind::special, "special", "normal with NaN, infinities and subnormals"))) {
+      kind(
+          "input",
+          cl::desc(defaultKind == run::InputKind::integer ? "Inputs (default: integer):" : "Inputs (default: normal):"),
+          cl::init(defaultKind), cl::sub(sub),
+          cl::values(
+              clEnumValN(run::InputKind::normal, "normal", "random normal numbers, checked within an error bound"),
+              clEnumValN(run::InputKind::integer, "integer", "small integers, checked bit for bit"),
+              clEnumValN(run::InputKind::special, "special", "normal with NaN, infinities and subnormals"))) {
   if (mayBeInPlace)
     inPlace.emplace("in-place", cl::desc("C and D share memory"), cl::sub(sub));
 }

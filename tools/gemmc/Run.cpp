@@ -183,8 +183,19 @@ Outcome<std::unique_ptr<run::Executor>> choose(const MaybeDevice &device, const 
 
 /// With a launch file of its own (docs/foreign-ptx.md): once, and what comes out.
 int runForeign(const ForeignInput &input, Diags &diags) {
-  if (where == Where::gpu)
-    diags.report(Diag::option_useless, {}, "--device gpu", "what a launch file launches runs on the emulator alone");
+  for (const auto &[option, given] :
+       std::initializer_list<std::pair<StringRef, bool>>{{"--device gpu", where == Where::gpu},
+                                                         {"--stress", stress.getNumOccurrences() > 0},
+                                                         {"--cubin", !cubinFile.empty()},
+                                                         {"--time-limit", timeLimit.given()}})
+    if (given)
+      diags.report(Diag::option_useless, {}, option, "what a launch file launches runs on the emulator alone");
+  if (repeat.getNumOccurrences())
+    diags.report(Diag::option_useless, {}, "--repeat", "the launch file says what the buffers hold");
+  if (chip != Chip::ofTarget)
+    diags.report(Diag::option_useless, {}, "--chip", "what a launch file launches has the arithmetic of its target");
+  if (asJson)
+    diags.report(Diag::option_useless, {}, "--json", "`gemmc check` prints the findings of such PTX as JSON");
   if (!checkLaunchOptions(problem, diags))
     return finish(diags);
   run::CheckRequest request;

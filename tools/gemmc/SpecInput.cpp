@@ -32,10 +32,21 @@ std::optional<Spec> SpecInput::readVariant(StringRef words, Diags &diags) const 
   return read(path, std::vector<std::string>(parts.begin(), parts.end()), diags);
 }
 
+/// The text of a spec or a suite; what has the name of something else is told apart before it is read as YAML.
+static std::optional<StringRef> readText(StringRef path, Diags &diags) {
+  if (path.ends_with(".ptx"))
+    diags.report(Diag::spec_is_other, {}, path, "PTX: `gemmc run`, `check`, `bench` and `ptx` take it");
+  else if (path.ends_with(".tile"))
+    diags.report(Diag::spec_is_other, {}, path, "tile IR: `gemmc opt` takes it");
+  else
+    return readFile(path, diags);
+  return std::nullopt;
+}
+
 std::optional<Spec> SpecInput::read(StringRef path, ArrayRef<std::string> more, Diags &diags) const {
   std::vector<Override> overrides = overridesOf(sets, diags);
   append_range(overrides, overridesOf(more, diags));
-  auto text = readFile(path, diags);
+  auto text = readText(path, diags);
   if (!text)
     return std::nullopt;
   if (isSuite(*text)) {
@@ -56,7 +67,7 @@ std::vector<Override> overridesOf(ArrayRef<std::string> words, Diags &diags) {
 }
 
 std::optional<std::vector<SuiteProblem>> readProblems(StringRef path, ArrayRef<Override> overrides, Diags &diags) {
-  auto text = readFile(path, diags);
+  auto text = readText(path, diags);
   if (!text)
     return std::nullopt;
   if (isSuite(*text))

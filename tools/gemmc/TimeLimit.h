@@ -12,6 +12,7 @@ public:
                 llvm::cl::desc("GPU: seconds for what is launched together; what takes longer hangs, and that ends "
                                "the command (default: 60; 0: it is waited for)"),
                 llvm::cl::init(60), llvm::cl::sub(sub)) {}
+  bool given() const { return seconds.getNumOccurrences() > 0; }
   Outcome<std::shared_ptr<const Device>> openDevice() const { return gemmc::openDevice(seconds); }
 
 private:
