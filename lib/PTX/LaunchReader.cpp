@@ -334,7 +334,7 @@ void checkEntry(const YamlNode &node, const KernelInfo &kernel, const Module &mo
 
 /// The block as YAML in a source of its own, in which each character keeps the line and column it has in the PTX: `//!`
 /// becomes blanks, and the lines around the block become empty. Also checks the version.
-std::optional<llvm::StringRef> yamlOf(const Module &module, Diags &diags) {
+std::optional<llvm::StringRef> yamlOf(const Module &module, Diags &diags, llvm::StringRef name) {
   const auto &lines = module.header;
   auto first = llvm::find_if(lines, [](llvm::StringRef line) { return line.starts_with(firstLine); });
   if (first == lines.end()) {
@@ -346,7 +346,7 @@ std::optional<llvm::StringRef> yamlOf(const Module &module, Diags &diags) {
   auto last = std::find_if(first, lines.end(), [](llvm::StringRef line) { return !line.starts_with("!"); });
   for (auto line = first + 1; line != last; ++line)
     text += "   " + line->substr(1) + "\n";
-  llvm::StringRef source = diags.addSource("launch information", text);
+  llvm::StringRef source = diags.addSource(name, text);
   size_t number = source.find(firstLine.substr(1)) + firstLine.size() - 1;
   llvm::StringRef written = source.substr(number).split('\n').first.rtrim();
   if (written == llvm::Twine(version).str())
@@ -356,8 +356,8 @@ std::optional<llvm::StringRef> yamlOf(const Module &module, Diags &diags) {
 }
 } // namespace
 
-std::optional<LaunchInfo> fromHeader(const Module &module, Diags &diags) {
-  auto text = yamlOf(module, diags);
+std::optional<LaunchInfo> fromHeader(const Module &module, Diags &diags, llvm::StringRef file) {
+  auto text = yamlOf(module, diags, file);
   auto tree = text ? parseYaml(*text, diags) : std::nullopt;
   if (!tree)
     return std::nullopt;

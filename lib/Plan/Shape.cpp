@@ -22,12 +22,25 @@ struct Choice {
 /// surely wrong by.
 constexpr double margin = 0.98;
 
-/// What is wrong with a shape: errors about what the spec does not say, which nobody can mend there, and all.
-std::pair<unsigned, unsigned> errorsOf(const Draft &draft, const Shape &shape) {
+/// What is wrong with a shape.
+struct Errors {
+  unsigned nowhere;  ///< About what the spec does not say, which nobody can mend there.
+  unsigned ofShape; ///< No kernel has such tiles; others are too large for an SM.
+  unsigned all;
+  auto operator<=>(const Errors &) const = default;
+};
+
+Errors errorsOf(const Draft &draft, const Shape &shape) {
   Diags scratch = Diags::wordless();
   checkShape(draft, shape, scratch);
-  auto nowhere = [](const Problem &problem) { return problem.severity == Severity::error && !problem.range.isValid(); };
-  return {unsigned(llvm::count_if(scratch.all(), nowhere)), scratch.numErrors()};
+  Errors errors{0, 0, scratch.numErrors()};
+  for (const Problem &problem : scratch.all()) {
+    if (problem.severity != Severity::error)
+      continue;
+    errors.nowhere += !problem.range.isValid();
+    errors.ofShape += problem.id != Diag::plan_shared && problem.id != Diag::plan_registers;
+  }
+  return errors;
 }
 
 std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
@@ -38,7 +51,7 @@ std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
     const bool sameTile = best && next.shape.m == best->shape.m && next.shape.n == best->shape.n;
     // Beside the choice and the next best tile only who needs fewer clocks is told of, at the power limit.
     const bool tellsNothing = best && best->second && next.estimate.clocks >= best->quickestClocks;
-    if (sameTile || tellsNothing || exceedsShared(draft, next.shape) || errorsOf(draft, next.shape).second > 0)
+    if (sameTile || tellsNothing || exceedsShared(draft, next.shape) || errorsOf(draft, next.shape).all > 0)
       continue;
     if (!best) {
       best = Choice{next.shape, next.estimate};
@@ -209,7 +222,8 @@ void decideShape(Draft &draft) {
     decideSplit(draft);
     return decideShape(draft);
   }
-  // What is wrong with all of them: the errors of the one with fewest, rather those that have a place in the spec.
+  // What is wrong with all of them: the errors of the one with fewest, rather those that have a place in the spec, and
+  // rather what is too large than what is no tile.
   const Shape &nearest = *std::min_element(shapes.begin(), shapes.end(), [&](const Shape &x, const Shape &y) {
     return errorsOf(draft, x) < errorsOf(draft, y);
   });

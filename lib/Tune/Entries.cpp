@@ -129,6 +129,17 @@ std::string seen(const YamlNode &node) {
   llvm_unreachable("unknown kind of node");
 }
 
+/// Whether a problem is one of the sizes that it was measured with: `sm_90a 64x4096xdynamic~128 a=...`.
+bool hasSizes(const Tuned &tuned) {
+  llvm::SmallVector<StringRef> ofProblem, measured;
+  StringRef(tuned.problem).split(' ').second.split(' ').first.split(ofProblem, 'x');
+  StringRef(tuned.sizes).split(measured, 'x');
+  return ofProblem.size() == measured.size() && llvm::all_of(llvm::zip(ofProblem, measured), [](auto pair) {
+           auto [wanted, size] = pair;
+           return size != "0" && (wanted == size || wanted.starts_with("dynamic"));
+         });
+}
+
 std::optional<Tuned> readEntry(const YamlNode &node, Diags &diags) {
   unsigned before = diags.numErrors();
   if (node.kind != YamlNode::Map) {
@@ -149,6 +160,11 @@ std::optional<Tuned> readEntry(const YamlNode &node, Diags &diags) {
   }
   if (diags.numErrors() != before)
     return std::nullopt;
+  if (!hasSizes(tuned)) {
+    diags.report(Diag::tuning_sizes, node.find("problem")->range, StringRef(tuned.problem).take_front(60),
+                 tuned.sizes);
+    return std::nullopt;
+  }
   if (auto why = whyNoChoice(tuned.choice)) {
     diags.report(Diag::tuning_choice, node.find("choice")->range, tuned.choice, *why);
     return std::nullopt;

@@ -86,7 +86,8 @@ static std::optional<run::Code> codeFrom(StringRef ptxFile, StringRef launchFile
     module->header = headerFrom(*launch);
   }
   bool good = module && ptx::verifyProgram(*module, diags, *text);
-  auto info = good ? ptx::fromHeader(*module, diags) : std::nullopt;
+  StringRef says = launchFile.empty() ? ptxFile : "launch information"; // who has the block at these places
+  auto info = good ? ptx::fromHeader(*module, diags, says) : std::nullopt;
   if (!info || diags.hasErrors())
     return std::nullopt;
   return run::Code{text->str(), std::move(*info)};

@@ -21,6 +21,8 @@ const Case cases[] = {
     {"a: {ld: 255}", "plan_ld_small 2:9"},
     {"d: {type: f32, align: 2}", "plan_align_small 2:23"},
     // Integers, bits, packed elements.
+    // Too many stages of a tile that is one, and not a warp tile that nobody asked for.
+    {"tile: {block: [64, 64, 64]}\npipeline: {stages: 15}", "plan_shared 3:20"},
     {"a: {type: s8}\nalpha: 0.5", "plan_scale_integer 3:8"},
     {"a: {type: u4}\nbeta: dynamic", "plan_scale_integer 3:7"},
     {"bit_operation: xor", "plan_bit_operation 2:16"},
