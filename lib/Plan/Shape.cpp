@@ -24,7 +24,7 @@ constexpr double margin = 0.98;
 
 /// What is wrong with a shape.
 struct Errors {
-  unsigned nowhere;  ///< About what the spec does not say, which nobody can mend there.
+  unsigned nowhere; ///< About what the spec does not say, which nobody can mend there.
   unsigned ofShape; ///< No kernel has such tiles; others are too large for an SM.
   unsigned all;
   auto operator<=>(const Errors &) const = default;

@@ -161,8 +161,7 @@ std::optional<Tuned> readEntry(const YamlNode &node, Diags &diags) {
   if (diags.numErrors() != before)
     return std::nullopt;
   if (!hasSizes(tuned)) {
-    diags.report(Diag::tuning_sizes, node.find("problem")->range, StringRef(tuned.problem).take_front(60),
-                 tuned.sizes);
+    diags.report(Diag::tuning_sizes, node.find("problem")->range, StringRef(tuned.problem).take_front(60), tuned.sizes);
     return std::nullopt;
   }
   if (auto why = whyNoChoice(tuned.choice)) {

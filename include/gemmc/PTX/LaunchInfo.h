@@ -102,7 +102,8 @@ struct LaunchInfo {
 
 /// The lines of the comment block, each without `//`.
 std::vector<std::string> toHeader(const LaunchInfo &info);
-/// Reads the block back from a module's header; reports what is missing or malformed, at its lines and columns of `file`.
+/// Reads the block back from a module's header; reports what is missing or malformed, at its lines and columns of
+/// `file`.
 std::optional<LaunchInfo> fromHeader(const Module &module, Diags &diags, llvm::StringRef file = "launch information");
 
 } // namespace gemmc::ptx
