@@ -131,10 +131,10 @@ void conclude(Analysis &out) {
     out.bound = "power";
   else if (out.streams) // whose estimate has said it
     return;
-  else if (out.aroundPart > out.mainPart)
+  else if (out.aroundPart > out.mainPart && out.aroundPart >= out.idlePart)
     out.bound = "starts and ends";
   else if (out.idlePart > 0.2 * out.clocks)
-    out.bound = "the last wave";
+    out.bound = out.waves > 1 ? "the last wave" : "SMs without a tile";
   else
     out.bound = "tensor cores";
 }

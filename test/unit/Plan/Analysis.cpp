@@ -57,6 +57,7 @@ TEST(Analysis, EdgesAndSizesOfALaunch) {
   EXPECT_EQ(a.waves, 1);
   EXPECT_STREQ(a.bound, "starts and ends");
   EXPECT_EQ(a.atPowerLimit, 0); // nobody has measured what the limit makes of so little
+  EXPECT_STREQ(analyse(planOf(tiled(fixed(512), fixed(512), fixed(1024)))).bound, "SMs without a tile"); // 8 tiles
   Analysis dynamicSizes = analyse(planOf(dynamicProblem()));
   EXPECT_EQ(dynamicSizes.assumed, "m taken as 4096, n as 4096, k as 4096");
   EXPECT_EQ(dynamicSizes.m, 4096);
