@@ -18,8 +18,7 @@ llvm::ArrayRef<Pass> passes() {
       {"specialize-warps", specializeWarps, copyLoop, hasCopyLoop},
       {"place-barriers", placeBarriers,
        "`acc`, `sA` and `sB`, a `swizzle` of every shared buffer, and a `for` that is not unrolled in the `tiles` of "
-       "the "
-       "kernel (of each role, when the schedule has roles; with a `wgmma` in it where nobody is elected)",
+       "the kernel (of each role, when the schedule has roles; with a `wgmma` in it where nobody is elected)",
        fitsBarriers},
       {"promote-sums", promoteSums,
        "of a wgmma kernel with `promote`: the accumulator `acc`, the barrier `empty`, and products that are waited for "
@@ -48,11 +47,9 @@ llvm::ArrayRef<Pass> passes() {
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"overlap-store", overlapStore,
        "no more steps than stages, in a cooperative kernel without `in_flight`: a role whose plain `tiles` multiply a "
-       "step, "
-       "then a `for` of a known length of more steps than that, and end with a `store` of sums in f32 or f16, two "
-       "blocks of "
-       "64 rows, "
-       "`through` shared memory by TMA to a D of 16 bits in rows, without `c`",
+       "step, then a `for` of a known length of more steps than that, and end with a `store` of sums in f32 or f16, "
+       "two "
+       "blocks of 64 rows, `through` shared memory by TMA to a D of 16 bits in rows, without `c`",
        fitsOverlap},
       {"prefetch-c", prefetchC},
       {"trim-edges", trimEdges, trimmed, fitsTrim},

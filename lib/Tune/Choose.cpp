@@ -1,4 +1,5 @@
-// The order of `auto`: database of this device, table that gemmc ships, model. What does not fit is a remark.
+// The order of `auto`: database of this device, table that gemmc ships, model. What was measured for just this spec and
+// does not fit is a remark.
 #include "gemmc/Tune/Choose.h"
 #include "gemmc/Plan/Key.h"
 #include "gemmc/Plan/Typical.h"
