@@ -50,6 +50,13 @@ Val CopyKernel::pickOperand(const Val &cta, llvm::function_ref<Expr(const CopySo
   return base;
 }
 
+void CopyKernel::overlap() {
+  if (!dependent)
+    return;
+  waitForKernelInFront(b);
+  b("griddepcontrol.launch_dependents");
+}
+
 void CopyKernel::configure(unsigned threads, llvm::function_ref<Expr(const CopySource &)> ctasOf) {
   info.name = function.name;
   info.block = {threads, 1, 1};

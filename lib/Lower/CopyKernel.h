@@ -28,6 +28,11 @@ protected:
   /// Threads and CTAs of the launch.
   void configure(unsigned threads, llvm::function_ref<Expr(const CopySource &)> ctasOf);
 
+  /// Waits for the kernel in front, and lets the product's be launched meanwhile: it waits for all of this one before
+  /// it reads (16x4095x4095 14.4 -> 13.9 us, 65x4095x4095 15.8 -> 15.4; H200, 2026-11-27, docs/hopper-l2.md, *Lines
+  /// that start anywhere*).
+  void overlap();
+
   ptx::Function &function;
   ptx::Builder b;
   std::vector<CopySource> sources;

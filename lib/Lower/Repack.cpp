@@ -211,8 +211,7 @@ void RepackKernel::copyElements() {
 ptx::KernelInfo RepackKernel::emit() {
   configure(threads, [&](const CopySource &source) { return ctasOf(source); });
   elements = b.label("elements"), end = b.label("end");
-  if (dependent)
-    waitForKernelInFront(b);
+  overlap();
   place();
   copyVectors();
   copyElements();

@@ -202,8 +202,7 @@ void TurnKernel::write() {
 ptx::KernelInfo TurnKernel::emit() {
   configure(threads, [&](const CopySource &source) { return ctasOf(source); });
   elements = b.label("elements"), staged = b.label("staged");
-  if (dependent)
-    waitForKernelInFront(b);
+  overlap();
   place();
   aim();
   const bool words = elementBytes == wordBytes;
