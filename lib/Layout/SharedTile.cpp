@@ -20,6 +20,7 @@ int64_t rowSpan(int64_t bytes, int64_t elemBytes, SharedLayout layout) {
     return 128;
   case SharedLayout::rows:
   case SharedLayout::padded:
+  case SharedLayout::eighths:
     return llvm::alignTo(bytes, chunkBytes);
   case SharedLayout::xor_:
     return bytes <= lineBytes ? std::max<int64_t>(llvm::PowerOf2Ceil(bytes), chunkBytes)
@@ -41,11 +42,12 @@ std::optional<SharedLayout> parseSharedLayout(llvm::StringRef name) {
       .Case("padded", SharedLayout::padded)
       .Case("xor", SharedLayout::xor_)
       .Case("blocked", SharedLayout::blocked)
+      .Case("eighths", SharedLayout::eighths)
       .Default(std::nullopt);
 }
 
 llvm::StringRef nameOf(SharedLayout layout) {
-  constexpr const char *names[] = {"none", "32B", "64B", "128B", "rows", "padded", "xor", "blocked"};
+  constexpr const char *names[] = {"none", "32B", "64B", "128B", "rows", "padded", "xor", "blocked", "eighths"};
   return names[static_cast<unsigned>(layout)];
 }
 
@@ -60,8 +62,12 @@ SharedTile::SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, Sh
 int64_t SharedTile::stageBytes() const {
   if (layout == SharedLayout::blocked)
     return llvm::divideCeil(rows, blockRows) * bandStride();
+  if (layout == SharedLayout::eighths)
+    return groups * groupStride();
   return spans * spanStride();
 }
+
+int64_t SharedTile::groupStride() const { return llvm::alignTo(llvm::divideCeil(rows, groups) * pitch, lineBytes); }
 
 SharedLayout fittingLayout(SharedLayout widest, int64_t mn, int64_t k, bool kMajor, int64_t elemBytes) {
   constexpr int64_t pattern = 1024;
@@ -93,7 +99,7 @@ int64_t SharedTile::alignment() const {
 
 int64_t SharedTile::xorOf(int64_t row) const {
   if (layout == SharedLayout::none || layout == SharedLayout::rows || layout == SharedLayout::padded ||
-      layout == SharedLayout::blocked)
+      layout >= SharedLayout::blocked)
     return 0;
   if (pitch >= lineBytes)
     return row % 8;
@@ -104,6 +110,8 @@ int64_t SharedTile::offset(int64_t row, int64_t col) const {
   int64_t byte = col * elemBytes, span = byte / spanBytes, inSpan = byte % spanBytes;
   if (layout == SharedLayout::blocked)
     return row / blockRows * bandStride() + span * blockRows * pitch + row % blockRows * pitch + inSpan;
+  if (layout == SharedLayout::eighths)
+    return row % groups * groupStride() + row / groups * pitch + byte;
   int64_t chunk = inSpan / chunkBytes ^ xorOf(row);
   return span * spanStride() + row * pitch + chunk * chunkBytes + inSpan % chunkBytes;
 }

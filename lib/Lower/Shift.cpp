@@ -15,7 +15,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t maps = 8, pieceBytes = 16, wordBytes = 4, lineBytes = 128;
+constexpr int64_t maps = SharedTile::groups, pieceBytes = 16, wordBytes = 4, lineBytes = 128;
 } // namespace
 
 std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
@@ -50,7 +50,7 @@ void Lowering::copyLines(const Op &op, const TensorView &tensor, const SharedVie
   Val dst = stageAddress(raw, op.subject, "to_" + op.subject.name), bar = barrierAddress(op.ref("signal"), "full");
   Val policy = cachePolicy(op);
   for (int64_t i = 0; i < maps; ++i) {
-    Val to = add(dst, i * (raw.tile.rows / maps) * raw.tile.pitch, "box");
+    Val to = add(dst, i * raw.tile.groupStride(), "box");
     loadBox(variables[tensor.buffer + "_map" + std::to_string(i)], inner, outer, to, bar, policy);
   }
 }
@@ -71,7 +71,7 @@ void Lowering::shift(const Op &op) {
   for (int64_t half = 0; half < maps / warps; ++half) {
     Val box = add(roleWarp, half * warps, "box");
     Val skew = binary("and.b32", mul(box, pitch, "skew"), pieceBytes - 1, "skew");
-    Val first = add(add(source, mul(box, lines * raw.pitch, "box_place"), "from"),
+    Val first = add(add(source, mul(box, raw.groupStride(), "box_place"), "from"),
                     binary("and.b32", skew, pieceBytes - wordBytes, "skew_words"), "from");
     Val swizzled = mul(binary("xor.b32", piece, box, "swizzled"), pieceBytes, "swizzled");
     Val place = add(add(add(target, mul(box, lineBytes, "line"), "to"), swizzled, "to"), inPiece, "to");

@@ -1,4 +1,5 @@
 #include "Needs.h"
+#include "gemmc/Layout/SharedTile.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace gemmc::tile {
@@ -86,7 +87,7 @@ bool fitsShift(const Kernel &kernel) {
                kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) == 1;
   const Op *tile = known ? kernel.declaration("s" + name) : nullptr;
   bool whole = tile && tile->kind == OpKind::Shared && tile->word("swizzle") == "128B" &&
-               tile->item("extent", tile->word("major") == "k" ? 0 : 1) % 64 == 0 &&
+               tile->item("extent", tile->word("major") == "k" ? 0 : 1) % SharedTile::groups == 0 &&
                (tile->word("type") == "f16" || tile->word("type") == "bf16");
   return whole && tiles && findIn(tiles->body, OpKind::For) && declares(kernel, "full", OpKind::Barrier) &&
          declares(kernel, "empty", OpKind::Barrier) && !kernel.declaration("shifted") && !kernel.declaration("used");

@@ -20,7 +20,7 @@ Op rawLines(const Op &tile, const Shifted &shifted, int64_t stages) {
       .set("extent", std::vector<Expr>{tile.item("extent", 0) + (kMajor ? 0 : more),
                                        tile.item("extent", 1) + (kMajor ? more : 0)})
       .set("major", tile.word("major"))
-      .set("swizzle", "rows")
+      .set("swizzle", "eighths")
       .set("stages", stages);
 }
 
@@ -94,7 +94,8 @@ void shiftLines(Kernel &kernel) {
   auto shared = llvm::find_if(kernel.body(), [&](const Op &op) { return op.subject.name == shifted.tile; });
   shared->set("stages", shifted.stages);
   Op lines = rawLines(*shared, shifted, stages);
-  int64_t moreBytes = tileOf(lines).stageBytes() - tileOf(*shared).stageBytes();
+  const SharedTile raw = tileOf(lines);
+  int64_t moreBytes = raw.rows * raw.pitch - tileOf(*shared).stageBytes();
   declareShared(kernel, std::move(lines));
 
   std::vector<Op> &body = kernel.body();

@@ -301,12 +301,10 @@ private:
     const bool kMajor = draft.shiftsA() ? draft.kMajorA() : draft.kMajorB();
     const char *across = userDimension(draft, draft.shiftsA() ? 'm' : 'n');
     const int64_t extent = draft.shiftsA() ? shape.m : shape.n;
-    const int64_t lines = kMajor ? extent : shape.k, length = kMajor ? shape.k : extent;
+    const int64_t length = kMajor ? shape.k : extent; // of lines that come by eight, as wgmma takes them
     std::string why;
     if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
       why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));
-    else if (lines % shiftedLines != 0)
-      why = formatv("takes {0} lines at a time: `tile.block` {1} is {2}", shiftedLines, kMajor ? across : "k", lines);
     else if (length % draft.elementsIn(128) != 0 || length > longestShifted)
       why = formatv("takes lines of 128 bytes, at most three: `tile.block` {0} is {1}", kMajor ? "k" : across, length);
     else if (shape.warps() != 1)

@@ -403,7 +403,6 @@ inline bool asksForHalves(const Draft &draft) {
 }
 /// Tiles of a shifted operand: one is multiplied, one waits for its release, one is filled.
 constexpr int64_t shiftedStages = 3;
-constexpr int64_t shiftedLines = 64;    ///< That a tile has a multiple of: eight boxes of eight.
 constexpr int64_t longestShifted = 192; ///< Elements of a line, in 64s: a box has 256 at most, eight of them around it.
 constexpr int64_t sumsBesideShifter = 112; ///< A thread, of the one warpgroup that multiplies.
 constexpr double wgmmaProducts = 2048;     ///< Multiply-adds of 16 bits that an SM does in a clock.

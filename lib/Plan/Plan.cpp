@@ -41,7 +41,7 @@ std::optional<Plan> turnedStream(const Draft &asItLies, const Spec &spec) {
   Way turned = asItLies.way;
   turned.turned = true;
   Draft draft = draftOf(spec, scratch, turned);
-  if (!decideAll(draft) || !scratch.all().empty() || !draft.stream)
+  if (!decideAll(draft) || !scratch.all().empty() || !draft.stream || draft.shifts() != asItLies.shifts())
     return std::nullopt;
   double share = draft.stream->nanoseconds / asItLies.stream->nanoseconds;
   if (share >= 1)

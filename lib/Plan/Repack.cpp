@@ -151,12 +151,13 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   return "";
 }
 
-// What a skinny product takes beyond its own estimate (StreamTime.cpp): a copy's launch in nanoseconds, its bytes a
-// nanosecond; with shifted lines the launch, and a tenth, because nothing hides their way to the tensor cores. After 21
-// products, each way (H200, 2026-11-23, docs/hopper-l2.md, *Lines that start anywhere*): it chooses the faster one or
-// one that is at most 8% slower.
-constexpr double copyLaunch = 1200, copiedBytes = 2500;
-constexpr double shiftLaunch = 1400, shiftPart = 1.1;
+// What a skinny product takes beyond its own estimate (StreamTime.cpp, ShiftTime.cpp), nanoseconds and bytes a
+// nanosecond. Where lines are shifted, the copy of the short operand in front. Where both are copied: more for the
+// product, whose launch lies under the copy; the copy; and what of it the L2 does not keep. A fit to 66 products of 1
+// to 256 rows, odd columns and k, each way (H200, 2026-11-27, docs/hopper-l2.md, *Lines that start
+// anywhere*).
+constexpr double shortCopyLaunch = 1200, shortCopyRate = 2500;
+constexpr double behindCopy = 1.76, launchUnderCopy = 1460, copyRateOfL2 = 6760, keptBytes = 8e6, broughtAgain = 4120;
 
 /// Whether so many stages of lines fit beside the buffers of a store.
 bool holds(Draft draft, const Stream &way, int64_t stages) {
@@ -182,8 +183,10 @@ double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
   std::vector<Stream> ways = streams(tried);
   bool tooMany = how == Repack::inside && s.stages.given && !ways.empty() && !holds(tried, ways.front(), *s.stages);
   double product = ways.empty() || tooMany ? std::numeric_limits<double>::infinity() : ways.front().nanoseconds;
-  double copies = bytes / copiedBytes;
-  return how == Repack::inside ? shiftPart * product + shiftLaunch + copies : product + copyLaunch + copies;
+  if (how == Repack::inside)
+    return product + (bytes > 0 ? shortCopyLaunch + bytes / shortCopyRate : 0);
+  return behindCopy * product - launchUnderCopy + bytes / copyRateOfL2 +
+         std::max(0.0, bytes - keptBytes) / broughtAgain;
 }
 } // namespace
 

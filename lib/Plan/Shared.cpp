@@ -53,7 +53,10 @@ int64_t swizzleSpan(const Draft &draft) {
 int64_t stageBytes(const Draft &draft, const Shape &shape) {
   auto bytesOf = [&](int64_t mn, bool kMajor, bool shifted) {
     const int64_t lines = kMajor ? mn : shape.k, length = kMajor ? shape.k : mn;
-    return shifted ? lines * (length * draft.inputBits() / 8 + 16) : tileBytes(draft, mn, shape.k, kMajor);
+    const Elem type = *draft.spec().a.type;
+    return shifted
+               ? makeSharedTile(lines, length + draft.elementsIn(16), true, type, SharedLayout::eighths).stageBytes()
+               : tileBytes(draft, mn, shape.k, kMajor);
   };
   return bytesOf(shape.m, draft.kMajorA(), draft.shiftsA()) + bytesOf(shape.n, draft.kMajorB(), draft.shiftsB());
 }

@@ -34,8 +34,7 @@ constexpr int64_t mostDeep = 128, mostDeepShared = 112;
 /// and three stages are too few: 29984x56x9016 TT in 256x56 212 us, 147 in stages of 64; 40x26336x992 NT 22.3, 16.3 of
 /// 32 (H200, 2026-11-27, docs/hopper-shapes.md, *A short side that is contiguous*).
 constexpr int64_t mostDeepInQuarters = 208;
-/// Where lines are shifted on their way (H200, 2026-11-23: 65x4095x4095 20.9 us in stages of 64, 19.3 of 128).
-constexpr int64_t mostDeepShifted = 168;
+constexpr int64_t rowsOfWarpgroup = 64; ///< Of a long side that is wgmma's m, where lines are shifted.
 /// What slices that meet in memory must promise beside others.
 constexpr double doubtOfMemory = 1.02;
 
@@ -113,7 +112,7 @@ bool mayTurnStream(const Draft &draft) {
   bool given = s.swapOperands.given || s.block.given || s.warp.given || s.cluster.given || draft.holdsA() ||
                s.store.given || s.loadC.given;
   bool known = s.beta.value == Scale{0.0} && bitsOf(*s.d.type) == 16;
-  if (given || draft.way.turned || !known || draft.shifts() || !isSkinny(draft))
+  if (given || draft.way.turned || !known || !isSkinny(draft))
     return false;
   // Few rows or columns that start inside sectors fill one tile either way.
   const Sides sides = sidesOf(draft);
@@ -211,7 +210,8 @@ std::vector<Stream> streams(const Draft &draft) {
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
   const int64_t inCluster = cAllowsSlices(draft) ? mostSlices : 1;
-  auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing, SplitThrough through) {
+  auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing, SplitThrough through,
+                      int64_t depth = 0) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.
     const int64_t part = llvm::divideCeil(sides.shortSide, parts);
@@ -236,15 +236,15 @@ std::vector<Stream> streams(const Draft &draft) {
         shortLies && sharing.ofShort == 4 && shortTile < cacheLine && shortTile + tile <= mostDeepInQuarters;
     Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
     way.through = through;
-    int64_t deepest = draft.shifts() ? mostDeepShifted : slices == 1 && times > 1 ? mostDeepShared : mostDeep;
-    if (shortTile + tile <= deepest || quarters)
+    if (shortTile + tile <= (slices == 1 && times > 1 ? mostDeepShared : mostDeep) || quarters)
       way.k = 128;
+    if (depth)
+      way.k = depth;
     if (sides.depth < slices * way.k || (many && sides.depth <= leastStepsOfMany * slices * way.k))
       return;
     // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
-    if (draft.shifts() &&
-        (tile % shiftedLines != 0 || (sides.longIsM && tile != shiftedLines) || (longLies && tile > longestShifted) ||
-         sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter))
+    if (draft.shifts() && ((sides.longIsM && tile != rowsOfWarpgroup) || (longLies && tile > longestShifted) ||
+                           sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter))
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;
@@ -264,13 +264,18 @@ std::vector<Stream> streams(const Draft &draft) {
     way.nanoseconds = timeOf(draft, sides, way).nanoseconds;
     found.push_back(std::move(way));
   };
+  // The estimate knows how deep a stage is best where lines are shifted alone.
+  llvm::SmallVector<int64_t, 2> depths{0};
+  if (draft.shifts())
+    depths = {64, 128};
   const int64_t inMemory = streamMayMeetInMemory(draft, sides) ? mostSlices : 1;
   const int64_t mostParts = llvm::divideCeil(sides.shortSide, halves ? halfLine : cacheLine);
   for (int64_t parts = 1; parts <= mostParts; ++parts)
     for (int64_t tile = least; tile <= most; tile += step) {
       for (int64_t slices = 1; slices <= inCluster; ++slices)
         for (Sharing sharing : sharings(draft))
-          consider(parts, tile, slices, sharing, SplitThrough::cluster);
+          for (int64_t depth : depths)
+            consider(parts, tile, slices, sharing, SplitThrough::cluster, depth);
       for (int64_t slices = 2; slices <= inMemory; ++slices)
         consider(parts, tile, slices, {1, 1}, SplitThrough::workspace);
       for (int64_t slices : {16, 32, 64})

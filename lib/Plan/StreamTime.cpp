@@ -53,12 +53,6 @@ constexpr double clockOfHeld = 1.755; ///< Clocks a nanosecond, as those of `lea
 /// How long a step takes CTAs that share rows of a contiguous short side at least, with what each k adds.
 constexpr double sharedStep = 67, sharedStepK = 0.71;
 
-// Where lines are shifted on their way; no part of that fit. Three trips of a line to shared memory, 4 clocks for 128
-// bytes; and what the CTAs of a next cluster wait until lines have come and been shifted (48x5119x5119: four slices in
-// three waves of clusters 28.7 us, none 24.7; H200, 2026-11-23; six more: docs/hopper-l2.md, *Lines that start
-// anywhere*).
-constexpr double shiftRate = 55, restartTime = 1500;
-
 /// What all CTAs together ask the L2 for of one operand, in rows that reach into a second line.
 double straddledNanoseconds(const Draft &draft, bool ofM, double bytes) {
   const int64_t step = rowStep(draft, ofM ? draft.kernelA() : draft.kernelB());
@@ -102,6 +96,8 @@ Sides sidesOf(const Draft &draft) {
 /// Wave by wave, because the tiles of a last one that is not full have the memory to themselves, and no more than an SM
 /// can take of it.
 StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
+  if (draft.shifts())
+    return shiftedTimeOf(draft, sides, way);
   auto count = [](int64_t extent, int64_t tile) { return int64_t(llvm::divideCeil(extent, tile)); };
   const int64_t longTile = sides.longTile(way), shortTile = sides.shortTile(way), share = way.clusterM * way.clusterN;
   const int64_t shortTiles = count(sides.shortSide, shortTile);
@@ -118,7 +114,6 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
                       (inMemory         ? inMemoryPortRate
                        : way.slices > 1 ? slicedPortRate
                                         : portRate);
-  const double shifting = draft.shifts() ? 2 * depth * double(longTile) / shiftRate : 0;
   const double products = depth * double(longTile) * double(shortTile) / productsRate;
   // Shared memory's port: what the tensor cores read, 64 rows at a time, and what TMA writes.
   const double read = double(way.m) / 64 * double(64 + way.n), written = double(way.m + way.n);
@@ -146,8 +141,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
 
   auto wave = [&](int64_t of) {
     const double part = double(of) / double(clusters), idle = 1 - double(of) / double(together);
-    return atOnce<4>({memory * part, again * part, split * part, rows * part, port / (1 + roomOfFew * idle) + shifting,
-                      products, shared, steps * step});
+    return atOnce<4>({memory * part, again * part, split * part, rows * part, port / (1 + roomOfFew * idle), products,
+                      shared, steps * step});
   };
   const int64_t rest = clusters % together;
   double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
@@ -156,8 +151,6 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
                                                    : meetingNanoseconds(way.slices, longTile * shortTile));
   all += meeting;
   all += double(waves - 1) * turnTime;
-  if (draft.shifts() && way.slices > 1)
-    all += double(waves - 1) * restartTime;
   // Only the last tile of each CTA is stored when nothing streams.
   all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
   if (!sides.longIsM && longTile % 16 != 0)
@@ -181,7 +174,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double part = std::min(1.0, double(together) / double(clusters)); // of a full wave
   const std::pair<double, const char *> longest =
       std::max({std::pair(memory * part, "memory"),
-                std::pair(std::max({split * part, again * part, rows * part, port + shifting}), "the L2"),
+                std::pair(std::max({split * part, again * part, rows * part, port}), "the L2"),
                 std::pair(products, "tensor cores"), std::pair(shared, "shared memory"),
                 std::pair(steps * step, "the steps of k")},
                [](const auto &x, const auto &y) { return x.first < y.first; });

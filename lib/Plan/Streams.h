@@ -40,5 +40,7 @@ bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way
 
 /// From the launch to the end of a cut, and what sets its pace.
 StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way);
+/// The same where lines are shifted on their way (ShiftTime.cpp).
+StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &way);
 
 } // namespace gemmc::plan

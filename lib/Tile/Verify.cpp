@@ -104,7 +104,7 @@ const std::vector<WordRule> &wordRules() {
       {"tensor", "order", {"row", "col"}},
       {"shared", "type", {"f16", "bf16", "e4m3", "e5m2", "f32", "tf32", "f64", "s32", "s8", "u8", "s4", "u4", "b1"}},
       {"shared", "major", {"mn", "k"}},
-      {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
+      {"shared", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked", "eighths"}},
       {"shared", "over", {"operands"}},
       {"accumulator", "type", {"f16", "f32", "f64", "s32"}},
       {"fragment", "operand", {"a", "b"}},

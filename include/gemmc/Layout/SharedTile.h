@@ -11,6 +11,7 @@
 ///     128B     128 bytes   address bits 6..4 ^= bits 9..7
 ///     rows     a row       chunk                              plain rows
 ///     padded   a row       chunk; `padding` bytes between rows
+///     eighths  a row       chunk; rows i, i + 8, ... lie together, from a multiple of 128 bytes on (a TMA box each)
 ///     blocked  16 elements chunk; blocks of 16 rows x 16 elements lie one behind the other, row by row of blocks
 ///     xor      a row       chunk ^ f(row), see xorOf          ldmatrix without bank conflicts
 ///
@@ -25,7 +26,7 @@
 
 namespace gemmc {
 
-enum class SharedLayout : uint8_t { none, b32, b64, b128, rows, padded, xor_, blocked };
+enum class SharedLayout : uint8_t { none, b32, b64, b128, rows, padded, xor_, blocked, eighths };
 std::optional<SharedLayout> parseSharedLayout(llvm::StringRef name);
 llvm::StringRef nameOf(SharedLayout layout);
 
@@ -43,6 +44,8 @@ struct SharedTile {
 
   static constexpr int64_t blockRows = 16; ///< Of the layout `blocked`, whose spans are as many elements long.
 
+  static constexpr int64_t groups = 8; ///< Of rows, in the layout `eighths`: row i is in group i % groups.
+
   int64_t spanElems() const { return spanBytes / elemBytes; }
   int64_t spanStride() const { return rows * pitch; } ///< Bytes from span to span.
   int64_t stageBytes() const;
@@ -54,6 +57,8 @@ struct SharedTile {
   int64_t xorOf(int64_t row) const;
   /// Bytes from one band of 16 rows of blocks to the next (blocked).
   int64_t bandStride() const { return spans * blockRows * pitch; }
+  /// Bytes from one group of rows to the next (eighths).
+  int64_t groupStride() const;
   /// Byte offset of element (row, col) in a stage; col counts along the contiguous direction.
   int64_t offset(int64_t row, int64_t col) const;
 };

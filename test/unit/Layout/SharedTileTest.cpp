@@ -7,9 +7,9 @@
 using namespace gemmc;
 
 namespace {
-constexpr SharedLayout allLayouts[] = {SharedLayout::none, SharedLayout::b32,    SharedLayout::b64,
-                                       SharedLayout::b128, SharedLayout::rows,   SharedLayout::padded,
-                                       SharedLayout::xor_, SharedLayout::blocked};
+constexpr SharedLayout allLayouts[] = {SharedLayout::none, SharedLayout::b32,     SharedLayout::b64,
+                                       SharedLayout::b128, SharedLayout::rows,    SharedLayout::padded,
+                                       SharedLayout::xor_, SharedLayout::blocked, SharedLayout::eighths};
 
 /// Rows of 16 to 512 bytes, up to 256 of them: mn and k in both roles.
 template <typename Visit> void forEachTile(SharedLayout layout, Visit visit) {
@@ -155,7 +155,8 @@ TEST(SharedTile, FittingLayoutIsTheNarrowestThatHoldsARow) {
         EXPECT_EQ(fittingLayout(order[widest], mn, k, false, 2), order[expected]) << widest << " " << k << " " << mn;
         EXPECT_EQ(fittingLayout(order[widest], mn, k, true, 2), order[widest]);
       }
-  for (SharedLayout layout : {SharedLayout::rows, SharedLayout::padded, SharedLayout::xor_, SharedLayout::blocked})
+  for (SharedLayout layout :
+       {SharedLayout::rows, SharedLayout::padded, SharedLayout::xor_, SharedLayout::blocked, SharedLayout::eighths})
     EXPECT_EQ(fittingLayout(layout, 8, 64, false, 2), layout);
 }
 
@@ -196,6 +197,17 @@ TEST(SharedTile, NamesReadBack) {
   EXPECT_FALSE(parseSharedLayout("128b"));
   EXPECT_FALSE(parseSharedLayout(""));
 }
+/// What eight TMA boxes leave, each of every eighth row: 5 rows of 272 bytes are 1360, and a box begins at 128.
+TEST(SharedTile, EighthsAreBoxesOfEveryEighthRow) {
+  SharedTile tile(40, 136, true, 2, SharedLayout::eighths);
+  EXPECT_EQ(tile.groupStride(), 1408);
+  EXPECT_EQ(tile.stageBytes(), 8 * 1408);
+  for (int64_t row = 0; row < 40; ++row)
+    for (int64_t col = 0; col < 136; ++col)
+      ASSERT_EQ(tile.offset(row, col), row % 8 * 1408 + row / 8 * 272 + 2 * col);
+  EXPECT_EQ(SharedTile(64, 72, true, 2, SharedLayout::eighths).stageBytes(), 64 * 144); // nothing between
+}
+
 /// Seed 004, section 2: smem[row / 16 * (2 * 16 * 16) + col / 16 * (16 * 16) + row % 16 * 16 + col % 16] for 128 x 32.
 TEST(SharedTile, BlockedIsTheSeedsFormula) {
   SharedTile tile(128, 32, true, 2, SharedLayout::blocked);

@@ -229,8 +229,6 @@ const Case problemCases[] = {
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside, ld: dynamic}", "plan_repack 2:26"},
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\npipeline: {schedule: pingpong}",
      "plan_repack 2:26"},
-    {"problem: {m: 64, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\ntile: {block: [64, 96, 64]}",
-     "plan_shift 3:15"},
     {"problem: {m: 8, n: 2047, k: 2047}\nb: {layout: col, repack: inside}\ntile: {block: [8, 64, 256]}\nswap_operands: "
      "on",
      "plan_shift 3:15"},

@@ -1,0 +1,77 @@
+// How long it takes to stream a product whose long operand's lines are shifted on their way (`repack: inside`): the
+// warpgroup that shifts is one more thing that a stage waits for.
+#include "Streams.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <limits>
+
+namespace gemmc::plan {
+namespace {
+// Bytes a nanosecond, and nanoseconds: a fit to 804 cuts of 79 products of 1 to 256 rows, odd columns and k (H200,
+// 2026-11-27; docs/hopper-l2.md, *Lines that start anywhere*). What is fastest of them by it takes 0.9% more than the
+// least.
+constexpr double memoryRate = 4300, portRate = 98.7, shiftRate = 37.1, readRate = 113.6;
+constexpr double launchTime = 2200; ///< Without that of the copy in front, which the short operand needs.
+constexpr double stepTime = 195, turnTime = 855;
+/// A stage from its request to its release, which all but some have under way.
+constexpr double stageTime = 804, stagesAtWork = 1.52;
+/// Of slices of k: until they have met; elements that a CTA sends; several tiles of the short side read the same lines
+/// at other times.
+constexpr double meetingTime = 807, sumsRate = 5, scattered = 1.89;
+/// All of a stage's times at once: more than the longest, less than their sum.
+constexpr double power = 3.13;
+constexpr int64_t bufferBytes = 16 * 1024; ///< Of a store, where there is one.
+
+int64_t stagesOf(const Draft &draft, const Stream &way) {
+  Draft known = draft;
+  known.spec().swizzle.value = Swizzle::b128; // not decided yet
+  Shape shape{Schedule::cooperative, way.m, way.n, way.k, way.m, way.n, way.k};
+  shape.clusterK = way.slices, shape.stages = 1;
+  const int64_t stage = stageBytes(known, shape), others = sharedBytes(known, shape) - stage + bufferBytes;
+  return std::min(mostStages, std::max<int64_t>(0, known.limits.sharedPerBlock - others) / stage);
+}
+} // namespace
+
+StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &way) {
+  const double longTile = double(sides.longTile(way)), shortTile = double(sides.shortTile(way)), depth = double(way.k);
+  const auto [alongLong, alongShort] = clustersOf(sides, way);
+  const int64_t clusters = alongLong * alongShort, atATime = clustersAtATime(draft, way.slices);
+  const int64_t waves = llvm::divideCeil(clusters, atATime), stages = stagesOf(draft, way);
+  const int64_t steps = llvm::divideCeil(llvm::divideCeil(sides.depth, way.k), way.slices);
+  if (stages < 2)
+    return {std::numeric_limits<double>::infinity(), 0, "shared memory"};
+
+  const double lines = 2 * longTile * depth, ofShort = 2 * depth * double(sides.shortSide) / double(alongShort);
+  const double again = way.slices > 1 && alongShort > 1 ? scattered : 1;
+  // wgmma reads its columns once for each 64 rows.
+  const double read = 2 * depth * double(way.m) / 64 * double(64 + way.n);
+  struct Time {
+    double nanoseconds;
+    const char *what;
+  };
+  auto timesOf = [&](int64_t of) { // of a stage, in a wave of so many clusters
+    const double part = double(of) / double(atATime);
+    return std::array<Time, 6>{{{double(of * way.slices) * lines * again / double(alongShort) / memoryRate, "memory"},
+                                {(lines + 16 * longTile + ofShort) / portRate / (2 - part), "the L2"},
+                                {lines / shiftRate, "the warpgroup that shifts"},
+                                {read / readRate, "shared memory"},
+                                {stageTime / (double(stages) - stagesAtWork), "stages on their way"},
+                                {stepTime, "the steps of k"}}};
+  };
+  auto wave = [&](int64_t of) {
+    double sum = 0;
+    for (const Time &each : timesOf(of))
+      sum += std::pow(each.nanoseconds, power);
+    return double(steps) * std::pow(sum, 1 / power);
+  };
+  const int64_t rest = clusters % atATime;
+  double all = launchTime + double(clusters / atATime) * wave(atATime) + (rest > 0 ? wave(rest) : 0);
+  all += double(waves - 1) * turnTime;
+  const double sent = longTile * shortTile * double(way.slices - 1) / double(way.slices);
+  const double meeting = way.slices > 1 ? double(waves) * (meetingTime + sent / sumsRate) : 0;
+  const auto times = timesOf(std::min(clusters, atATime));
+  const Time longest =
+      *llvm::max_element(times, [](const Time &x, const Time &y) { return x.nanoseconds < y.nanoseconds; });
+  return {all + meeting, meeting, longest.what};
+}
+} // namespace gemmc::plan
