@@ -404,9 +404,11 @@ inline bool asksForHalves(const Draft &draft) {
 /// Tiles of a shifted operand: one is multiplied, one waits for its release, one is filled.
 constexpr int64_t shiftedStages = 3;
 constexpr int64_t longestShifted = 192; ///< Elements of a line, in 64s: a box has 256 at most, eight of them around it.
-constexpr int64_t sumsBesideShifter = 112; ///< A thread, of the one warpgroup that multiplies.
-constexpr double wgmmaProducts = 2048;     ///< Multiply-adds of 16 bits that an SM does in a clock.
-constexpr int64_t mostStages = 15;         ///< wgmma: what the barriers' 256 bytes are enough for.
+/// Registers of sums, a thread of the one warpgroup that multiplies what another one shifts: at most, and with an even
+/// share of the register file.
+constexpr int64_t sumsBesideShifter = 176, sumsOfEvenShare = 112;
+constexpr double wgmmaProducts = 2048; ///< Multiply-adds of 16 bits that an SM does in a clock.
+constexpr int64_t mostStages = 15;     ///< wgmma: what the barriers' 256 bytes are enough for.
 /// Store and how C is read, before the shape: the epilogue's buffers count in the shared memory budget.
 void decideEpilogue(Draft &draft);
 /// Of the given ones, when the shape is known.

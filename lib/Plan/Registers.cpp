@@ -106,7 +106,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   const bool tall = shape.warpM == 192; // three blocks of rows
   unsigned limit = 0;
   switch (consumerWarpgroups(shape)) {
-  case 1: // of 168, else 255; lanes that read lines of C, or write odd ones of D, keep more addresses
+  case 1: // of 255; lanes that read lines of C, or write odd ones of D, keep more addresses
     limit = draft.shifts()          ? unsigned(sumsBesideShifter)
             : lines                 ? besideLines
             : writesOddLines(draft) ? 184
@@ -165,9 +165,12 @@ int64_t ctasByRegisters(const Draft &draft, const Shape &shape) {
 }
 
 // setmaxnreg moves registers from the producer to the consumers; the sum over the warpgroups stays what the launch
-// gives: 3 x 168 = 40 + 2 x 232, 4 x 128 = 32 + 3 x 160. Two warpgroups have 255 registers a thread anyway.
+// gives: 3 x 168 = 40 + 2 x 232, 4 x 128 = 32 + 3 x 160. Two warpgroups have 255 registers a thread anyway. One that
+// shifts lines keeps its 168.
 std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &shape) {
-  if (!draft.wgmma() || shape.schedule == Schedule::pipelined || draft.shifts())
+  if (!draft.wgmma() || shape.schedule == Schedule::pipelined)
+    return {0, 0};
+  if (draft.shifts() && accumulatorRegisters(draft, shape) <= sumsOfEvenShare)
     return {0, 0};
   switch (threadsOf(draft, shape)) {
   case 384:
