@@ -130,7 +130,7 @@ std::vector<Alternative> alternativesOf(const Spec &spec, const Way &way, unsign
     rankInto(draft, count ? count - streamed : 0, found);
   // The clock of all products knows little of streams: what comes from it stands behind them.
   for (size_t i = streamed; streamed && i < found.size(); ++i)
-    found[i].cost = std::max(found[i].cost, found[streamed - 1].cost);
+    found[i].cost = std::max(found[i].cost, found[streamed - 1].cost), found[i].estimated = false;
   if (!streamed)
     for (Way each : otherWays(draft))
       mergeInto(found, alternativesOf(spec, each, count), count);

@@ -49,6 +49,12 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
   double rowsRead = draft.wgmma() ? 64 : double(shape.warpM); // as in the model
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / double(shape.warpN));
   out.tileRead = pieces * (rowsRead + double(shape.warpN)) * depth * element;
+  if (draft.shifts()) { // lines come with 16 bytes around them; lanes read two words for each that they write
+    const double shifted = double(draft.shiftsA() ? shape.m : shape.n) * depth * element;
+    const bool alongK = draft.shiftsA() ? draft.kMajorA() : draft.kMajorB();
+    out.tileWritten += shifted * (1 + 16 / (element * double(alongK ? shape.k : draft.shiftsA() ? shape.m : shape.n)));
+    out.tileRead += 2 * shifted;
+  }
 
   double wave = waveBytes(draft, shape, slots, double(*s.rasterGroup), draft.plan.rasterOrder);
   out.hbmBytes = std::max(out.bytes, waves * wave + tiles * result);

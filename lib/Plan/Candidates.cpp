@@ -38,18 +38,19 @@ using Tiles = llvm::SmallVector<Tile, 16>;
 int64_t roundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 /// All block tiles of wgmma that are no larger than the product needs: m in steps of 64, n in steps of 16, and in steps
-/// of 8 where the next smaller one would be another tile more.
+/// of 8 where the next smaller one would be another tile more. Lines of k that are shifted are whole 128 bytes of n.
 Tiles wgmmaBlocks(const Draft &draft) {
   constexpr int64_t eight = 8, most = wgmmaMostColumns;
   int64_t mostM = std::min<int64_t>(most, roundUp(std::max<int64_t>(1, draft.extentM().value_or(most)), 64));
   const int64_t n = std::max<int64_t>(1, draft.extentN().value_or(most));
+  const int64_t step = draft.shiftsB() && !draft.kMajorB() ? draft.elementsIn(128) : eight;
   auto isTight = [&](int64_t blockN) {
     return blockN == eight || llvm::divideCeil(n, blockN) < llvm::divideCeil(n, blockN - eight);
   };
   Tiles tiles;
   for (int64_t blockM : {128, 256, 192, 64})
-    for (int64_t blockN = std::min(most, draft.wgmmaColumns(roundUp(n, eight))); blockM <= mostM && blockN > 0;
-         blockN -= eight)
+    for (int64_t blockN = std::min(most, draft.wgmmaColumns(roundUp(n, step))); blockM <= mostM && blockN > 0;
+         blockN -= step)
       if ((blockN % (2 * eight) == 0 || isTight(blockN)) && draft.wgmmaColumns(blockN) == blockN)
         tiles.push_back({blockM, blockN});
   return tiles;

@@ -19,6 +19,7 @@ struct Stream {
   int64_t clusterM = 1, clusterN = 1;           ///< Only where rows start inside sectors of the L2.
   double nanoseconds = 0;                       ///< Estimated.
   SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
+  int64_t stages = 0;                           ///< 0: as many as fit.
 };
 
 /// Another way to compute a product: the other way round (D^T where D is computed otherwise, or D); slices of k that

@@ -188,7 +188,9 @@ void chooseInstruction(Draft &draft) {
   else if (!obstacle.empty())
     s.instruction.decide(Instruction::mma, obstacle + "; mma takes operands that other copies bring");
   else
-    s.instruction.decide(Instruction::wgmma, "twice the rate of mma.sync, and a and b can be read by TMA");
+    s.instruction.decide(Instruction::wgmma, *s.a.repack == Repack::off && *s.b.repack == Repack::off
+                                                 ? "twice the rate of mma.sync, and a and b can be read by TMA"
+                                                 : "twice the rate of mma.sync; TMA brings a and b as `repack` says");
   if (*s.instruction != Instruction::wgmma || obstacle.empty())
     return;
   checkTma(draft, draft.diags, wishes.empty() ? nullptr : &wishes.front());

@@ -81,7 +81,7 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   if (*s.dependent != Persistence::on)
     return {Trigger::start, "`launch.dependent: off`"};
   if (*s.a.repack == Repack::on || *s.b.repack == Repack::on)
-    return {Trigger::end, "CTAs that share tiles are launched together"};
+    return {Trigger::end, "what is launched behind it is a copy, which begins when the product in front has ended"};
   std::optional<Grid> grid = gridOf(draft);
   if (!grid || !draft.wgmma() || !draft.extentK())
     return {Trigger::start, "the kernel behind begins as places fall free"};

@@ -22,9 +22,18 @@ constexpr double meetingTime = 807, sumsRate = 5, scattered = 1.89;
 constexpr double power = 3.13;
 constexpr int64_t bufferBytes = 16 * 1024; ///< Of a store, where there is one.
 
+/// So many as fit beside a store that nobody has decided yet, where they are not known: what a spec leaves open counts
+/// as open, whatever it is that an earlier plan of it took.
 int64_t stagesOf(const Draft &draft, const Stream &way) {
+  if (way.stages)
+    return way.stages;
   Draft known = draft;
-  known.spec().swizzle.value = Swizzle::b128; // not decided yet
+  Spec &s = known.spec();
+  s.swizzle.value = Swizzle::b128;
+  if (!s.store.given)
+    s.store.value = StoreKind::direct;
+  if (!s.loadC.given)
+    s.loadC.value = StoreKind::direct;
   Shape shape{Schedule::cooperative, way.m, way.n, way.k, way.m, way.n, way.k};
   shape.clusterK = way.slices, shape.stages = 1;
   const int64_t stage = stageBytes(known, shape), others = sharedBytes(known, shape) - stage + bufferBytes;
@@ -41,6 +50,8 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   if (stages < 2)
     return {std::numeric_limits<double>::infinity(), 0, "shared memory"};
 
+  // What is shifted may be the short operand, where a spec asks for that.
+  const double shifted = 2 * depth * double(draft.shiftsA() ? way.m : way.n);
   const double lines = 2 * longTile * depth, ofShort = 2 * depth * double(sides.shortSide) / double(alongShort);
   const double again = way.slices > 1 && alongShort > 1 ? scattered : 1;
   // wgmma reads its columns once for each 64 rows.
@@ -53,7 +64,7 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
     const double part = double(of) / double(atATime);
     return std::array<Time, 6>{{{double(of * way.slices) * lines * again / double(alongShort) / memoryRate, "memory"},
                                 {(lines + 16 * longTile + ofShort) / portRate / (2 - part), "the L2"},
-                                {lines / shiftRate, "the warpgroup that shifts"},
+                                {shifted / shiftRate, "the warpgroup that shifts"},
                                 {read / readRate, "shared memory"},
                                 {stageTime / (double(stages) - stagesAtWork), "stages on their way"},
                                 {stepTime, "the steps of k"}}};
@@ -72,6 +83,6 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   const auto times = timesOf(std::min(clusters, atATime));
   const Time longest =
       *llvm::max_element(times, [](const Time &x, const Time &y) { return x.nanoseconds < y.nanoseconds; });
-  return {all + meeting, meeting, longest.what};
+  return {(all + meeting) * doubtOfTurned(draft), meeting, longest.what};
 }
 } // namespace gemmc::plan

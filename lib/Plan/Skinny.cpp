@@ -123,7 +123,7 @@ namespace {
 /// Whether everything that a spec says of the schedule goes with streaming.
 bool mayStream(const Draft &draft) {
   const Spec &s = draft.spec();
-  // Of the short operand lines are shifted where a spec says so, in tiles of 64 of them.
+  // Of the short operand lines are shifted where a spec says so.
   const OperandSpec *streamed = longOperand(draft);
   bool othersLines = streamed && draft.shifts() && *streamed->repack != Repack::inside;
   return draft.wgmma() && streamed && !othersLines && !asksForHalves(draft) &&
@@ -235,7 +235,7 @@ std::vector<Stream> streams(const Draft &draft) {
     const bool quarters =
         shortLies && sharing.ofShort == 4 && shortTile < cacheLine && shortTile + tile <= mostDeepInQuarters;
     Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
-    way.through = through;
+    way.through = through, way.stages = s.stages.given ? *s.stages : 0;
     if (shortTile + tile <= (slices == 1 && times > 1 ? mostDeepShared : mostDeep) || quarters)
       way.k = 128;
     if (depth)

@@ -218,6 +218,7 @@ std::optional<StreamTime> streamTime(const Draft &draft) {
     return std::nullopt;
   const auto block = kernelView(draft, *s.block), cluster = kernelView(draft, *s.cluster);
   Stream way{block[0], block[1], block[2], cluster[2], "", cluster[0], cluster[1]};
+  way.stages = *s.stages;
   const Sides sides = sidesOf(draft);
   if (draft.slicesInMemory() > 1) {
     if (way.clusterM * way.clusterN > 1) // no stream is cut like that

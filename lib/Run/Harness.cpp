@@ -128,7 +128,11 @@ MaybeFailure Run::fallBack(FallbackCompiler fallback, int64_t sms) {
       return std::nullopt;
     unmet = again->str();
   }
-  return Failure::make(Diag::launch_requirement, unmet);
+  Failure failure = Failure::make(Diag::launch_requirement, unmet);
+  if (!fallbackCode) // PTX, of which nobody knows the spec
+    failure.hint("`gemmc compile <spec> --fallback=repack` and `--fallback` write kernels for launches that this one "
+                 "excludes; given the spec itself, gemmc takes them by itself");
+  return failure;
 }
 
 MaybeFailure Run::go(FallbackCompiler fallback) {

@@ -230,9 +230,10 @@ MaybeFailure checkProblem(const LaunchInfo &info, const LaunchArgs &args, const 
   for (const auto &[name, operand, rows, cols, ld] : operands) {
     if (!isKnown(operand.type))
       return Failure::make(Diag::run_type, nameOf(operand.type));
-    if (options.misalign % bytesOf(operand.type) != 0 || options.misalign >= 256)
+    const bool isRead = llvm::StringRef(name) != "c" || args.beta != 0;
+    if (isRead && (options.misalign % bytesOf(operand.type) != 0 || options.misalign >= 256))
       return Failure::make(Diag::run_misalign, options.misalign, bytesOf(operand.type), name);
-    if (llvm::StringRef(name) != "c" || args.beta != 0)
+    if (isRead)
       total += *matrixBytes(operand.type, operand.order, rows, cols, ld);
   }
   constexpr Elem sums[] = {Elem::f32, Elem::f16, Elem::f64, Elem::s32};

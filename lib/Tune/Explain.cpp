@@ -25,6 +25,11 @@ std::string time(double seconds) {
 }
 std::string percent(double part) { return formatv("{0:f1}%", part * 100).str(); }
 
+/// How much longer the model takes it to take; nothing where that is not known.
+std::optional<double> slowerThan(const Analysis &a, const Alternative &other) {
+  return other.estimated ? std::optional(other.cost / std::max(1.0, a.clocks) - 1) : std::nullopt;
+}
+
 std::string originText(const Chosen &chosen) {
   switch (chosen.origin) {
   case Origin::given:
@@ -137,7 +142,10 @@ private:
 
   void others() {
     for (const auto &[index, other] : llvm::enumerate(a.next))
-      line(index ? "" : "next", formatv("{0,7} {1}", percent(other.cost / std::max(1.0, a.clocks) - 1), other.choice));
+      if (const auto slower = slowerThan(a, other))
+        line(index ? "" : "next", formatv("{0,7} {1}", percent(*slower), other.choice));
+      else
+        line(index ? "" : "next", formatv("{0,7} {1}", "-", other.choice));
   }
 
   llvm::raw_ostream &os;
@@ -164,7 +172,7 @@ std::string explanationJson(const Chosen &chosen, const Analysis &a) {
   }
   Array next;
   for (const Alternative &other : a.next)
-    next.push_back(Object{{"choice", other.choice}, {"slower", other.cost / std::max(1.0, a.clocks) - 1}});
+    next.push_back(Object{{"choice", other.choice}, {"slower", slowerThan(a, other)}});
   Array fields;
   for (const FieldText &field : fieldTexts(chosen.plan.spec))
     fields.push_back(

@@ -77,6 +77,7 @@ std::optional<Plan> makePlan(const Spec &spec, Diags &diags);
 struct Alternative {
   std::string choice;
   double cost = 0;
+  bool estimated = true; ///< Else the cost says its place alone: behind the streams of a skinny product.
 };
 /// The legal ways, cheapest first, at most `count` of them (0 = all): schedules and tiles. Empty after a reported
 /// error.
