@@ -192,9 +192,22 @@ std::optional<Operand> Parser::operand(unsigned depth) {
   default:
     break;
   }
-  if (isDigit(lex.peek()) || lex.peek() == '-' || lex.peek() == '+')
-    return immediate();
+  if (isDigit(lex.peek()) || lex.peek() == '-' || lex.peek() == '+' || lex.peek() == '~')
+    return constant("+-*/%<>&^|?=!~");
   return name(lex.identifier());
+}
+
+/// A number, behind which none of `operators` may stand: expressions of constants (PTX ISA 4.5.5) are not read.
+std::optional<Operand> Parser::constant(StringRef operators) {
+  const char *start = lex.here().Start.getPointer();
+  const bool inverted = lex.peek() == '~';
+  auto value = inverted ? Operand::makeImm(0) : immediate();
+  if (value && (inverted || operators.contains(lex.peek())) && lex.peek()) {
+    lex.pass();
+    diags.report(Diag::ptx_constant, lex.from(start));
+    return std::nullopt;
+  }
+  return value;
 }
 
 std::optional<Operand> Parser::name(StringRef word) {
@@ -277,7 +290,7 @@ bool Parser::offset(int64_t &into) {
     bool minus = lex.peek() == '-';
     lex.take(lex.peek());
     SMRange here = lex.here();
-    auto value = immediate();
+    auto value = constant("*/%<>&^|?");
     if (!value)
       return false;
     bool wraps = !value->floatBits && (minus ? __builtin_sub_overflow(into, value->imm, &into)

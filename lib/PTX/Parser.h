@@ -77,6 +77,7 @@ private:
   std::optional<Operand> operand(unsigned depth);
   std::optional<Operand> name(llvm::StringRef word);
   std::optional<Operand> immediate();
+  std::optional<Operand> constant(llvm::StringRef operators);
   std::optional<Operand> vector(unsigned depth, char open = '{', char close = '}');
   std::optional<Operand> address();
   std::optional<Operand> hole();
