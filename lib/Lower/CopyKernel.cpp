@@ -51,10 +51,10 @@ Val CopyKernel::pickOperand(const Val &cta, llvm::function_ref<Expr(const CopySo
 }
 
 void CopyKernel::overlap() {
-  if (!dependent)
-    return;
-  waitForKernelInFront(b);
-  b("griddepcontrol.launch_dependents");
+  if (overlaps != CopyOverlaps::nobody)
+    waitForKernelInFront(b);
+  if (overlaps == CopyOverlaps::both)
+    b("griddepcontrol.launch_dependents");
 }
 
 void CopyKernel::configure(unsigned threads, llvm::function_ref<Expr(const CopySource &)> ctasOf) {
@@ -68,6 +68,12 @@ void CopyKernel::configure(unsigned threads, llvm::function_ref<Expr(const CopyS
 /// The copies lie behind what else the workspace has; the tensor maps of the product point there.
 void Lowering::repackOperands() {
   std::vector<CopySource> straight, turned;
+  // Beside lines that are shifted only the short operand is copied.
+  const bool shifts =
+      llvm::any_of(kernel.body(), [](const Op &op) { return op.kind == OpKind::Tensor && op.has("shift"); });
+  const CopyOverlaps overlaps = !isDependent() ? CopyOverlaps::nobody
+                                : shifts       ? CopyOverlaps::both
+                                               : CopyOverlaps::inFront;
   int64_t elementBytes = 1;
   for (const Op &op : kernel.body()) {
     if (op.kind != OpKind::Tensor || !op.has("repack"))
@@ -94,7 +100,7 @@ void Lowering::repackOperands() {
       return;
     ptx::Function &function = result.module.functions.emplace_back();
     function.name = kernel.name().str() + suffix;
-    result.before.push_back(emit(function, std::move(sources), elementBytes, isDependent()));
+    result.before.push_back(emit(function, std::move(sources), elementBytes, overlaps));
   };
   copy(std::move(straight), "_repack", emitRepack);
   copy(std::move(turned), "_turn", emitTurn);

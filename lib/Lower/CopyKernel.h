@@ -11,11 +11,17 @@ struct CopySource {
   Expr offset;                            ///< Of the copy in the workspace.
 };
 
+/// With whose launch that of a copy overlaps: with the one in front, which it waits for; and with the product's, which
+/// may begin as soon as all of the copy's CTAs run, and waits for their ends. A copy that fills the GPU would have the
+/// product's CTAs come one by one, as places fall free: 2465x1715x1751 31.5 -> 36.3 us, 2071x3807x753 25.9 -> 30.0,
+/// others 1 to 4% faster. One of few CTAs leaves the places that they find anyway: 16x4095x4095 14.4 -> 13.9,
+/// 65x4095x4095 15.8 -> 15.4 (H200, 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
+enum class CopyOverlaps : uint8_t { nobody, inFront, both };
+
 class CopyKernel {
 protected:
-  CopyKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, bool dependent)
-      : function(function), b(function), sources(std::move(sources)), elementBytes(elementBytes), dependent(dependent) {
-  }
+  CopyKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, CopyOverlaps overlaps)
+      : function(function), b(function), sources(std::move(sources)), elementBytes(elementBytes), overlaps(overlaps) {}
 
   /// The address of a buffer, a parameter.
   Val pointer(llvm::StringRef buffer);
@@ -28,25 +34,23 @@ protected:
   /// Threads and CTAs of the launch.
   void configure(unsigned threads, llvm::function_ref<Expr(const CopySource &)> ctasOf);
 
-  /// Waits for the kernel in front, and lets the product's be launched meanwhile: it waits for all of this one before
-  /// it reads (16x4095x4095 14.4 -> 13.9 us, 65x4095x4095 15.8 -> 15.4; H200, 2026-11-27, docs/hopper-l2.md, *Lines
-  /// that start anywhere*).
+  /// What `overlaps` says, in front of everything else.
   void overlap();
 
   ptx::Function &function;
   ptx::Builder b;
   std::vector<CopySource> sources;
   unsigned elementBytes;
-  bool dependent;
+  CopyOverlaps overlaps;
   ptx::KernelInfo info;
   Val second; ///< Whether the CTA copies the second operand.
 };
 
 /// Copies line by line (Repack.cpp).
 ptx::KernelInfo emitRepack(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes,
-                           bool dependent);
+                           CopyOverlaps overlaps);
 /// Copies to lines of the other direction (Turn.cpp).
 ptx::KernelInfo emitTurn(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes,
-                         bool dependent);
+                         CopyOverlaps overlaps);
 
 } // namespace gemmc

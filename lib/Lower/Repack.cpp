@@ -19,8 +19,8 @@ namespace {
 constexpr unsigned threads = 256, warps = threads / 32, vectorBytes = 16, warpBytes = 32 * vectorBytes;
 class RepackKernel : CopyKernel {
 public:
-  RepackKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, bool dependent)
-      : CopyKernel(function, std::move(sources), elementBytes, dependent) {
+  RepackKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, CopyOverlaps overlaps)
+      : CopyKernel(function, std::move(sources), elementBytes, overlaps) {
     // A line that is short leaves most of a large chunk empty.
     for (const CopySource &source : this->sources)
       vectors = std::max(vectors, !source.length.isConst() || source.length.constant() > 2 * warpBytes ? 4u
@@ -222,8 +222,8 @@ ptx::KernelInfo RepackKernel::emit() {
 } // namespace
 
 ptx::KernelInfo emitRepack(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes,
-                           bool dependent) {
-  return RepackKernel(function, std::move(sources), elementBytes, dependent).emit();
+                           CopyOverlaps overlaps) {
+  return RepackKernel(function, std::move(sources), elementBytes, overlaps).emit();
 }
 
 } // namespace gemmc

@@ -18,8 +18,8 @@ constexpr unsigned threads = 256, warps = threads / 32, side = 32, wordBytes = 4
 
 class TurnKernel : CopyKernel {
 public:
-  TurnKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, bool dependent)
-      : CopyKernel(function, std::move(sources), elementBytes, dependent) {}
+  TurnKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, CopyOverlaps overlaps)
+      : CopyKernel(function, std::move(sources), elementBytes, overlaps) {}
   ptx::KernelInfo emit();
 
 private:
@@ -229,8 +229,8 @@ ptx::KernelInfo TurnKernel::emit() {
 } // namespace
 
 ptx::KernelInfo emitTurn(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes,
-                         bool dependent) {
-  return TurnKernel(function, std::move(sources), elementBytes, dependent).emit();
+                         CopyOverlaps overlaps) {
+  return TurnKernel(function, std::move(sources), elementBytes, overlaps).emit();
 }
 
 } // namespace gemmc

@@ -156,7 +156,7 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
 // product, whose launch lies under the copy; the copy; and what of it the L2 does not keep. A fit to 66 products of 1
 // to 256 rows, odd columns and k, each way (H200, 2026-11-27, docs/hopper-l2.md, *Lines that start
 // anywhere*).
-constexpr double shortCopyLaunch = 1200, shortCopyRate = 2500;
+constexpr double shortCopyLaunch = 600, shortCopyRate = 2500;
 constexpr double behindCopy = 1.76, launchUnderCopy = 1460, copyRateOfL2 = 6760, keptBytes = 8e6, broughtAgain = 4120;
 
 /// Whether so many stages of lines fit beside the buffers of a store.
