@@ -68,12 +68,10 @@ void CopyKernel::configure(unsigned threads, llvm::function_ref<Expr(const CopyS
 /// The copies lie behind what else the workspace has; the tensor maps of the product point there.
 void Lowering::repackOperands() {
   std::vector<CopySource> straight, turned;
-  // Beside lines that are shifted only the short operand is copied.
-  const bool shifts =
-      llvm::any_of(kernel.body(), [](const Op &op) { return op.kind == OpKind::Tensor && op.has("shift"); });
-  const CopyOverlaps overlaps = !isDependent() ? CopyOverlaps::nobody
-                                : shifts       ? CopyOverlaps::both
-                                               : CopyOverlaps::inFront;
+  // What the planner has copied beside lines that are shifted is the short operand; a spec may ask otherwise.
+  const CopyOverlaps overlaps = !isDependent()           ? CopyOverlaps::nobody
+                                : kernel.shiftedTensor() ? CopyOverlaps::both
+                                                         : CopyOverlaps::inFront;
   int64_t elementBytes = 1;
   for (const Op &op : kernel.body()) {
     if (op.kind != OpKind::Tensor || !op.has("repack"))

@@ -249,10 +249,8 @@ Val Lowering::mapAddress(llvm::StringRef name) {
 
 void Lowering::declareViews() {
   // The tiles of lines that are shifted are as many as they are, whatever stages there are.
-  auto shifted =
-      llvm::find_if(kernel.body(), [](const Op &op) { return op.kind == OpKind::Tensor && op.has("shift"); });
-  const bool shifts = shifted != kernel.body().end();
-  const std::string repack = shifts ? (shifted->word("buffer") + ".repack").str() : "";
+  const Op *shifted = kernel.shiftedTensor();
+  const std::string repack = shifted ? (shifted->word("buffer") + ".repack").str() : "";
   for (const Op &op : kernel.body()) {
     llvm::StringRef name = op.subject.name;
     if (op.kind == OpKind::Tensor) {
@@ -283,13 +281,13 @@ void Lowering::declareViews() {
       int64_t stages = op.number("stages", 1);
       buffers.try_emplace(name, SharedView{tile, op.number("offset"), stages, name.back()});
       nameRegion(op, tile.stageBytes(), stages,
-                 name == "sD"                                    ? "epilogue.store"
-                 : name == "sR"                                  ? "tile.warp"
-                 : name == "sX"                                  ? "split.through"
-                 : name == "sT"                                  ? "raster.scheduler"
-                 : shifts && name == "s" + shifted->subject.name ? llvm::StringRef(repack)
-                 : stages > 1                                    ? "pipeline.stages"
-                                                                 : "tile.block");
+                 name == "sD"                                     ? "epilogue.store"
+                 : name == "sR"                                   ? "tile.warp"
+                 : name == "sX"                                   ? "split.through"
+                 : name == "sT"                                   ? "raster.scheduler"
+                 : shifted && name == "s" + shifted->subject.name ? llvm::StringRef(repack)
+                 : stages > 1                                     ? "pipeline.stages"
+                                                                  : "tile.block");
     } else if (op.kind == OpKind::Barrier) {
       bool ofC = name == "brought" || name == "left", ofTiles = name == "given" || name == "taken";
       nameRegion(op, barrierBytes, op.number("stages"),

@@ -84,8 +84,8 @@ void follow(std::vector<Op> &body, const Shifted &shifted) {
 } // namespace
 
 void shiftLines(Kernel &kernel) {
-  auto tensor = llvm::find_if(kernel.body(), [](const Op &op) { return op.kind == OpKind::Tensor && op.has("shift"); });
-  if (tensor == kernel.body().end())
+  const Op *tensor = kernel.shiftedTensor();
+  if (!tensor)
     return;
   const std::string &name = tensor->subject.name;
   const Shifted shifted{"s" + name, "r" + name, kernel.number("shifted_stages"),

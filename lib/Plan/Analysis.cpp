@@ -50,9 +50,9 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / double(shape.warpN));
   out.tileRead = pieces * (rowsRead + double(shape.warpN)) * depth * element;
   if (draft.shifts()) { // lines come with 16 bytes around them; lanes read two words for each that they write
-    const double shifted = double(draft.shiftsA() ? shape.m : shape.n) * depth * element;
-    const bool alongK = draft.shiftsA() ? draft.kMajorA() : draft.kMajorB();
-    out.tileWritten += shifted * (1 + 16 / (element * double(alongK ? shape.k : draft.shiftsA() ? shape.m : shape.n)));
+    const int64_t extent = draft.shiftedExtent(shape.m, shape.n), length = draft.shiftsAlongK() ? shape.k : extent;
+    const double shifted = double(extent) * depth * element;
+    out.tileWritten += shifted * (1 + 16 / (element * double(length)));
     out.tileRead += 2 * shifted;
   }
 

@@ -43,7 +43,7 @@ Tiles wgmmaBlocks(const Draft &draft) {
   constexpr int64_t eight = 8, most = wgmmaMostColumns;
   int64_t mostM = std::min<int64_t>(most, roundUp(std::max<int64_t>(1, draft.extentM().value_or(most)), 64));
   const int64_t n = std::max<int64_t>(1, draft.extentN().value_or(most));
-  const int64_t step = draft.shiftsB() && !draft.kMajorB() ? draft.elementsIn(128) : eight;
+  const int64_t step = draft.shiftsB() && !draft.kMajorB() ? draft.elementsIn(lineBytes) : eight;
   auto isTight = [&](int64_t blockN) {
     return blockN == eight || llvm::divideCeil(n, blockN) < llvm::divideCeil(n, blockN - eight);
   };

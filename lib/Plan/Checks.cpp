@@ -298,10 +298,10 @@ private:
       return;
     }
     const char *name = draft.shiftsA() == draft.plan.swapped ? "b" : "a";
-    const bool kMajor = draft.shiftsA() ? draft.kMajorA() : draft.kMajorB();
+    const bool kMajor = draft.shiftsAlongK();
     const char *across = userDimension(draft, draft.shiftsA() ? 'm' : 'n');
-    const int64_t extent = draft.shiftsA() ? shape.m : shape.n;
-    const int64_t length = kMajor ? shape.k : extent; // of lines that come by eight, as wgmma takes them
+    const int64_t length =
+        kMajor ? shape.k : draft.shiftedExtent(shape.m, shape.n); // of lines that come by eight, as wgmma takes them
     std::string why;
     if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
       why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));

@@ -97,6 +97,9 @@ struct Draft {
   bool shiftsA() const { return isShifted(kernelA()); }
   bool shiftsB() const { return isShifted(kernelB()); }
   bool shifts() const { return shiftsA() || shiftsB(); }
+  /// Of the operand that is shifted: what a tile of m x n has of it, and whether its lines lie along k.
+  int64_t shiftedExtent(int64_t m, int64_t n) const { return shiftsA() ? m : n; }
+  bool shiftsAlongK() const { return shiftsA() ? kMajorA() : kMajorB(); }
   /// Whether what a stage's products sum up to is added to sums in f32 registers.
   bool promotes() const { return *spec().fastAccumulation == Persistence::off; }
   unsigned inputBits() const { return bitsOf(*spec().a.type); }
@@ -346,6 +349,13 @@ template <unsigned order> double atOnce(std::initializer_list<double> times) {
   }
   return most * std::pow(sum, 1.0 / order);
 }
+/// The same of an order that a fit has found.
+inline double atOnce(llvm::ArrayRef<double> times, double order) {
+  double sum = 0;
+  for (double each : times)
+    sum += std::pow(each, order);
+  return std::pow(sum, 1 / order);
+}
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);
@@ -404,6 +414,7 @@ inline bool asksForHalves(const Draft &draft) {
 }
 /// Tiles of a shifted operand: one is multiplied, one waits for its release, one is filled.
 constexpr int64_t shiftedStages = 3;
+constexpr double shiftRate = 37.1;      ///< Bytes a nanosecond that a warpgroup shifts (ShiftTime.cpp).
 constexpr int64_t longestShifted = 192; ///< Elements of a line, in 64s: a box has 256 at most, eight of them around it.
 /// Registers of sums, a thread of the one warpgroup that multiplies what another one shifts: at most, and with an even
 /// share of the register file.

@@ -282,9 +282,6 @@ double heldClocks(const Draft &draft, const Shape &shape, double busy, double pr
   return atOnce<8>({busy, least}) * (others ? notFilled : 1);
 }
 
-/// What the warpgroup that shifts lines gets done: the rate of ShiftTime.cpp.
-constexpr double shiftedBytesAClock = 37.1 / 1.755;
-
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy.
 double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, int64_t m, int64_t n, double waves,
                     double filled) {
@@ -324,8 +321,9 @@ double columnClocks(const Draft &draft, const Shape &shape, const Rates &rates, 
   } else {
     busy = std::max(withLines(draft, shape, busy, filled), requests);
   }
+  constexpr double clocksOfNanosecond = 1.755;
   if (draft.shifts())
-    busy = std::max(busy, double(draft.shiftsA() ? shape.m : shape.n) * bytes / shiftedBytesAClock);
+    busy = std::max(busy, double(draft.shiftedExtent(shape.m, shape.n)) * bytes * clocksOfNanosecond / shiftRate);
   busy = std::max(busy, leastStep(draft, shape) / double(shape.k)) * shallow(shape, 0.006) *
          tooFew(shape, rowsStartInsideSectors(draft) ? 1.06 : 1.03);
   if (draft.holdsA())

@@ -1,7 +1,7 @@
 // Operands that TMA cannot read as they lie: whether a kernel in front copies them to rows that it can read, whether
 // the product's own kernel shifts the lines of one into place, or mma reads them by narrow copies. A copy costs the
 // bytes of the operand twice; what both buy is wgmma.
-#include "Draft.h"
+#include "Streams.h"
 #include <cmath>
 #include <limits>
 
@@ -152,21 +152,12 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
 }
 
 // What a skinny product takes beyond its own estimate (StreamTime.cpp, ShiftTime.cpp), nanoseconds and bytes a
-// nanosecond. Where lines are shifted, the copy of the short operand in front. Where both are copied: more for the
-// product, whose launch lies under the copy; the copy; and what of it the L2 does not keep. A fit to 66 products of 1
-// to 256 rows, odd columns and k, each way (H200, 2026-11-27, docs/hopper-l2.md, *Lines that start
-// anywhere*).
+// nanosecond. Where lines are shifted, the copy of the short operand in front: half of what it is, as small products in
+// slices take some 1.2 us less than estimated. Where both are copied: more for the product, whose launch lies under the
+// copy; the copy; and what of it the L2 does not keep. Of 42 products, each way, it takes the slower one seven times
+// (H200, 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
 constexpr double shortCopyLaunch = 600, shortCopyRate = 2500;
 constexpr double behindCopy = 1.76, launchUnderCopy = 1460, copyRateOfL2 = 6760, keptBytes = 8e6, broughtAgain = 4120;
-
-/// Whether so many stages of lines fit beside the buffers of a store.
-bool holds(Draft draft, const Stream &way, int64_t stages) {
-  constexpr int64_t buffers = 16 * 1024;
-  draft.spec().swizzle.value = Swizzle::b128; // not decided yet
-  Shape shape{Schedule::cooperative, way.m, way.n, way.k, way.m, way.n, way.k};
-  shape.clusterK = way.slices, shape.stages = stages;
-  return sharedBytes(draft, shape) + buffers <= draft.limits.sharedPerBlock;
-}
 
 /// Nanoseconds of a product whose operands are read so: of the fastest cut, and of the copies in front of it.
 double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
@@ -181,7 +172,8 @@ double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
       bytes += bytesOfOperand(s, info);
   }
   std::vector<Stream> ways = streams(tried);
-  bool tooMany = how == Repack::inside && s.stages.given && !ways.empty() && !holds(tried, ways.front(), *s.stages);
+  bool tooMany =
+      how == Repack::inside && s.stages.given && !ways.empty() && stagesThatFit(tried, ways.front()) < *s.stages;
   double product = ways.empty() || tooMany ? std::numeric_limits<double>::infinity() : ways.front().nanoseconds;
   if (how == Repack::inside)
     return product + (bytes > 0 ? shortCopyLaunch + bytes / shortCopyRate : 0);

@@ -74,8 +74,7 @@ int64_t shiftedBytes(const Draft &draft, const Shape &shape) {
   constexpr int64_t barriers = 2 * 8;
   if (!draft.shifts())
     return 0;
-  const int64_t tile = draft.shiftsA() ? tileBytes(draft, shape.m, shape.k, draft.kMajorA())
-                                       : tileBytes(draft, shape.n, shape.k, draft.kMajorB());
+  const int64_t tile = tileBytes(draft, draft.shiftedExtent(shape.m, shape.n), shape.k, draft.shiftsAlongK());
   return shiftedStages * (barriers + tile);
 }
 /// What every wgmma kernel has beside stages and buffers.

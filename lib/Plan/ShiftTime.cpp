@@ -1,16 +1,16 @@
 // How long it takes to stream a product whose long operand's lines are shifted on their way (`repack: inside`): the
 // warpgroup that shifts is one more thing that a stage waits for.
 #include "Streams.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <cmath>
 #include <limits>
 
 namespace gemmc::plan {
 namespace {
 // Bytes a nanosecond, and nanoseconds: a fit to 804 cuts of 79 products of 1 to 256 rows, odd columns and k (H200,
 // 2026-11-27; docs/hopper-l2.md, *Lines that start anywhere*). What is fastest of them by it takes 0.9% more than the
-// least.
-constexpr double memoryRate = 4300, portRate = 98.7, shiftRate = 37.1, readRate = 113.6;
+// least. Of that fit is `shiftRate`, too.
+constexpr double memoryRate = 4300, portRate = 98.7, readRate = 113.6;
 constexpr double launchTime = 2200; ///< Without that of the copy in front, which the short operand needs.
 constexpr double stepTime = 195, turnTime = 855;
 /// A stage from its request to its release, which all but some have under way.
@@ -19,16 +19,14 @@ constexpr double stageTime = 804, stagesAtWork = 1.52;
 /// at other times.
 constexpr double meetingTime = 807, sumsRate = 5, scattered = 1.89;
 /// All of a stage's times at once: more than the longest, less than their sum.
-constexpr double power = 3.13;
+constexpr double order = 3.13;
 constexpr int64_t bufferBytes = 16 * 1024; ///< Of a store, where there is one.
 
-/// So many as fit beside a store that nobody has decided yet, where they are not known: what a spec leaves open counts
-/// as open, whatever it is that an earlier plan of it took.
-int64_t stagesOf(const Draft &draft, const Stream &way) {
-  if (way.stages)
-    return way.stages;
-  Draft known = draft;
-  Spec &s = known.spec();
+} // namespace
+
+int64_t stagesThatFit(const Draft &draft, const Stream &way) {
+  Draft open = draft;
+  Spec &s = open.spec();
   s.swizzle.value = Swizzle::b128;
   if (!s.store.given)
     s.store.value = StoreKind::direct;
@@ -36,22 +34,22 @@ int64_t stagesOf(const Draft &draft, const Stream &way) {
     s.loadC.value = StoreKind::direct;
   Shape shape{Schedule::cooperative, way.m, way.n, way.k, way.m, way.n, way.k};
   shape.clusterK = way.slices, shape.stages = 1;
-  const int64_t stage = stageBytes(known, shape), others = sharedBytes(known, shape) - stage + bufferBytes;
-  return std::min(mostStages, std::max<int64_t>(0, known.limits.sharedPerBlock - others) / stage);
+  const int64_t stage = stageBytes(open, shape), others = sharedBytes(open, shape) - stage + bufferBytes;
+  return std::min(mostStages, std::max<int64_t>(0, open.limits.sharedPerBlock - others) / stage);
 }
-} // namespace
 
 StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double longTile = double(sides.longTile(way)), shortTile = double(sides.shortTile(way)), depth = double(way.k);
   const auto [alongLong, alongShort] = clustersOf(sides, way);
   const int64_t clusters = alongLong * alongShort, atATime = clustersAtATime(draft, way.slices);
-  const int64_t waves = llvm::divideCeil(clusters, atATime), stages = stagesOf(draft, way);
+  const int64_t waves = llvm::divideCeil(clusters, atATime),
+                stages = way.stages ? way.stages : stagesThatFit(draft, way);
   const int64_t steps = llvm::divideCeil(llvm::divideCeil(sides.depth, way.k), way.slices);
   if (stages < 2)
     return {std::numeric_limits<double>::infinity(), 0, "shared memory"};
 
   // What is shifted may be the short operand, where a spec asks for that.
-  const double shifted = 2 * depth * double(draft.shiftsA() ? way.m : way.n);
+  const double shifted = 2 * depth * double(draft.shiftedExtent(way.m, way.n));
   const double lines = 2 * longTile * depth, ofShort = 2 * depth * double(sides.shortSide) / double(alongShort);
   const double again = way.slices > 1 && alongShort > 1 ? scattered : 1;
   // wgmma reads its columns once for each 64 rows.
@@ -70,10 +68,8 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
                                 {stepTime, "the steps of k"}}};
   };
   auto wave = [&](int64_t of) {
-    double sum = 0;
-    for (const Time &each : timesOf(of))
-      sum += std::pow(each.nanoseconds, power);
-    return double(steps) * std::pow(sum, 1 / power);
+    const auto times = timesOf(of);
+    return double(steps) * atOnce(llvm::map_to_vector(times, [](const Time &each) { return each.nanoseconds; }), order);
   };
   const int64_t rest = clusters % atATime;
   double all = launchTime + double(clusters / atATime) * wave(atATime) + (rest > 0 ? wave(rest) : 0);

@@ -42,5 +42,8 @@ bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way
 StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way);
 /// The same where lines are shifted on their way (ShiftTime.cpp).
 StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &way);
+/// Stages of lines that are shifted that fit beside a store which nobody has decided yet: what a spec leaves open
+/// counts as open, whatever an earlier plan of it took.
+int64_t stagesThatFit(const Draft &draft, const Stream &way);
 
 } // namespace gemmc::plan

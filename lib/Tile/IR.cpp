@@ -141,6 +141,11 @@ Op *Kernel::declaration(llvm::StringRef name) {
 
 const Op *Kernel::declaration(llvm::StringRef name) const { return const_cast<Kernel *>(this)->declaration(name); }
 
+const Op *Kernel::shiftedTensor() const {
+  auto found = llvm::find_if(body(), [](const Op &op) { return op.kind == OpKind::Tensor && op.has("shift"); });
+  return found == body().end() ? nullptr : &*found;
+}
+
 void walk(std::vector<Op> &body, llvm::function_ref<void(Op &)> visit) {
   for (Op &op : body) {
     visit(op);

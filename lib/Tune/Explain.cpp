@@ -129,9 +129,10 @@ private:
                               time(a.clocks / a.machine.clock + a.launch), a.machine.clock / 1e9));
     bool copied = *spec.a.repack == Repack::on || *spec.b.repack == Repack::on,
          shifted = !a.streams && (chosen.plan.a.shifted || chosen.plan.b.shifted);
-    if (copied || shifted)
-      line("", formatv("of the product alone: {0}{1}{2} not counted", copied ? "the copy in front" : "",
-                       copied && shifted ? " and " : "", shifted ? "what shifts lines" : ""));
+    if (copied)
+      line("", "of the product alone: the copy in front not counted");
+    if (shifted)
+      line("", "what shifts lines counts by its rate alone, not by what waits for it");
     if (!chosen.measured)
       return;
     const Tuned &tuned = *chosen.measured;

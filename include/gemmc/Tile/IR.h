@@ -85,6 +85,8 @@ struct Kernel {
   /// The declaration of `name`; nullptr when there is none.
   Op *declaration(llvm::StringRef name);
   const Op *declaration(llvm::StringRef name) const;
+  /// The tensor whose lines are shifted on their way; null: none is.
+  const Op *shiftedTensor() const;
 };
 
 /// A row of Ops.def, readable.
