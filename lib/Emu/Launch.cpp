@@ -191,9 +191,11 @@ Launch::Launch(const Program &program, const LaunchParams &params, Memory &memor
 void Launch::report(Finding finding) {
   std::lock_guard lock(mutex);
   result.verdict = worse(result.verdict, finding.verdict);
-  if (result.findings.size() < maxFindings)
+  // Nobody reads hundreds of them, but all clusters run to their end while none is a mistake: what they compute counts.
+  const bool fatal = finding.verdict == Verdict::error || finding.verdict == Verdict::incomplete;
+  if (fatal || result.findings.size() < maxFindings)
     result.findings.push_back(std::move(finding));
-  if (result.findings.size() == maxFindings)
+  if (fatal && ++mistakes == maxFindings)
     stop = true;
 }
 
