@@ -185,7 +185,7 @@ public:
   std::atomic<uint64_t> changes{0}; ///< Grows, now and then, while clusters change what others may see.
   std::mutex mutex;
   Result result;
-  size_t mistakes = 0; ///< Of the findings.
+  size_t mistakes = 0;                                ///< Of the findings.
   std::unordered_map<uint64_t, uint8_t> earlyTouches; ///< See `Memory::earlyTouches`; of this launch.
   std::shared_ptr<LaunchCheck> check;                 ///< Null: nobody looks for races.
   std::shared_ptr<ReadOnlyCheck> readOnly;            ///< Null: nobody looks, or the kernel has no ld.global.nc.

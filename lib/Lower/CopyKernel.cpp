@@ -69,9 +69,9 @@ void CopyKernel::configure(unsigned threads, llvm::function_ref<Expr(const CopyS
 void Lowering::repackOperands() {
   std::vector<CopySource> straight, turned;
   // What the planner has copied beside lines that are shifted is the short operand; a spec may ask otherwise.
-  const CopyOverlaps overlaps = !isDependent()           ? CopyOverlaps::nobody
-                                : kernel.shiftedTensor() ? CopyOverlaps::both
-                                                         : CopyOverlaps::inFront;
+  const CopyOverlaps overlaps = !isDependent()                     ? CopyOverlaps::nobody
+                                : !kernel.shiftedTensors().empty() ? CopyOverlaps::both
+                                                                   : CopyOverlaps::inFront;
   int64_t elementBytes = 1;
   for (const Op &op : kernel.body()) {
     if (op.kind != OpKind::Tensor || !op.has("repack"))

@@ -249,8 +249,13 @@ Val Lowering::mapAddress(llvm::StringRef name) {
 
 void Lowering::declareViews() {
   // The tiles of lines that are shifted are as many as they are, whatever stages there are.
-  const Op *shifted = kernel.shiftedTensor();
-  const std::string repack = shifted ? (shifted->word("buffer") + ".repack").str() : "";
+  std::string repack; // which field says so; of both operands the first one's
+  llvm::StringMap<std::string> shiftedTiles;
+  for (const Op *tensor : kernel.shiftedTensors()) {
+    std::string field = (tensor->word("buffer") + ".repack").str();
+    repack = repack.empty() ? field : repack;
+    shiftedTiles["s" + tensor->subject.name] = std::move(field);
+  }
   for (const Op &op : kernel.body()) {
     llvm::StringRef name = op.subject.name;
     if (op.kind == OpKind::Tensor) {
@@ -281,13 +286,13 @@ void Lowering::declareViews() {
       int64_t stages = op.number("stages", 1);
       buffers.try_emplace(name, SharedView{tile, op.number("offset"), stages, name.back()});
       nameRegion(op, tile.stageBytes(), stages,
-                 name == "sD"                                     ? "epilogue.store"
-                 : name == "sR"                                   ? "tile.warp"
-                 : name == "sX"                                   ? "split.through"
-                 : name == "sT"                                   ? "raster.scheduler"
-                 : shifted && name == "s" + shifted->subject.name ? llvm::StringRef(repack)
-                 : stages > 1                                     ? "pipeline.stages"
-                                                                  : "tile.block");
+                 name == "sD"                  ? "epilogue.store"
+                 : name == "sR"                ? "tile.warp"
+                 : name == "sX"                ? "split.through"
+                 : name == "sT"                ? "raster.scheduler"
+                 : shiftedTiles.contains(name) ? llvm::StringRef(shiftedTiles[name])
+                 : stages > 1                  ? "pipeline.stages"
+                                               : "tile.block");
     } else if (op.kind == OpKind::Barrier) {
       bool ofC = name == "brought" || name == "left", ofTiles = name == "given" || name == "taken";
       nameRegion(op, barrierBytes, op.number("stages"),
@@ -358,9 +363,14 @@ FragmentView Lowering::fragmentView(const Op &op) {
 }
 
 void Lowering::ops(const std::vector<Op> &body) {
-  for (const Op &inner : body) {
-    b.setOrigin(inner.range);
-    op(inner);
+  for (llvm::ArrayRef<Op> left = body; !left.empty();) {
+    b.setOrigin(left.front().range);
+    const size_t shifts = left.take_while([](const Op &op) { return op.kind == OpKind::Shift; }).size();
+    if (shifts)
+      shift(left.take_front(shifts));
+    else
+      op(left.front());
+    left = left.drop_front(std::max<size_t>(1, shifts));
   }
 }
 

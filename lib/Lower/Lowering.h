@@ -207,7 +207,7 @@ private:
   // Shift.cpp: operands whose lines start anywhere.
   std::vector<ptx::TensorMapInfo> lineMaps(const Op &tensor) const; ///< Empty for the others.
   void copyLines(const Op &op, const TensorView &tensor, const SharedView &raw);
-  void shift(const Op &op);
+  void shift(llvm::ArrayRef<Op> operands); ///< All at once: their loads are on their way together.
 
   // Sync.cpp
   void initBarriers();

@@ -8,9 +8,10 @@
 //     box         |...abcde|fghijklm|nop.....|        `skew` bytes too many in front, the same for all lines of a map
 //     tile        |abcdefgh|ijklmnop|                 what two words hold, shifted
 //
-// Beyond the matrix TMA fills zeros, along both directions. All of this is for 16-bit elements and a matrix that starts
-// at a multiple of 16 bytes; lines are those of the tile in shared memory: rows of m or n where k is contiguous, else
-// of k.
+// Beyond the matrix TMA fills zeros, along both directions. Of fewer than eight lines of m or n the first one stands
+// for those that are missing, whose rows of D nobody stores. All of this is for 16-bit elements and a matrix that
+// starts at a multiple of 16 bytes; lines are those of the tile in shared memory: rows of m or n where k is contiguous,
+// else of k.
 #include "Lowering.h"
 
 namespace gemmc {
@@ -26,10 +27,11 @@ std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
   const bool rows = tensor.word("order") == "row", kMajor = raw.word("major") == "k";
   const int64_t each = bytesOf(*parseElem(tensor.word("type"))), pitch = tensor.number("ld") * each;
   const Expr &length = tensor.expr(rows ? "cols" : "rows"), &lines = tensor.expr(rows ? "rows" : "cols");
-  for (int64_t first = 0; first < maps; ++first) {
+  for (int64_t box = 0; box < maps; ++box) {
+    const int64_t first = lines.isConst() && box >= lines.constant() ? 0 : box;
     const int64_t skew = first * pitch % pieceBytes;
     ptx::TensorMapInfo map;
-    map.name = (tensor.word("buffer") + "_map" + llvm::Twine(first)).str();
+    map.name = (tensor.word("buffer") + "_map" + llvm::Twine(box)).str();
     map.buffer = tensor.word("buffer").str();
     map.type = *parseElem(tensor.word("type"));
     map.dims = {length + Expr(skew / each), ceilDiv(lines - Expr(first), maps)};
@@ -55,54 +57,65 @@ void Lowering::copyLines(const Op &op, const TensorView &tensor, const SharedVie
   }
 }
 
+namespace {
+/// A word of a lane: where it lies, one more behind it where lines are off by less than a word, and where it belongs.
+struct Word {
+  Val from, bits, to;
+  int64_t fromOffset, toOffset;
+};
+} // namespace
+
 /// A lane has a word of each 128 bytes; a warp has the lines of two boxes. Lines eight apart are shifted alike and
 /// swizzled alike, so that all their places are constants from there on.
-void Lowering::shift(const Op &op) {
-  const SharedView &to = buffers.find(op.subject.name)->second, &from = buffers.find(op.ref("from").name)->second;
-  const SharedTile &tile = to.tile, &raw = from.tile;
-  const int64_t lines = tile.rows / maps, pitch = op.number("pitch") % pieceBytes, warps = 4;
-  const bool betweenWords = pitch % wordBytes != 0;
-  Val source = stageAddress(from, op.ref("from"), "from_" + op.ref("from").name);
-  Val target = stageAddress(to, op.subject, "to_" + op.subject.name);
+void Lowering::shift(llvm::ArrayRef<Op> operands) {
+  const int64_t warps = 4;
   Val roleWarp = add(warp, -this->roleWarp, "role_warp");
   Val laneBytes = mul(lane, wordBytes, "lane_bytes");
   Val piece = binary("shr.u32", lane, 2, "lane_piece"), inPiece = binary("and.b32", laneBytes, 12, "lane_word");
-  source = add(source, laneBytes, "from");
-  for (int64_t half = 0; half < maps / warps; ++half) {
-    Val box = add(roleWarp, half * warps, "box");
-    Val skew = binary("and.b32", mul(box, pitch, "skew"), pieceBytes - 1, "skew");
-    Val first = add(add(source, mul(box, raw.groupStride(), "box_place"), "from"),
-                    binary("and.b32", skew, pieceBytes - wordBytes, "skew_words"), "from");
-    Val swizzled = mul(binary("xor.b32", piece, box, "swizzled"), pieceBytes, "swizzled");
-    Val place = add(add(add(target, mul(box, lineBytes, "line"), "to"), swizzled, "to"), inPiece, "to");
-    Val bits;
-    if (betweenWords)
-      bits = mul(binary("and.b32", skew, wordBytes - 1, "skew_bytes"), 8, "skew_bits");
-    // Several loads are on their way before the first store needs its value.
-    constexpr int64_t together = 8;
-    const int64_t words = lines * tile.spans;
-    for (int64_t begin = 0; begin < words; begin += together) {
-      const int64_t end = std::min(words, begin + together);
-      std::vector<std::pair<Val, Val>> loaded;
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t offset = i / tile.spans * raw.pitch + i % tile.spans * lineBytes;
-        Val low = b.reg(Type::b32, "word"), high;
-        b("ld.shared.u32", low, at(first, offset));
-        if (betweenWords) {
-          high = b.reg(Type::b32, "next_word");
-          b("ld.shared.u32", high, at(first, offset + wordBytes));
-        }
-        loaded.push_back({low, high});
+  std::vector<Word> words;
+  for (const Op &op : operands) {
+    const SharedView &to = buffers.find(op.subject.name)->second, &from = buffers.find(op.ref("from").name)->second;
+    const SharedTile &tile = to.tile, &raw = from.tile;
+    const int64_t lines = tile.rows / maps, pitch = op.number("pitch") % pieceBytes;
+    Val source = add(stageAddress(from, op.ref("from"), "from_" + op.ref("from").name), laneBytes, "from");
+    Val target = stageAddress(to, op.subject, "to_" + op.subject.name);
+    for (int64_t half = 0; half < maps / warps; ++half) {
+      Val box = add(roleWarp, half * warps, "box");
+      Val skew = binary("and.b32", mul(box, pitch, "skew"), pieceBytes - 1, "skew");
+      Val first = add(add(source, mul(box, raw.groupStride(), "box_place"), "from"),
+                      binary("and.b32", skew, pieceBytes - wordBytes, "skew_words"), "from");
+      Val swizzled = mul(binary("xor.b32", piece, box, "swizzled"), pieceBytes, "swizzled");
+      Val place = add(add(add(target, mul(box, lineBytes, "line"), "to"), swizzled, "to"), inPiece, "to");
+      Val bits;
+      if (pitch % wordBytes != 0)
+        bits = mul(binary("and.b32", skew, wordBytes - 1, "skew_bytes"), 8, "skew_bits");
+      for (int64_t i = 0; i < lines * tile.spans; ++i)
+        words.push_back({first, bits, place, i / tile.spans * raw.pitch + i % tile.spans * lineBytes,
+                         i / tile.spans * maps * tile.pitch + i % tile.spans * tile.spanStride()});
+    }
+  }
+  // Several loads are on their way before the first store needs its value.
+  constexpr size_t together = 8;
+  for (llvm::ArrayRef<Word> left = words; !left.empty(); left = left.drop_front(std::min(together, left.size()))) {
+    const auto batch = left.take_front(together);
+    std::vector<std::pair<Val, Val>> loaded;
+    for (const Word &word : batch) {
+      Val low = b.reg(Type::b32, "word"), high;
+      b("ld.shared.u32", low, at(word.from, word.fromOffset));
+      if (word.bits.isReg()) {
+        high = b.reg(Type::b32, "next_word");
+        b("ld.shared.u32", high, at(word.from, word.fromOffset + wordBytes));
       }
-      for (int64_t i = begin; i < end; ++i) {
-        auto [word, high] = loaded[i - begin];
-        if (betweenWords) {
-          Val shifted = b.reg(Type::b32, "shifted");
-          b("shf.r.wrap.b32", shifted, word, high, bits);
-          word = shifted;
-        }
-        b("st.shared.u32", at(place, i / tile.spans * maps * tile.pitch + i % tile.spans * tile.spanStride()), word);
+      loaded.push_back({low, high});
+    }
+    for (auto [word, values] : llvm::zip_equal(batch, loaded)) {
+      auto [value, high] = values;
+      if (word.bits.isReg()) {
+        Val shifted = b.reg(Type::b32, "shifted");
+        b("shf.r.wrap.b32", shifted, value, high, word.bits);
+        value = shifted;
       }
+      b("st.shared.u32", at(word.to, word.toOffset), value);
     }
   }
 }

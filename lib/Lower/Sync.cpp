@@ -119,14 +119,15 @@ bool Lowering::threadsReadShared() const {
 /// released, and those have been waited for, so the default scope does: a cluster release would cost a full fence.
 /// Where the lanes of a warp have read the stage (`by=warps`), the next copy into it is an access of another proxy:
 /// each lane fences its reads, the warp meets, and one lane arrives for it; what it knows of the others' reads reaches
-/// another CTA by a release and an acquire of the cluster alone. Where neighbours share B and not what lanes read, they
+/// another CTA by a release and an acquire of the cluster alone. A second arrival right behind that one (`by=fenced`)
+/// needs no fence of its own. Where neighbours share B and not what lanes read, they
 /// need to know of wgmma's reads alone.
 void Lowering::arrive(const Op &op) {
   Val bar = barrierAddress(op.subject, op.subject.name);
   if (op.has("along"))
     return arriveAlong(op, bar);
   bool byWarps = op.has("by");
-  if (byWarps) {
+  if (op.word("by") == "warps") {
     b("fence.proxy.async.shared::cta");
     b("bar.warp.sync", -1);
   }

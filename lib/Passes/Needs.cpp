@@ -65,31 +65,34 @@ bool fitsBarriers(const Kernel &kernel) {
   return llvm::all_of(kernel.body(), [](const Op &op) { return op.kind != OpKind::Role || fitsRole(op); });
 }
 
+namespace {
+/// Whether an operand's tile is one that a warpgroup can fill line by line.
+bool isShiftable(const Kernel &kernel, const Op &tensor) {
+  const std::string &name = tensor.subject.name;
+  const bool known = (name == "A" || name == "B") && tensor.expr("ld").isConst() && !kernel.declaration("r" + name);
+  const Op *tile = known ? kernel.declaration("s" + name) : nullptr;
+  return tile && tile->kind == OpKind::Shared && tile->word("swizzle") == "128B" &&
+         tile->item("extent", tile->word("major") == "k" ? 0 : 1) % SharedTile::groups == 0 &&
+         (tile->word("type") == "f16" || tile->word("type") == "bf16");
+}
+} // namespace
+
 bool fitsShift(const Kernel &kernel) {
-  const Op *tensor = nullptr;
-  unsigned tensors = 0;
+  const auto tensors = kernel.shiftedTensors();
+  if (tensors.empty())
+    return true; // the pass does nothing
   std::vector<const Op *> roles;
-  for (const Op &op : kernel.body()) {
-    if (op.kind == OpKind::Tensor && op.has("shift"))
-      tensor = &op, ++tensors;
+  for (const Op &op : kernel.body())
     if (op.kind == OpKind::Role)
       roles.push_back(&op);
-  }
-  if (!tensor)
-    return true; // the pass does nothing
   const bool neighbours = roles.size() == 2 && roles[1] == roles[0] + 1;
   const Op *elect = neighbours ? findIn(roles[0]->body, OpKind::Elect) : nullptr;
   const Op *tiles = elect ? findIn(elect->body, OpKind::Tiles) : nullptr;
-  const std::string &name = tensor->subject.name;
-  bool known = tensors == 1 && (name == "A" || name == "B") && tensor->expr("ld").isConst() &&
-               kernel.root.has("shifted_stages") && !kernel.declaration("r" + name) &&
-               kernel.word("schedule") == "cooperative" && !kernel.root.has("scheduler") &&
-               kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) == 1;
-  const Op *tile = known ? kernel.declaration("s" + name) : nullptr;
-  bool whole = tile && tile->kind == OpKind::Shared && tile->word("swizzle") == "128B" &&
-               tile->item("extent", tile->word("major") == "k" ? 0 : 1) % SharedTile::groups == 0 &&
-               (tile->word("type") == "f16" || tile->word("type") == "bf16");
-  return whole && tiles && findIn(tiles->body, OpKind::For) && declares(kernel, "full", OpKind::Barrier) &&
+  const bool known = kernel.root.has("shifted_stages") && kernel.word("schedule") == "cooperative" &&
+                     !kernel.root.has("scheduler") &&
+                     kernel.root.item("cluster", 0) * kernel.root.item("cluster", 1) == 1 &&
+                     llvm::all_of(tensors, [&](const Op *tensor) { return isShiftable(kernel, *tensor); });
+  return known && tiles && findIn(tiles->body, OpKind::For) && declares(kernel, "full", OpKind::Barrier) &&
          declares(kernel, "empty", OpKind::Barrier) && !kernel.declaration("shifted") && !kernel.declaration("used");
 }
 

@@ -13,7 +13,7 @@ bool hasSwizzles(const Kernel &kernel);
 bool hasCopyLoop(const Kernel &kernel);
 /// Accumulator, swizzles, and a main loop where the schedule has it: in the kernel's `tiles`, or in that of each role.
 bool fitsBarriers(const Kernel &kernel);
-/// Roles and barriers of a cooperative kernel whose one operand with `shift` fills whole swizzled lines. Or nothing to
+/// Roles and barriers of a cooperative kernel whose operands with `shift` fill whole swizzled lines. Or nothing to
 /// do.
 bool fitsShift(const Kernel &kernel);
 /// An accumulator `acc`, a barrier `empty`, no accumulator `part` yet, and one stage under way at a time. Or nothing to

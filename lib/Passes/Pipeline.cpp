@@ -25,8 +25,8 @@ llvm::ArrayRef<Pass> passes() {
        "one stage at a time",
        fitsPromote},
       {"shift-lines", shiftLines,
-       "of a kernel with `shift`: `schedule=cooperative` without `scheduler` and cluster, `shifted_stages`, one such "
-       "tensor, A or B, of a known `ld`, its tile of 16-bit elements, 8 lines or a multiple, swizzle 128B, "
+       "of a kernel with `shift`: `schedule=cooperative` without `scheduler` and cluster, `shifted_stages`, such "
+       "tensors A or B of a known `ld`, their tiles of 16-bit elements, 8 lines or a multiple, swizzle 128B, "
        "barriers `full` and `empty`, and two roles, one right behind the other, of which the first one's `elect` has "
        "`tiles` with a `for`",
        fitsShift},

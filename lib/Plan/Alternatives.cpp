@@ -101,8 +101,9 @@ void streamsInto(Draft &draft, unsigned count, std::vector<Alternative> &found, 
   draft.stream.reset();
 }
 
-std::vector<Alternative> alternativesOf(const Spec &spec, const Way &way, unsigned count, Diags &diags,
+std::vector<Alternative> alternativesOf(const Spec &spec, Way way, unsigned count, Diags &diags,
                                         std::optional<RepackChoice> &other) {
+  way = orShallow(spec, way);
   unsigned errors = diags.numErrors();
   Draft draft = draftOf(spec, diags, way);
   decideProblem(draft);

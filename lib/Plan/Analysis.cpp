@@ -50,10 +50,15 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
   double pieces = double(shape.m) / rowsRead * (double(shape.n) / double(shape.warpN));
   out.tileRead = pieces * (rowsRead + double(shape.warpN)) * depth * element;
   if (draft.shifts()) { // lines come with 16 bytes around them; lanes read two words for each that they write
-    const int64_t extent = draft.shiftedExtent(shape.m, shape.n), length = draft.shiftsAlongK() ? shape.k : extent;
-    const double shifted = double(extent) * depth * element;
-    out.tileWritten += shifted * (1 + 16 / (element * double(length)));
-    out.tileRead += 2 * shifted;
+    auto add = [&](int64_t extent, bool kMajor) {
+      const double shifted = double(extent) * depth * element;
+      out.tileWritten += shifted * (1 + 16 / (element * double(kMajor ? shape.k : extent)));
+      out.tileRead += 2 * shifted;
+    };
+    if (draft.shiftsA())
+      add(shape.m, draft.kMajorA());
+    if (draft.shiftsB())
+      add(shape.n, draft.kMajorB());
   }
 
   double wave = waveBytes(draft, shape, slots, double(*s.rasterGroup), draft.plan.rasterOrder);

@@ -290,31 +290,34 @@ private:
 
   /// Eight boxes bring an operand's lines, each those that lie alike; what they bring fills whole 128 bytes.
   void shifted() {
-    if (!draft.shifts())
-      return;
-    if (draft.shiftsA() && draft.shiftsB()) {
-      diags.report(Diag::plan_shift, spec.b.repack.range, "b", "is for one of both operands")
-          .fix(spec.b.repack.range, "on");
-      return;
+    struct Lines {
+      bool shifted;
+      const OperandSpec &operand;
+      char dimension;
+      int64_t extent;
+      bool kMajor;
+    };
+    for (const Lines &lines : {Lines{draft.shiftsA(), draft.kernelA(), 'm', shape.m, draft.kMajorA()},
+                               Lines{draft.shiftsB(), draft.kernelB(), 'n', shape.n, draft.kMajorB()}}) {
+      if (!lines.shifted)
+        continue;
+      const int64_t length = lines.kMajor ? shape.k : lines.extent; // of lines that come by eight, as wgmma takes them
+      const char *along = lines.kMajor ? "k" : userDimension(draft, lines.dimension);
+      std::string why;
+      if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
+        why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));
+      else if (length % draft.elementsIn(128) != 0 || length > longestShifted)
+        why = formatv("takes lines of 128 bytes, at most three: `tile.block` {0} is {1}", along, length);
+      else if (shape.warps() != 1)
+        why = formatv("leaves registers for one warpgroup that multiplies: `tile.warp` makes {0}", shape.warps());
+      else if (shape.clusterM * shape.clusterN != 1 && !spec.cluster.given)
+        why = "shares no tiles: `tile.cluster` is not 1 along m and n";
+      if (why.empty())
+        continue;
+      report(Diag::plan_shift, tilePlace().isValid() ? tilePlace() : lines.operand.repack.range,
+             &lines.operand == &spec.b ? "b" : "a", why);
+      return; // of the other operand it would be the same, or comes to light then
     }
-    const char *name = draft.shiftsA() == draft.plan.swapped ? "b" : "a";
-    const bool kMajor = draft.shiftsAlongK();
-    const char *across = userDimension(draft, draft.shiftsA() ? 'm' : 'n');
-    const int64_t length =
-        kMajor ? shape.k : draft.shiftedExtent(shape.m, shape.n); // of lines that come by eight, as wgmma takes them
-    std::string why;
-    if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
-      why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));
-    else if (length % draft.elementsIn(128) != 0 || length > longestShifted)
-      why = formatv("takes lines of 128 bytes, at most three: `tile.block` {0} is {1}", kMajor ? "k" : across, length);
-    else if (shape.warps() != 1)
-      why = formatv("leaves registers for one warpgroup that multiplies: `tile.warp` makes {0}", shape.warps());
-    else if (shape.clusterM * shape.clusterN != 1 && !spec.cluster.given)
-      why = "shares no tiles: `tile.cluster` is not 1 along m and n";
-    if (!why.empty())
-      report(Diag::plan_shift,
-             tilePlace().isValid() ? tilePlace() : (draft.shiftsA() ? draft.kernelA() : draft.kernelB()).repack.range,
-             name, why);
   }
 
   void registers() {

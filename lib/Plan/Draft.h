@@ -26,6 +26,7 @@ struct Stream {
 /// meet in clusters.
 struct Way {
   bool turned = false;
+  bool shallow = false; ///< A stream of few k, lines of both operands shifted.
   int64_t slices = 1;
   SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
   /// What is planned for has other elements than the types say (SixteenBits.cpp): integers, of so many bytes.
@@ -97,9 +98,8 @@ struct Draft {
   bool shiftsA() const { return isShifted(kernelA()); }
   bool shiftsB() const { return isShifted(kernelB()); }
   bool shifts() const { return shiftsA() || shiftsB(); }
-  /// Of the operand that is shifted: what a tile of m x n has of it, and whether its lines lie along k.
-  int64_t shiftedExtent(int64_t m, int64_t n) const { return shiftsA() ? m : n; }
-  bool shiftsAlongK() const { return shiftsA() ? kMajorA() : kMajorB(); }
+  /// What a tile of m x n has of operands that are shifted.
+  int64_t shiftedExtent(int64_t m, int64_t n) const { return (shiftsA() ? m : 0) + (shiftsB() ? n : 0); }
   /// Whether what a stage's products sum up to is added to sums in f32 registers.
   bool promotes() const { return *spec().fastAccumulation == Persistence::off; }
   unsigned inputBits() const { return bitsOf(*spec().a.type); }
@@ -427,6 +427,10 @@ void decideEpilogue(Draft &draft);
 void checkEpilogue(Draft &draft);
 /// `a.repack`, `b.repack` (Repack.cpp), for a problem that TMA could read else; `asked`: the field that asks for TMA.
 void decideRepack(Draft &draft, llvm::StringRef asked);
+/// `way`, and whether it is a shallow stream (Skinny.cpp): few rows or columns, few k, lines that start anywhere.
+Way orShallow(const Spec &spec, Way way);
+/// Nanoseconds of the copy that one operand needs in front of a stream whose other one's lines are shifted.
+double copyBesideShifted(const Draft &draft);
 /// Another way to read an operand than the one that decideRepack has chosen, where there is one.
 struct RepackChoice {
   OperandSpec Spec::*operand;

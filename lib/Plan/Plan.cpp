@@ -43,7 +43,8 @@ std::optional<Plan> turnedStream(const Draft &asItLies, const Spec &spec) {
   Draft draft = draftOf(spec, scratch, turned);
   if (!decideAll(draft) || !scratch.all().empty() || !draft.stream || draft.shifts() != asItLies.shifts())
     return std::nullopt;
-  double share = draft.stream->nanoseconds / asItLies.stream->nanoseconds;
+  auto timeOf = [](const Draft &way) { return way.stream->nanoseconds + copyBesideShifted(way); };
+  const double share = timeOf(draft) / timeOf(asItLies);
   if (share >= 1)
     return std::nullopt;
   draft.spec().swapOperands.reason = fittingTiles(draft) + (": " + savedBeside(asItLies, share / doubtOfTurned(draft)));
@@ -94,7 +95,7 @@ std::optional<Plan> plan::planAsItIs(const Spec &spec, Diags &diags) {
 }
 
 std::optional<Plan> plan::planDirectly(const Spec &spec, Diags &diags, Way way) {
-  Draft draft = draftOf(spec, diags, way);
+  Draft draft = draftOf(spec, diags, orShallow(spec, way));
   if (!decideAll(draft))
     return std::nullopt;
   if (std::optional<Plan> other = otherWay(draft, spec))

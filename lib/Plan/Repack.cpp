@@ -1,6 +1,6 @@
 // Operands that TMA cannot read as they lie: whether a kernel in front copies them to rows that it can read, whether
-// the product's own kernel shifts the lines of one into place, or mma reads them by narrow copies. A copy costs the
-// bytes of the operand twice; what both buy is wgmma.
+// the product's own kernel shifts the lines of one or both into place, or mma reads them by narrow copies. A copy costs
+// the bytes of the operand twice; what both buy is wgmma.
 #include "Streams.h"
 #include <cmath>
 #include <limits>
@@ -128,8 +128,9 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   constexpr int64_t longest = 2147483647 - 7; // a map begins up to 7 elements in front of a line
   if (int64_t length = *contiguousExtent(s, info).fixed; length > longest)
     return formatv("tensor maps count in 31 bits: a line of `{0}` has {1} elements", info.name, length);
-  if (int64_t lines = *(s.*(*operand.layout == Order::row ? info.rows : info.cols)).value.fixed; lines < 8)
-    return formatv("eight tensor maps share the lines: `{0}` has {1}", info.name, lines);
+  const auto linesAlong = *operand.layout == Order::row ? info.rows : info.cols;
+  if (int64_t lines = *(s.*linesAlong).value.fixed; lines < 8 && linesAlong == &Spec::k)
+    return formatv("eight tensor maps share the lines of k: `{0}` has {1}", info.name, lines);
   if (*operand.align % 16 != 0)
     return formatv("the first line starts at a multiple of 16 bytes: `{0}.align` promises {1}", info.name,
                    *operand.align);
@@ -159,15 +160,29 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
 constexpr double shortCopyLaunch = 600, shortCopyRate = 2500;
 constexpr double behindCopy = 1.76, launchUnderCopy = 1460, copyRateOfL2 = 6760, keptBytes = 8e6, broughtAgain = 4120;
 
-/// Nanoseconds of a product whose operands are read so: of the fastest cut, and of the copies in front of it.
-double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
+} // namespace
+
+double copyBesideShifted(const Draft &draft) {
+  if (!draft.shifts())
+    return 0;
+  double bytes = 0;
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2))
+    if (*(draft.spec().*info.operand).repack == Repack::on)
+      bytes += bytesOfOperand(draft.spec(), info);
+  return bytes > 0 ? shortCopyLaunch + bytes / shortCopyRate : 0;
+}
+
+namespace {
+/// Nanoseconds of a product whose operands are read so, as far as TMA cannot read them as they lie: of the fastest cut,
+/// and of the copies in front of it.
+double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how, Repack other) {
   Draft tried = draft;
   Spec &s = tried.spec();
   s.instruction.value = Instruction::wgmma;
   double bytes = 0;
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     Field<Repack> &repack = (s.*info.operand).repack;
-    repack.value = readable(tried, s.*info.operand) ? Repack::off : info.operand == streamed ? how : Repack::on;
+    repack.value = readable(tried, s.*info.operand) ? Repack::off : info.operand == streamed ? how : other;
     if (*repack == Repack::on)
       bytes += bytesOfOperand(s, info);
   }
@@ -176,7 +191,7 @@ double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how) {
       how == Repack::inside && s.stages.given && !ways.empty() && stagesThatFit(tried, ways.front()) < *s.stages;
   double product = ways.empty() || tooMany ? std::numeric_limits<double>::infinity() : ways.front().nanoseconds;
   if (how == Repack::inside)
-    return product + (bytes > 0 ? shortCopyLaunch + bytes / shortCopyRate : 0);
+    return product + copyBesideShifted(tried);
   return behindCopy * product - launchUnderCopy + bytes / copyRateOfL2 +
          std::max(0.0, bytes - keptBytes) / broughtAgain;
 }
@@ -187,9 +202,10 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   constexpr const char *fine = "TMA reads it as it lies";
   double bytes = 0;
   bool refused = false;                  // by the spec: then TMA is out of the question
-  bool given = false;                    // an operand to shift or to turn; there is room for one
-  bool turns = false;                    // the latter
+  bool given = false;                    // an operand to shift or to turn
+  bool turns = false;                    // the latter; there is room for one
   const OperandInfo *streamed = nullptr; // whose lines may be shifted
+  const OperandInfo *beside = nullptr;   // ... and those of the short operand, too
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
     std::string obstacle = whyNotInside(draft, info);
@@ -208,8 +224,8 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     if (draft.needsTurning(operand) && !operand.repack.given && obstacle.empty())
       draft.turnable.push_back(&info);
     refused |= operand.repack.given && *operand.repack == Repack::off;
-    if (!operand.repack.given && longOperand(draft) == &operand && obstacle.empty())
-      streamed = &info;
+    if (!operand.repack.given && longOperand(draft) && obstacle.empty())
+      (longOperand(draft) == &operand ? streamed : beside) = &info;
   }
   unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
   double copy = bytes > 0 ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
@@ -220,15 +236,25 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   const bool signs = s.alpha.value.dynamic() && !isInteger(*s.a.type) && (negated(s.a) || negated(s.b));
   bool pays = signs || copy + fast < slow;
   if (streamed && !refused && !given) {
-    double shifted = timeWith(draft, streamed->operand, Repack::inside),
-           copied = timeWith(draft, streamed->operand, Repack::on);
+    const double copied = timeWith(draft, streamed->operand, Repack::on, Repack::on),
+                 one = timeWith(draft, streamed->operand, Repack::inside, Repack::on),
+                 both = beside ? timeWith(draft, streamed->operand, Repack::inside, Repack::inside) : one;
     pays |= copied * 1e-9 < slow + startTime;
-    if (shifted < copied && (!asked.empty() || shifted * 1e-9 < slow + startTime))
+    const double shifted = std::min(one, both);
+    const bool shallow = draft.way.shallow && beside;
+    if (shallow || (shifted < copied && (!asked.empty() || shifted * 1e-9 < slow + startTime)))
       (s.*streamed->operand)
           .repack.decide(Repack::inside,
                          formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "
                                  "them into place on their way, which costs no second trip through memory",
                                  promisedAlign(s.*streamed->operand)));
+    if (*(s.*streamed->operand).repack == Repack::inside && (shallow || both < one))
+      (s.*beside->operand)
+          .repack.decide(Repack::inside,
+                         formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: {1:f1} "
+                                 "MB beside what is streamed are shifted, too, so that no kernel has to "
+                                 "copy them in front",
+                                 promisedAlign(s.*beside->operand), bytesOfOperand(s, *beside) / 1e6));
   }
   std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and "
                               "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
@@ -241,7 +267,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
         draft.needsTurning(operand)
             ? formatv("wgmma reads {0} with k contiguous", nameOf(*operand.type)).str()
             : formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16", promisedAlign(operand)).str();
-    bool shifted = *operand.repack == Repack::inside && (operand.repack.given || streamed == &info);
+    bool shifted = *operand.repack == Repack::inside && (operand.repack.given || streamed == &info || beside == &info);
     if (shifted) // decided above
       continue;
     if (readable(draft, operand))
@@ -269,8 +295,10 @@ std::optional<RepackChoice> otherRepack(const Draft &draft) {
     if (repack.given || *repack == Repack::off || longOperand(draft) != &(s.*info->operand) ||
         !whyNotInside(draft, *info).empty())
       continue;
-    Repack how = *repack == Repack::on ? Repack::inside : Repack::on;
-    double times = timeWith(draft, info->operand, how) / timeWith(draft, info->operand, *repack);
+    const Repack how = *repack == Repack::on ? Repack::inside : Repack::on;
+    const OperandSpec &other = info == &operandInfos[0] ? s.b : s.a; // copied where the long operand is
+    const double times = timeWith(draft, info->operand, how, Repack::on) /
+                         timeWith(draft, info->operand, *repack, draft.isShifted(other) ? Repack::inside : Repack::on);
     return RepackChoice{info->operand, path, how, std::isfinite(times) ? times : 1}; // a given tile has no estimate
   }
   return std::nullopt;

@@ -74,8 +74,9 @@ int64_t shiftedBytes(const Draft &draft, const Shape &shape) {
   constexpr int64_t barriers = 2 * 8;
   if (!draft.shifts())
     return 0;
-  const int64_t tile = tileBytes(draft, draft.shiftedExtent(shape.m, shape.n), shape.k, draft.shiftsAlongK());
-  return shiftedStages * (barriers + tile);
+  const int64_t ofA = draft.shiftsA() ? tileBytes(draft, shape.m, shape.k, draft.kMajorA()) : 0,
+                ofB = draft.shiftsB() ? tileBytes(draft, shape.n, shape.k, draft.kMajorB()) : 0;
+  return shiftedStages * (barriers + ofA + ofB);
 }
 /// What every wgmma kernel has beside stages and buffers.
 int64_t basicBytes(const Draft &draft, const Shape &shape) {

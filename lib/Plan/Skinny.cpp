@@ -17,6 +17,10 @@ constexpr int64_t mostShortOfFew = 192;
 /// The least k, and that of a product whose long side is 256 and more: of 57 of k from 320 to 504 they took 0.94 of
 /// the time, eleven smaller ones 1.08 (H100 and H200, 2026-11-25).
 constexpr int64_t leastDepth = 512, leastDepthOfLong = 320, longFrom = 256;
+/// Where lines of both operands are shifted, the least k; without a spec that says so, of so many rows or columns: 26
+/// such products (k of 81 to 299) take 0.76 of the time with copies, one 1.02; ten of 33 to 63 rows 0.72 to 1.12 (H100,
+/// 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
+constexpr int64_t leastDepthOfShifted = 64, mostShortOfShallow = 32;
 constexpr int64_t leastUpright = 64; ///< What fills wgmma's 64 rows.
 /// A short side from which empty rows of wgmma cost less than lines of C and D that cross warps: 54 such products, 32
 /// to 212 long, take 0.85 of the time the other way round, at most 1.13; nine shorter ones 1.02 (H200, 2026-11-26,
@@ -53,13 +57,33 @@ bool isSkinny(const Draft &draft) {
   if (s.m.value.dynamic() || s.n.value.dynamic())
     return false;
   const int64_t m = *s.m.value.fixed, n = *s.n.value.fixed;
-  if (s.k.value.fixed.value_or(0) < (std::max(m, n) >= longFrom ? leastDepthOfLong : leastDepth))
+  const bool shifted = draft.way.shallow || (draft.shiftsA() && draft.shiftsB());
+  const int64_t least = shifted ? leastDepthOfShifted : std::max(m, n) >= longFrom ? leastDepthOfLong : leastDepth;
+  if (s.k.value.fixed.value_or(0) < least)
     return false;
   return isShort(m, n) || isShort(n, m);
 }
 
 /// The other way round (`Way::turned`) must promise more than estimates are wrong by where both are alike.
 double doubtOfTurned(const Draft &draft) { return draft.way.turned ? 1.01 : 1; }
+
+Way orShallow(const Spec &spec, Way way) {
+  if (spec.m.value.dynamic() || spec.n.value.dynamic() || spec.a.repack.given || spec.b.repack.given ||
+      std::min(*spec.m.value.fixed, *spec.n.value.fixed) > mostShortOfShallow)
+    return way;
+  Diags scratch = Diags::wordless();
+  Draft asItLies = draftOf(spec, scratch, way);
+  decideProblem(asItLies);
+  if (scratch.hasErrors() || isSkinny(asItLies))
+    return way;
+  Way other = way;
+  other.shallow = true;
+  Draft draft = draftOf(spec, scratch, other);
+  decideProblem(draft);
+  const bool shifts = decideFamily(draft) && !scratch.hasErrors() && draft.shiftsA() && draft.shiftsB();
+  const bool found = shifts && sidesOf(draft).longIsM && draft.kMajorB() && !streams(draft).empty();
+  return found ? other : way;
+}
 
 const OperandSpec *longOperand(const Draft &draft) {
   if (!isSkinny(draft))
@@ -245,6 +269,9 @@ std::vector<Stream> streams(const Draft &draft) {
     // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
     if (draft.shifts() && ((sides.longIsM && tile != rowsOfWarpgroup) || (longLies && tile > longestShifted) ||
                            sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter))
+      return;
+    // Of a short operand 64 rows would be shifted, however few it has; what lies along it comes in whole 128 bytes.
+    if (draft.shiftsA() && draft.shiftsB() && (!sides.longIsM || (shortLies && shortTile % cacheLine != 0)))
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;

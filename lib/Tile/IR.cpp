@@ -141,9 +141,12 @@ Op *Kernel::declaration(llvm::StringRef name) {
 
 const Op *Kernel::declaration(llvm::StringRef name) const { return const_cast<Kernel *>(this)->declaration(name); }
 
-const Op *Kernel::shiftedTensor() const {
-  auto found = llvm::find_if(body(), [](const Op &op) { return op.kind == OpKind::Tensor && op.has("shift"); });
-  return found == body().end() ? nullptr : &*found;
+llvm::SmallVector<const Op *, 2> Kernel::shiftedTensors() const {
+  llvm::SmallVector<const Op *, 2> found;
+  for (const Op &op : body())
+    if (op.kind == OpKind::Tensor && op.has("shift"))
+      found.push_back(&op);
+  return found;
 }
 
 void walk(std::vector<Op> &body, llvm::function_ref<void(Op &)> visit) {

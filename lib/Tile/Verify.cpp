@@ -117,6 +117,7 @@ const std::vector<WordRule> &wordRules() {
       {"copy", "cache", {"evict_first", "evict_last"}},
       {"prefetch", "multicast", {"m", "n"}},
       {"arrive", "along", {"m", "n"}},
+      {"arrive", "by", {"warps", "fenced"}},
       {"tiles", "first", {"yes"}},
       {"clear", "meet", {"yes"}},
       {"kernel", "exchange", {"apart", "over"}},

@@ -85,8 +85,8 @@ struct Kernel {
   /// The declaration of `name`; nullptr when there is none.
   Op *declaration(llvm::StringRef name);
   const Op *declaration(llvm::StringRef name) const;
-  /// The tensor whose lines are shifted on their way; null: none is.
-  const Op *shiftedTensor() const;
+  /// The tensors whose lines are shifted on their way: A, B, both or none.
+  llvm::SmallVector<const Op *, 2> shiftedTensors() const;
 };
 
 /// A row of Ops.def, readable.
