@@ -153,45 +153,48 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
 }
 
 // What a skinny product takes beyond its own estimate (StreamTime.cpp, ShiftTime.cpp), nanoseconds and bytes a
-// nanosecond. Where lines are shifted, the copy of the short operand in front: half of what it is, as small products in
-// slices take some 1.2 us less than estimated. Where both are copied: more for the product, whose launch lies under the
-// copy; the copy; and what of it the L2 does not keep. Of 42 products, each way, it takes the slower one seven times
-// (H200, 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
+// nanosecond. Where lines of the long operand are shifted, the copy of the short one in front: half of what it is, as
+// small products in slices take some 1.2 us less than estimated. Where TMA reads the long operand as it lies, such a
+// copy (seven products, 20:37). Where both are copied: more for the product, whose launch lies under the copy; the
+// copy; and what of it the L2 does not keep. Of 42 products, each way, it takes the slower one seven times (H200,
+// 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
 constexpr double shortCopyLaunch = 600, shortCopyRate = 2500;
+constexpr double shortCopyAlone = 1500, shortCopyAloneRate = 1250;
 constexpr double behindCopy = 1.76, launchUnderCopy = 1460, copyRateOfL2 = 6760, keptBytes = 8e6, broughtAgain = 4120;
 
-} // namespace
-
-double copyBesideShifted(const Draft &draft) {
-  if (!draft.shifts())
-    return 0;
+double copiedBytes(const Draft &draft) {
   double bytes = 0;
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2))
     if (*(draft.spec().*info.operand).repack == Repack::on)
       bytes += bytesOfOperand(draft.spec(), info);
+  return bytes;
+}
+
+} // namespace
+
+double copyBesideShifted(const Draft &draft) {
+  const double bytes = draft.shifts() ? copiedBytes(draft) : 0;
   return bytes > 0 ? shortCopyLaunch + bytes / shortCopyRate : 0;
 }
 
 namespace {
-/// Nanoseconds of a product whose operands are read so, as far as TMA cannot read them as they lie: of the fastest cut,
-/// and of the copies in front of it.
-double timeWith(const Draft &draft, OperandSpec Spec::*streamed, Repack how, Repack other) {
+/// Nanoseconds of a skinny product whose operands are read so, as far as TMA cannot read them as they lie: of the
+/// fastest cut, and of the copies in front of it.
+double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
   Draft tried = draft;
   Spec &s = tried.spec();
   s.instruction.value = Instruction::wgmma;
-  double bytes = 0;
-  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
-    Field<Repack> &repack = (s.*info.operand).repack;
-    repack.value = readable(tried, s.*info.operand) ? Repack::off : info.operand == streamed ? how : other;
-    if (*repack == Repack::on)
-      bytes += bytesOfOperand(s, info);
-  }
-  std::vector<Stream> ways = streams(tried);
-  bool tooMany =
-      how == Repack::inside && s.stages.given && !ways.empty() && stagesThatFit(tried, ways.front()) < *s.stages;
-  double product = ways.empty() || tooMany ? std::numeric_limits<double>::infinity() : ways.front().nanoseconds;
-  if (how == Repack::inside)
+  const OperandSpec *streamed = longOperand(tried);
+  for (OperandSpec *operand : {&s.a, &s.b})
+    operand->repack.value = readable(tried, *operand) ? Repack::off : operand == streamed ? ofLong : ofShort;
+  const std::vector<Stream> ways = streams(tried);
+  if (ways.empty() || (tried.shifts() && s.stages.given && stagesThatFit(tried, ways.front()) < *s.stages))
+    return std::numeric_limits<double>::infinity();
+  const double product = ways.front().nanoseconds, bytes = copiedBytes(tried);
+  if (tried.shifts())
     return product + copyBesideShifted(tried);
+  if (*streamed->repack == Repack::off)
+    return product + shortCopyAlone + bytes / shortCopyAloneRate;
   return behindCopy * product - launchUnderCopy + bytes / copyRateOfL2 +
          std::max(0.0, bytes - keptBytes) / broughtAgain;
 }
@@ -204,8 +207,9 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   bool refused = false;                  // by the spec: then TMA is out of the question
   bool given = false;                    // an operand to shift or to turn
   bool turns = false;                    // the latter; there is room for one
-  const OperandInfo *streamed = nullptr; // whose lines may be shifted
-  const OperandInfo *beside = nullptr;   // ... and those of the short operand, too
+  const OperandInfo *streamed = nullptr; // the long operand, if its lines may be shifted
+  const OperandInfo *beside = nullptr;   // the short operand, if its lines may
+  const OperandSpec *longOne = longOperand(draft);
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
     std::string obstacle = whyNotInside(draft, info);
@@ -224,8 +228,8 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     if (draft.needsTurning(operand) && !operand.repack.given && obstacle.empty())
       draft.turnable.push_back(&info);
     refused |= operand.repack.given && *operand.repack == Repack::off;
-    if (!operand.repack.given && longOperand(draft) && obstacle.empty())
-      (longOperand(draft) == &operand ? streamed : beside) = &info;
+    if (!operand.repack.given && longOne && obstacle.empty())
+      (longOne == &operand ? streamed : beside) = &info;
   }
   unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
   double copy = bytes > 0 ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
@@ -235,25 +239,28 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   auto negated = [](const OperandSpec &operand) { return operand.negate.given && *operand.negate == Persistence::on; };
   const bool signs = s.alpha.value.dynamic() && !isInteger(*s.a.type) && (negated(s.a) || negated(s.b));
   bool pays = signs || copy + fast < slow;
-  if (streamed && !refused && !given) {
-    const double copied = timeWith(draft, streamed->operand, Repack::on, Repack::on),
-                 one = timeWith(draft, streamed->operand, Repack::inside, Repack::on),
-                 both = beside ? timeWith(draft, streamed->operand, Repack::inside, Repack::inside) : one;
-    pays |= copied * 1e-9 < slow + startTime;
-    const double shifted = std::min(one, both);
-    const bool shallow = draft.way.shallow && beside;
-    if (shallow || (shifted < copied && (!asked.empty() || shifted * 1e-9 < slow + startTime)))
+  if (!streamed && !(longOne && !longOne->repack.given && readable(draft, *longOne)))
+    beside = nullptr; // a kernel in front copies the long operand anyway
+  if ((streamed || beside) && !refused && !given) {
+    constexpr double never = std::numeric_limits<double>::infinity();
+    const double copied = timeWith(draft, Repack::on, Repack::on),
+                 ofLong = streamed ? timeWith(draft, Repack::inside, Repack::on) : never,
+                 ofAll = beside ? timeWith(draft, Repack::inside, Repack::inside) : never;
+    pays |= streamed && copied * 1e-9 < slow + startTime;
+    const double least = std::min(ofLong, ofAll);
+    const bool shallow = draft.way.shallow && beside,
+               shifts = shallow || (least < copied && (!asked.empty() || least * 1e-9 < slow + startTime));
+    if (streamed && shifts)
       (s.*streamed->operand)
           .repack.decide(Repack::inside,
                          formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "
                                  "them into place on their way, which costs no second trip through memory",
                                  promisedAlign(s.*streamed->operand)));
-    if (*(s.*streamed->operand).repack == Repack::inside && (shallow || both < one))
+    if (beside && shifts && (shallow || ofAll < ofLong))
       (s.*beside->operand)
           .repack.decide(Repack::inside,
-                         formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: {1:f1} "
-                                 "MB beside what is streamed are shifted, too, so that no kernel has to "
-                                 "copy them in front",
+                         formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "
+                                 "the {1:f1} MB beside what is streamed, so that no kernel has to copy them in front",
                                  promisedAlign(s.*beside->operand), bytesOfOperand(s, *beside) / 1e6));
   }
   std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and "
@@ -288,20 +295,21 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
 
 std::optional<RepackChoice> otherRepack(const Draft &draft) {
   const Spec &s = draft.spec();
-  if (!draft.wgmma())
+  const OperandSpec *streamed = draft.wgmma() ? longOperand(draft) : nullptr;
+  if (!streamed)
     return std::nullopt;
-  for (auto [info, path] : {std::pair{&operandInfos[0], "a.repack"}, {&operandInfos[1], "b.repack"}}) {
-    const Field<Repack> &repack = (s.*info->operand).repack;
-    if (repack.given || *repack == Repack::off || longOperand(draft) != &(s.*info->operand) ||
-        !whyNotInside(draft, *info).empty())
-      continue;
-    const Repack how = *repack == Repack::on ? Repack::inside : Repack::on;
-    const OperandSpec &other = info == &operandInfos[0] ? s.b : s.a; // copied where the long operand is
-    const double times = timeWith(draft, info->operand, how, Repack::on) /
-                         timeWith(draft, info->operand, *repack, draft.isShifted(other) ? Repack::inside : Repack::on);
-    return RepackChoice{info->operand, path, how, std::isfinite(times) ? times : 1}; // a given tile has no estimate
-  }
-  return std::nullopt;
+  const bool ofLong = *streamed->repack != Repack::off;
+  const bool isA = (streamed == &s.a) == ofLong;
+  const OperandInfo &info = operandInfos[isA ? 0 : 1];
+  const Field<Repack> &repack = (s.*info.operand).repack;
+  if (repack.given || *repack == Repack::off || !whyNotInside(draft, info).empty())
+    return std::nullopt;
+  const Repack how = *repack == Repack::on ? Repack::inside : Repack::on;
+  const OperandSpec &shortOne = streamed == &s.a ? s.b : s.a; // copied where the long operand is
+  const double times = timeWith(draft, how, ofLong ? Repack::on : how) /
+                       timeWith(draft, *streamed->repack, draft.isShifted(shortOne) ? Repack::inside : Repack::on);
+  return RepackChoice{info.operand, isA ? "a.repack" : "b.repack", how,
+                      std::isfinite(times) ? times : 1}; // a given tile has no estimate
 }
 
 } // namespace gemmc::plan

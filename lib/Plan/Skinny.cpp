@@ -17,9 +17,9 @@ constexpr int64_t mostShortOfFew = 192;
 /// The least k, and that of a product whose long side is 256 and more: of 57 of k from 320 to 504 they took 0.94 of
 /// the time, eleven smaller ones 1.08 (H100 and H200, 2026-11-25).
 constexpr int64_t leastDepth = 512, leastDepthOfLong = 320, longFrom = 256;
-/// Where lines of both operands are shifted, the least k; without a spec that says so, of so many rows or columns: 26
-/// such products (k of 81 to 299) take 0.76 of the time with copies, one 1.02; ten of 33 to 63 rows 0.72 to 1.12 (H100,
-/// 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
+/// Where lines of the short operand are shifted, the least k; without a spec that says so, of so many rows or columns:
+/// 26 such products (k of 81 to 299) take 0.76 of the time with copies, one 1.02; ten of 33 to 63 rows 0.72 to 1.12
+/// (H100, 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
 constexpr int64_t leastDepthOfShifted = 64, mostShortOfShallow = 32;
 constexpr int64_t leastUpright = 64; ///< What fills wgmma's 64 rows.
 /// A short side from which empty rows of wgmma cost less than lines of C and D that cross warps: 54 such products, 32
@@ -80,9 +80,8 @@ Way orShallow(const Spec &spec, Way way) {
   other.shallow = true;
   Draft draft = draftOf(spec, scratch, other);
   decideProblem(draft);
-  const bool shifts = decideFamily(draft) && !scratch.hasErrors() && draft.shiftsA() && draft.shiftsB();
-  const bool found = shifts && sidesOf(draft).longIsM && draft.kMajorB() && !streams(draft).empty();
-  return found ? other : way;
+  const bool shifts = decideFamily(draft) && !scratch.hasErrors() && draft.shiftsB() && draft.kMajorB();
+  return shifts && sidesOf(draft).longIsM && !streams(draft).empty() ? other : way;
 }
 
 const OperandSpec *longOperand(const Draft &draft) {
@@ -147,10 +146,7 @@ namespace {
 /// Whether everything that a spec says of the schedule goes with streaming.
 bool mayStream(const Draft &draft) {
   const Spec &s = draft.spec();
-  // Of the short operand lines are shifted where a spec says so.
-  const OperandSpec *streamed = longOperand(draft);
-  bool othersLines = streamed && draft.shifts() && *streamed->repack != Repack::inside;
-  return draft.wgmma() && streamed && !othersLines && !asksForHalves(draft) &&
+  return draft.wgmma() && isSkinny(draft) && !asksForHalves(draft) &&
          (!s.schedule.given || *s.schedule == Schedule::cooperative) && *s.scheduler == Scheduler::fixed;
 }
 
@@ -228,6 +224,7 @@ std::vector<Stream> streams(const Draft &draft) {
   // Tiles of an operand whose m or n is contiguous are whole lines, of the short one also all of it, or half a
   // line where none reaches into another sector: 160 columns are five of those, and not the 192 of three lines.
   const bool shortLies = isContiguous(draft, !sides.longIsM), longLies = isContiguous(draft, sides.longIsM);
+  const bool shortShifts = sides.longIsM ? draft.shiftsB() : draft.shiftsA();
   const bool halves = shortLies && sides.longIsM && !hasSplitRows(draft, !sides.longIsM);
   int64_t step = sides.longIsM || longLies ? cacheLine : 8, least = step == cacheLine ? cacheLine : 32;
   constexpr int64_t most = 256, mostCtas = 8; // of a cluster
@@ -271,7 +268,7 @@ std::vector<Stream> streams(const Draft &draft) {
                            sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter))
       return;
     // Of a short operand 64 rows would be shifted, however few it has; what lies along it comes in whole 128 bytes.
-    if (draft.shiftsA() && draft.shiftsB() && (!sides.longIsM || (shortLies && shortTile % cacheLine != 0)))
+    if (shortShifts && (!sides.longIsM || (shortLies && shortTile % cacheLine != 0)))
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;
