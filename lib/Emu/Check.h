@@ -19,6 +19,9 @@ struct Actor {
   unsigned lane;
 };
 
+/// What a lane stores, from the first byte on; the rest is zero.
+using LaneBytes = std::array<std::byte, 32>;
+
 /// What one cell of the shadow stands for: 2^n bytes.
 unsigned granuleBits(const Program &program);
 
@@ -71,8 +74,9 @@ public:
   enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8, constant = 16 };
   void generic(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses, Where where, unsigned bytes,
                unsigned use);
-  /// Two lanes store different values to the bytes at `at`, by one instruction that is not strong.
-  void lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned second, const std::byte *at);
+  /// Lanes store `bytes` each, aligned to them, at `to` by one instruction that is not strong; `stored(lane)`: what.
+  void compareLanes(Warp &warp, const Code &code, Mask mask, std::byte *const *to, unsigned bytes,
+                    llvm::function_ref<LaneBytes(unsigned lane)> stored);
   void copyIssued(Warp &warp, const Code &code, const CpAsync &copy, const std::array<uint64_t, numLanes> &sources);
   void copiesCommitted(Warp &warp, Mask mask);
   void copiesWaited(Warp &warp, Mask mask);
@@ -224,6 +228,7 @@ private:
   Problem unstored(const Agent &agent, const Access &before) const;
   /// Only a barrier of threads stands between the issue of an operation and the agent; nullopt: not even that.
   std::optional<Problem> onlyBarrier(const Agent &agent, const Access &before) const;
+  void lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned second, const std::byte *at);
   void dependency(const Agent &agent, uint64_t address, uint64_t bytes, bool isRead, bool isWrite);
   /// Of global memory, in a kernel that has ld.global.nc: such a load, or a write.
   void readOnly(const Agent &agent, uint64_t address, uint64_t bytes, bool writes);

@@ -201,8 +201,9 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
   const Actor &actor = agent.actor;
   auto complain = [&](const Access &before) {
     if (before.warp == actor.warp.number() && before.pc == agent.access.pc && before.epoch == agent.access.epoch &&
-        before.component == agent.access.component)
-      return; // lanes of one instruction, or the four warps' shares of one wgmma
+        before.component == agent.access.component &&
+        (agent.access.kind != Access::bulk || before.lanes == agent.access.lanes))
+      return; // lanes of one instruction (DR-4; of bulk stores BG-5), or the four warps' shares of one wgmma
     auto problem = judge(agent, before, space);
     if (!problem || reported.count({problem->rule, pcOf(actor.code), before.pc + 1}))
       return;
@@ -350,6 +351,34 @@ void Check::lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned s
               "open: {2}",
               first, second, where),
       &before, ownCluster, about);
+}
+
+/// Which of the lanes wins that store to one place is open, so that they must store the same (DR-4).
+void Check::compareLanes(Warp &warp, const Code &code, Mask mask, std::byte *const *to, unsigned bytes,
+                         llvm::function_ref<LaneBytes(unsigned lane)> stored) {
+  const std::byte *last = nullptr;
+  bool ascending = true;
+  forLanes(mask, [&](unsigned l) {
+    ascending &= to[l] > last;
+    last = to[l];
+  });
+  if (ascending) // nearly always: no two places are the same
+    return;
+  constexpr unsigned tableBits = 6;
+  std::array<uint8_t, 1u << tableBits> firsts{}; // by place, hashed: the first lane that stores there, from 1 on
+  bool told = false;
+  forLanes(mask, [&](unsigned l) {
+    uint64_t key = reinterpret_cast<uintptr_t>(to[l]) / bytes * 0x9e3779b97f4a7c15;
+    unsigned slot = key >> (64 - tableBits);
+    while (firsts[slot] && to[firsts[slot] - 1] != to[l])
+      slot = (slot + 1) % firsts.size();
+    if (!firsts[slot])
+      firsts[slot] = l + 1;
+    else if (!told && stored(firsts[slot] - 1) != stored(l)) {
+      lanesDiffer(warp, code, firsts[slot] - 1, l, to[l]);
+      told = true;
+    }
+  });
 }
 
 /// Release and acquire through an address; relaxed accesses with the fences around them.

@@ -92,10 +92,6 @@ bool Cluster::runWarps(bool &alive) {
       else
         progress |= async.completeOne();
     }
-    if (steps >= launch.options.maxSteps) {
-      reportLimit(warp, formatv("the cluster has executed {0} warp instructions, the limit, and has not ended", steps));
-      return progress;
-    }
   }
   return progress;
 }
@@ -116,7 +112,12 @@ bool Cluster::run() {
     if (failed)
       return true;
     if (version != seen) {
+      busy += steps - since;
       seen = version, since = steps;
+      if (busy >= launch.options.stepLimit()) {
+        reportBusy();
+        return true;
+      }
       if (steps - told >= spun) {
         told = steps;
         launch.changes.fetch_add(1, std::memory_order_relaxed);
@@ -166,26 +167,6 @@ static Finding findingAt(const Warp &warp, const Group &group) {
   return finding;
 }
 
-void Cluster::reportLimit(const Warp &warp, const std::string &message) {
-  Finding finding;
-  if (!warp.groups.empty())
-    finding = findingAt(warp, warp.groups.front());
-  finding.verdict = Verdict::incomplete;
-  finding.code = "limit";
-  finding.message = message;
-  failed = true;
-  launch.report(std::move(finding));
-}
-
-void Cluster::reportQuiet(uint64_t quiet) {
-  for (const auto &cta : ctas)
-    for (const auto &warp : cta->warps)
-      if (!warp->done())
-        return reportLimit(*warp, formatv("{0} warp instructions have changed nothing that another thread could see: a "
-                                          "loop that never ends, or that waits for what nobody writes",
-                                          quiet));
-}
-
 /// `warps 4 to 7`
 static std::string describeWarps(const std::vector<unsigned> &indices) {
   std::string text = indices.size() == 1 ? "warp" : "warps";
@@ -200,21 +181,17 @@ static std::string describeWarps(const std::vector<unsigned> &indices) {
   return text;
 }
 
-/// One finding for the whole cluster: at the first group that waits for an mbarrier, else at the first one, the others
-/// named in the text; warps that wait for the
-/// same at the same place are one line.
-void Cluster::reportDeadlock() {
+/// All groups of lanes, where they are and what they wait for; warps that wait for the same at the same place are one
+/// line.
+std::string Cluster::describeWaits() const {
   struct Waiting {
     std::string where, what;
     std::vector<unsigned> warps;
   };
-  Finding first;
   std::vector<Waiting> list;
   for (auto &cta : ctas)
     for (auto &warp : cta->warps)
       for (const Group &group : warp->groups) {
-        if (list.empty() || (first.memory.empty() && group.wait.what == Wait::Mbarrier))
-          first = findingAt(*warp, group);
         std::string role = program.roleOf(warp->index), what = describeWait(*warp, group);
         if (check && group.wait.what == Wait::Mbarrier)
           what += check->history(*warp, group.wait);
@@ -226,15 +203,61 @@ void Cluster::reportDeadlock() {
           same = list.insert(list.end(), {where, what, {}});
         same->warps.push_back(warp->index);
       }
-  first.verdict = Verdict::error;
-  first.code = "deadlock";
-  first.message = "no thread can go on and no asynchronous operation is in flight:";
+  std::string text;
   for (const Waiting &one : ArrayRef(list).take_front(24)) {
     auto [cta, what] = StringRef(one.what).split(") ");
-    first.message += formatv("\n  {0}) {1}{2}: {3}", cta, describeWarps(one.warps), one.where, what);
+    text += formatv("\n  {0}) {1}{2}: {3}", cta, describeWarps(one.warps), one.where, what);
   }
   if (list.size() > 24)
-    first.message += formatv("\n  and {0} more", list.size() - 24);
+    text += formatv("\n  and {0} more", list.size() - 24);
+  return text;
+}
+
+/// At the first warp that has not ended; ends the launch.
+void Cluster::reportLimit(const Twine &message) {
+  failed = true;
+  if (launch.stop.exchange(true)) // another cluster was first
+    return;
+  Finding finding;
+  for (const auto &cta : ctas)
+    for (const auto &warp : cta->warps)
+      if (!finding.line && !warp->done())
+        finding = findingAt(*warp, warp->groups.front());
+  finding.verdict = Verdict::incomplete;
+  finding.code = "limit";
+  finding.message = (message + ":" + describeWaits()).str();
+  launch.report(std::move(finding));
+}
+
+void Cluster::reportQuiet(uint64_t quiet) {
+  reportLimit(formatv("{0} warp instructions have changed nothing that another thread could see: a loop that never "
+                      "ends, or that waits for what nobody writes",
+                      quiet));
+}
+
+void Cluster::reportBusy() {
+  reportLimit(
+      formatv("the cluster has executed {0} warp instructions, not counting turns that changed nothing, and has not "
+              "ended: long work, or a loop that never ends and writes ever new values, which cannot be told "
+              "from it (--max-instructions sets another limit)",
+              busy));
+}
+
+/// One finding for the whole cluster: at the first group that waits for an mbarrier, else at the first one, the others
+/// named in the text.
+void Cluster::reportDeadlock() {
+  Finding first;
+  bool any = false;
+  for (auto &cta : ctas)
+    for (auto &warp : cta->warps)
+      for (const Group &group : warp->groups)
+        if (!any || (first.memory.empty() && group.wait.what == Wait::Mbarrier)) {
+          first = findingAt(*warp, group);
+          any = true;
+        }
+  first.verdict = Verdict::error;
+  first.code = "deadlock";
+  first.message = "no thread can go on and no asynchronous operation is in flight:" + describeWaits();
   failed = true;
   launch.report(std::move(first));
   reportCauses();
@@ -320,7 +343,7 @@ std::string describeWait(const Warp &warp, const Group &group) {
   const Wait &wait = group.wait;
   switch (wait.what) {
   case Wait::None:
-    return "does not wait";
+    return "can go on";
   case Wait::Converge:
     return formatv("waits for lanes {0:x} to execute this instruction with it", wait.lanes & ~group.mask);
   case Wait::Named:

@@ -161,6 +161,11 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
   warp.cluster.stats.count(&Stats::copies, code.line, traffic);
   if (warp.cluster.check) {
     warp.cluster.check->copyIssued(warp, code, copy, sources);
+    warp.cluster.check->compareLanes(warp, code, mask, copy.dst.data(), copy.bytes, [&](unsigned l) {
+      LaneBytes value{};
+      std::copy_n(copy.src[l], copy.srcBytes[l], value.data());
+      return value;
+    });
     forLanes(mask, [&](unsigned l) { std::memset(copy.dst[l], 0xff, copy.bytes); }); // poison until it completes
   }
   if (warp.cluster.timeline)
@@ -359,28 +364,37 @@ Step bulkPrefetch(Warp &warp, const Code &code, Mask mask) {
 Step stAsync(Warp &warp, const Code &code, Mask mask) {
   if (warp.cluster.ctas.size() == 1)
     return warp.fail(code, firstLane(mask), "TM-17", "`st.async` in a cluster of one CTA: it wants several");
-  return eachLane(mask, [&](unsigned l) {
-    const Arg &from = code.args[1];
-    unsigned count = from.kind == Arg::Vector ? from.count : 1;
-    uint32_t bytes = code.bytes * count;
+  const Arg &from = code.args[1];
+  const unsigned count = from.kind == Arg::Vector ? from.count : 1;
+  const uint32_t bytes = code.bytes * count;
+  auto stored = [&](unsigned lane) {
+    LaneBytes value{};
+    for (unsigned i = 0; i < count; ++i) {
+      uint64_t element = warp.value(from.kind == Arg::Vector ? warp.element(from, i) : from, lane);
+      std::memcpy(value.data() + i * code.bytes, &element, code.bytes);
+    }
+    return value;
+  };
+  std::array<std::byte *, numLanes> places{};
+  Step step = eachLane(mask, [&](unsigned l) {
     auto targets = bulkTargets(
         warp, code,
         {Where::SharedCluster, warp.address(code.args[0], l), bytes, bytes, warp.address(code.args[2], l), {}}, l);
     if (!targets)
       return false;
-    Buffer buffer = newBuffer(bytes);
-    for (unsigned i = 0; i < count; ++i) {
-      uint64_t value = warp.value(from.kind == Arg::Vector ? warp.element(from, i) : from, l);
-      std::memcpy(buffer->data() + i * code.bytes, &value, code.bytes);
-    }
     if (warp.cluster.check)
       checkLoad(warp, code, l, *targets, bytes);
-    issueBulk(warp, code, l, false, nullptr, [&warp, &code, l, buffer, target = targets->front()] {
-      std::copy(buffer->begin(), buffer->end(), target.cta->shared.data() + target.offset);
-      arriveBytes(warp, code, l, target, buffer->size());
+    const BulkTarget &target = targets->front();
+    places[l] = target.cta->shared.data() + target.offset;
+    issueBulk(warp, code, l, false, nullptr, [&warp, &code, l, bytes, target, to = places[l], value = stored(l)] {
+      std::copy_n(value.begin(), bytes, to);
+      arriveBytes(warp, code, l, target, bytes);
     });
     return true;
   });
+  if (warp.cluster.check && step == Step::Next)
+    warp.cluster.check->compareLanes(warp, code, mask, places.data(), bytes, stored);
+  return step;
 }
 
 Step bulkCommit(Warp &warp, const Code &, Mask mask) {

@@ -37,6 +37,17 @@ std::optional<Step> wholeWarp(Warp &warp, const Code &code, Mask mask) {
                    formatv("only lanes {0:x} of the warp are left: this instruction needs all 32", mask).str());
 }
 
+/// The row that a lane's address is for.
+LaneBytes rowOf(Warp &warp, const Code &code, unsigned lane) {
+  std::array<LaneBytes, numLanes> all;
+  std::array<std::byte *, numLanes> rows;
+  for (unsigned l = 0; l < numLanes; ++l)
+    rows[l] = all[l].data();
+  all[lane] = {};
+  sem::stmatrix(code.imm[0], code.flags, sources(warp, code.args[code.imm[2]]).data(), rows.data());
+  return all[lane];
+}
+
 /// `imm[0]`: matrices; `flags`: transposed; `imm[1]`: index of the address, `imm[2]`: of the registers.
 template <bool isLoad> Step matrices(Warp &warp, const Code &code, Mask mask) {
   if (auto wait = wholeWarp(warp, code, mask))
@@ -56,9 +67,13 @@ template <bool isLoad> Step matrices(Warp &warp, const Code &code, Mask mask) {
   for (unsigned m = 0; m < count; ++m)
     traffic.bankConflicts += extraWavefronts(addresses.data() + 8 * m, 8, 16);
   warp.cluster.stats.count(isLoad ? &Stats::loads : &Stats::stores, code.line, traffic);
-  if (warp.cluster.check)
-    warp.cluster.check->generic(warp, code, count == 4 ? allLanes : (Mask(1) << 8 * count) - 1, whole.data(),
-                                code.where, 16, (isLoad ? Check::read : Check::write) | Check::collective);
+  if (Check *check = warp.cluster.check.get()) {
+    Mask lanes = count == 4 ? allLanes : (Mask(1) << 8 * count) - 1;
+    check->generic(warp, code, lanes, whole.data(), code.where, 16,
+                   (isLoad ? Check::read : Check::write) | Check::collective);
+    if (!isLoad)
+      check->compareLanes(warp, code, lanes, rows.data(), 16, [&](unsigned l) { return rowOf(warp, code, l); });
+  }
   const Arg &vector = code.args[code.imm[2]];
   if constexpr (isLoad)
     sem::ldmatrix(count, code.flags, rows.data(), destinations(warp, vector).data());
@@ -165,15 +180,24 @@ bool matrixLines(Warp &warp, const Code &code, const sem::MmaForm &form, sem::Ro
                  llvm::SmallVectorImpl<std::byte *> &to) {
   sem::WmmaLines lines = sem::wmmaLines(form, role, order);
   const Arg &address = code.args[isLoad ? 1 : 0], &stride = code.args[2];
-  uint64_t start = warp.address(address, 0);
-  uint64_t step =
-      stride.kind == Arg::None ? sem::wmmaDefaultStride(form, role, order) : warp.value(stride, 0) & 0xffffffff;
+  const uint64_t least = sem::wmmaDefaultStride(form, role, order);
+  auto strideOf = [&](unsigned l) { return stride.kind == Arg::None ? least : warp.value(stride, l) & 0xffffffff; };
+  uint64_t start = warp.address(address, 0), step = strideOf(0);
   uint64_t pitch = step * ptx::bitsOf(code.type) / 8;
   for (unsigned l = 1; l < numLanes; ++l)
-    if (warp.address(address, l) != start) {
-      warp.fail(code, l, "WM-1", "the lanes of a warp give different addresses to `wmma`");
+    if (bool other = warp.address(address, l) != start; other || strideOf(l) != step) {
+      warp.fail(code, l, "WM-1",
+                formatv("the lanes of a warp give different {0} to `wmma`", other ? "addresses" : "strides").str());
       return false;
     }
+  if (step < least) {
+    warp.fail(code, 0, "WM-3",
+              formatv("a stride of {0} elements between lines of {1}: each line would begin within the one before it; "
+                      "the stride is {1} at least",
+                      step, least)
+                  .str());
+    return false;
+  }
   std::array<uint64_t, numLanes> addresses;
   unsigned align = std::min(lines.bytes, 16u);
   for (unsigned i = 0; i < lines.count; ++i) {

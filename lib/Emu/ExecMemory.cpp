@@ -76,39 +76,12 @@ bool storeLane(Warp &warp, const Code &code, const Arg &from, unsigned lane, std
   return changes;
 }
 
-/// Which of the lanes wins that store to one place is open, so that they must store the same (DR-4). Places are whole
-/// accesses: each is aligned to its size.
-void compareLanes(Warp &warp, const Code &code, const Arg &from, Mask mask, std::byte *const *to) {
-  const std::byte *last = nullptr;
-  bool ascending = true;
-  forLanes(mask, [&](unsigned l) {
-    ascending &= to[l] > last;
-    last = to[l];
-  });
-  if (ascending) // nearly always: no two places are the same
-    return;
-  const unsigned count = countOf(from), bytes = code.bytes * count;
-  auto stored = [&](unsigned lane) {
-    std::array<std::byte, 32> value{};
-    for (unsigned i = 0; i < count; ++i)
-      storeLane(warp, code, elementOf(warp, from, i), lane, value.data() + i * code.bytes);
-    return value;
-  };
-  constexpr unsigned tableBits = 6;
-  std::array<uint8_t, 1u << tableBits> firsts{}; // by place, hashed: the first lane that stores there, from 1 on
-  bool told = false;
-  forLanes(mask, [&](unsigned l) {
-    uint64_t key = reinterpret_cast<uintptr_t>(to[l]) / bytes * 0x9e3779b97f4a7c15;
-    unsigned slot = key >> (64 - tableBits);
-    while (firsts[slot] && to[firsts[slot] - 1] != to[l])
-      slot = (slot + 1) % firsts.size();
-    if (!firsts[slot])
-      firsts[slot] = l + 1;
-    else if (!told && stored(firsts[slot] - 1) != stored(l)) {
-      warp.cluster.check->lanesDiffer(warp, code, firsts[slot] - 1, l, to[l]);
-      told = true;
-    }
-  });
+/// What a lane stores.
+LaneBytes storedBy(Warp &warp, const Code &code, const Arg &from, unsigned lane) {
+  LaneBytes value{};
+  for (unsigned i = 0; i < countOf(from); ++i)
+    storeLane(warp, code, elementOf(warp, from, i), lane, value.data() + i * code.bytes);
+  return value;
 }
 
 /// 32-bit elements into 32-bit registers: the case that counts.
@@ -157,7 +130,8 @@ Step store(Warp &warp, const Code &code, Mask mask) {
   if (!locate(warp, code, code.args[0], code.bytes * count, mask, to, Check::write))
     return Step::Stop;
   if (warp.cluster.check && !(code.flags & Ordered))
-    compareLanes(warp, code, from, mask, to);
+    warp.cluster.check->compareLanes(warp, code, mask, to, code.bytes * count,
+                                     [&](unsigned l) { return storedBy(warp, code, from, l); });
   bool changed = false; // a loop that asks for something, and waits, writes the same again and again
   for (unsigned i = 0; i < count; ++i) {
     const Arg &element = elementOf(warp, from, i);

@@ -16,20 +16,28 @@ constexpr unsigned mapBytes = 128, mapAlign = 64;
 /// dimension. A weak access of the whole map.
 Step replace(Warp &warp, const Code &code, Mask mask) {
   std::array<uint64_t, numLanes> addresses{};
+  std::array<std::byte *, numLanes> maps{};
+  auto valueOf = [&](unsigned lane) { return warp.value(code.args[code.imm[1]], lane); };
   Step step = Step::Next;
   forLanes(mask, [&](unsigned l) {
     if (step == Step::Stop)
       return;
     addresses[l] = warp.address(code.args[0], l);
-    std::byte *map = warp.memory(code.where, addresses[l], mapBytes, mapAlign, l, code);
-    if (!map)
+    maps[l] = warp.memory(code.where, addresses[l], mapBytes, mapAlign, l, code);
+    if (!maps[l])
       step = Step::Stop;
-    else if (!sem::replaceField(map, static_cast<sem::MapField>(code.imm[0]), code.imm[2],
-                                warp.value(code.args[code.imm[1]], l)))
+    else if (!sem::replaceField(maps[l], static_cast<sem::MapField>(code.imm[0]), code.imm[2], valueOf(l)))
       step = warp.fail(code, l, "FP-9", formatv("there is no tensor map at {0:x}", addresses[l]).str());
   });
-  if (step == Step::Next && warp.cluster.check)
-    warp.cluster.check->generic(warp, code, mask, addresses.data(), code.where, mapBytes, Check::read | Check::write);
+  if (Check *check = step == Step::Next ? warp.cluster.check.get() : nullptr) {
+    check->generic(warp, code, mask, addresses.data(), code.where, mapBytes, Check::read | Check::write);
+    check->compareLanes(warp, code, mask, maps.data(), mapAlign, [&](unsigned l) {
+      LaneBytes field{};
+      uint64_t value = valueOf(l);
+      std::memcpy(field.data(), &value, sizeof value);
+      return field;
+    });
+  }
   ++warp.cluster.version;
   return step;
 }

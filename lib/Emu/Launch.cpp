@@ -118,7 +118,6 @@ void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total,
       } else if (quiet >= maxQuiet) {
         cluster->reportQuiet(quiet);
         launch.end(*cluster);
-        launch.stop = true;
       } else {
         spinning.push_back(std::move(cluster));
       }

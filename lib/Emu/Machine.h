@@ -222,6 +222,7 @@ public:
   std::vector<std::unique_ptr<Cta>> ctas;
   AsyncQueue async;
   uint64_t steps = 0;
+  uint64_t busy = 0;    ///< Steps without those that changed nothing for long.
   uint64_t version = 0; ///< Grows with every effect that another warp may see.
   bool failed = false;
   Stats stats;
@@ -246,7 +247,9 @@ private:
   bool runWarps(bool &alive);
   void reportDeadlock();
   void reportCauses();
-  void reportLimit(const Warp &warp, const std::string &message);
+  void reportBusy();
+  void reportLimit(const llvm::Twine &message);
+  std::string describeWaits() const;
   std::byte *findGlobal(uint64_t address, uint64_t bytes);
   std::array<Memory::Span, 4> spans;
   unsigned nextSpan = 0;

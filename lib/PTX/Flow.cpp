@@ -6,9 +6,10 @@
 
 namespace gemmc::ptx {
 
-Flow::Flow(const Function &function) {
-  split(function);
-  connect(function);
+Flow::Flow(const Function &function) : blocks(blocksOf(function)), blockOf(function.body.size()) {
+  for (uint32_t b = 0; b < blocks.size(); ++b)
+    for (uint32_t i = blocks[b].begin; i < blocks[b].end; ++i)
+      blockOf[i] = b;
   sort();
   findDominators();
   findValues(function);
@@ -17,9 +18,8 @@ Flow::Flow(const Function &function) {
 /// A trap does not count: it is no end that the passes need to know, and what follows it stays as it was written.
 static bool endsBlock(Op op) { return op == Op::Bra || op == Op::BrxIdx || op == Op::Ret || op == Op::Exit; }
 
-void Flow::split(const Function &function) {
-  blockOf.resize(function.body.size());
-  blocks.push_back({0, 0, {}, {}});
+static std::vector<Flow::Block> split(const Function &function) {
+  std::vector<Flow::Block> blocks{{0, 0, {}, {}}};
   bool ended = false;
   for (uint32_t i = 0; i < function.body.size(); ++i) {
     const Stmt &stmt = function.body[i];
@@ -30,42 +30,55 @@ void Flow::split(const Function &function) {
     }
     if (starts)
       ended = false;
-    blockOf[i] = blocks.size() - 1;
     if (stmt.kind == Stmt::Instruction && endsBlock(stmt.inst.op)) {
       ended = true;
       blocks.back().fallsThrough = stmt.inst.guarded;
     }
   }
   blocks.back().end = function.body.size();
+  return blocks;
 }
 
-void Flow::connect(const Function &function) {
-  llvm::StringMap<uint32_t> labels;
+std::vector<Flow::Block> Flow::blocksOf(const Function &function) {
+  std::vector<Block> blocks = split(function);
+  llvm::StringMap<uint32_t> labels, tables; // tables: the statement with the targets
+  llvm::StringRef label;
   for (uint32_t b = 0; b < blocks.size(); ++b)
-    if (blocks[b].begin < blocks[b].end && function.body[blocks[b].begin].kind == Stmt::Label)
-      labels[function.body[blocks[b].begin].text] = b;
+    for (uint32_t i = blocks[b].begin; i < blocks[b].end; ++i)
+      if (const Stmt &stmt = function.body[i]; stmt.kind == Stmt::Label)
+        labels[label = stmt.text] = b;
+      else if (stmt.kind == Stmt::Targets)
+        tables[label] = i;
   auto edge = [&](uint32_t from, uint32_t to) {
     if (llvm::is_contained(blocks[from].succs, to))
       return;
     blocks[from].succs.push_back(to);
     blocks[to].preds.push_back(from);
   };
+  auto jump = [&](uint32_t from, const Operand &operand) {
+    if (auto target = labels.find(operand.name); operand.kind == Operand::Label && target != labels.end())
+      edge(from, target->second);
+  };
   for (uint32_t b = 0; b < blocks.size(); ++b) {
     for (uint32_t i = blocks[b].end; i-- > blocks[b].begin;) {
       const Stmt &stmt = function.body[i];
       if (stmt.kind != Stmt::Instruction)
         continue;
-      if (stmt.inst.op == Op::BrxIdx) // anywhere: no compiler of ours makes one
-        for (uint32_t to = 0; to < blocks.size(); ++to)
-          edge(b, to);
-      if (stmt.inst.op == Op::Bra)
-        if (auto target = labels.find(stmt.inst.ops[0].name); target != labels.end())
-          edge(b, target->second);
-      break; // only the last instruction of a block leaves it
+      if (endsBlock(stmt.inst.op)) // only the last instruction of a block leaves it
+        for (const Operand &operand : stmt.inst.ops) {
+          auto table = operand.kind == Operand::Label ? tables.find(operand.name) : tables.end();
+          llvm::ArrayRef<Operand> targets = operand;
+          if (table != tables.end())
+            targets = function.body[table->second].inst.ops;
+          for (const Operand &target : targets)
+            jump(b, target);
+        }
+      break;
     }
     if (blocks[b].fallsThrough && b + 1 < blocks.size())
       edge(b, b + 1);
   }
+  return blocks;
 }
 
 /// Reverse postorder from the entry.

@@ -25,6 +25,9 @@ public:
     std::vector<uint32_t> blocks, latches; ///< Blocks: the header included. Latches: where the back edges start.
   };
 
+  /// The blocks and their edges alone, without dominators.
+  static std::vector<Block> blocksOf(const Function &function);
+
   std::vector<Block> blocks;     ///< In the order of the text; 0 is the entry.
   std::vector<uint32_t> order;   ///< The reachable ones; each behind its dominators.
   std::vector<uint32_t> blockOf; ///< By statement.
@@ -38,8 +41,6 @@ public:
   std::vector<Loop> loops() const; ///< Inner loops before those around them.
 
 private:
-  void split(const Function &function);
-  void connect(const Function &function);
   void sort();
   void findDominators();
   void findValues(const Function &function);

@@ -29,10 +29,10 @@ bool Parser::statements(Function &made) {
   while (!lex.atEnd() && !tooMany() && !scopes.empty())
     statement();
   flushTrivia();
-  if (!scopes.empty())
+  if (scopes.size() == 1)
     closeScope();
-  else // a `}` too many
-    diags.report(Diag::ptx_expected, lex.here(), "the end of the text");
+  else if (scopes.empty() || lex.atEnd())
+    diags.report(Diag::ptx_expected, lex.here(), scopes.empty() ? "the end of the text" : "`}`");
   scopes.clear();
   function = nullptr;
   return !errors();

@@ -454,6 +454,10 @@ bool Parser::reference(Variable &variable, StringRef word, uint64_t mask) {
 }
 
 void Parser::declareVariable(Variable variable, std::vector<Variable> &into, SMRange range) {
+  if (holes) {
+    diags.report(Diag::ptx_template_variable, range, variable.name);
+    return;
+  }
   bool fresh = true;
   if (scopes.empty()) {
     fresh = moduleNames.insert(variable.name).second;

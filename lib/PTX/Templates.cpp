@@ -2,6 +2,7 @@
 #include "Parser.h"
 #include "Verify.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -17,8 +18,22 @@ namespace {
 
 SMRange rangeOf(StringRef text) { return {SMLoc::getFromPointer(text.begin()), SMLoc::getFromPointer(text.end())}; }
 
+StringRef firstLine(StringRef text) {
+  return text.take_until([](char c) { return c == '\n'; });
+}
+
+std::string describe(Type type) { return type == Type::none ? "label" : nameOf(type).str(); }
+std::string describe(ArrayRef<Hole> holes) {
+  std::string text;
+  for (const Hole &hole : holes)
+    text += (text.empty() ? "" : ", ") + hole.name + ": " + describe(hole.type);
+  return text;
+}
+
+using Places = StringMap<StringRef>; ///< By hole: its declaration.
+
 /// The `//! hole NAME: TYPE` lines.
-bool readHoles(StringRef text, std::vector<Hole> &holes, Diags &diags) {
+bool readHoles(StringRef text, std::vector<Hole> &holes, Places &places, Diags &diags) {
   bool good = true;
   while (!text.empty()) {
     auto [line, rest] = text.split('\n');
@@ -31,8 +46,7 @@ bool readHoles(StringRef text, std::vector<Hole> &holes, Diags &diags) {
     name = name.trim();
     type = type.trim();
     auto parsed = type == "label" ? Type::none : parseType(type);
-    bool fresh = none_of(holes, [name = name](const Hole &hole) { return hole.name == name; });
-    if (words.starts_with("hole ") && !name.empty() && parsed && fresh) {
+    if (words.starts_with("hole ") && !name.empty() && parsed && places.try_emplace(name, line.trim()).second) {
       holes.push_back({name.str(), *parsed});
     } else {
       diags.report(Diag::ptx_template_hole, rangeOf(line.trim()));
@@ -41,6 +55,29 @@ bool readHoles(StringRef text, std::vector<Hole> &holes, Diags &diags) {
   }
   llvm::sort(holes, [](const Hole &a, const Hole &b) { return a.name < b.name; });
   return good;
+}
+
+/// A template that stands for the built-in one has its holes: whoever expands it gives them values.
+bool compareHoles(const Template &made, const Template &original, const Places &places, StringRef text, Diags &diags) {
+  unsigned before = diags.numErrors();
+  auto complain = [&](StringRef at, const std::string &what) {
+    diags.report(Diag::ptx_template_differs, rangeOf(at), made.name, describe(original.holes), what);
+  };
+  auto find = [](const Template &in, StringRef name) {
+    return find_if(in.holes, [&](const Hole &hole) { return hole.name == name; });
+  };
+  SmallVector<std::string, 4> missing;
+  for (const Hole &hole : original.holes)
+    if (auto own = find(made, hole.name); own == made.holes.end())
+      missing.push_back("`" + hole.name + "`");
+    else if (own->type != hole.type)
+      complain(places.lookup(hole.name), "`" + hole.name + "` is " + describe(hole.type) + " there");
+  if (!missing.empty())
+    complain(firstLine(text), "it lacks " + join(missing, ", "));
+  for (const Hole &hole : made.holes)
+    if (find(original, hole.name) == original.holes.end())
+      complain(places.lookup(hole.name), "`" + hole.name + "` is none of them");
+  return diags.numErrors() == before;
 }
 
 void forEachHole(const Operand &operand, function_ref<void(StringRef)> visit) {
@@ -53,8 +90,16 @@ void forEachHole(const Operand &operand, function_ref<void(StringRef)> visit) {
     forEachHole(elem, visit);
 }
 
+/// Where the instruction at `line` names a hole first; its mnemonic where blanks or comments stand between.
+StringRef placeOf(StringRef text, unsigned line, StringRef hole) {
+  while (--line)
+    text = text.split('\n').second;
+  size_t at = text.find(("<" + hole + ">").str());
+  return at == StringRef::npos ? firstLine(text).trim() : text.substr(at, hole.size() + 2);
+}
+
 /// Every hole is declared, every declared hole is used.
-bool checkHoles(const Template &made, StringRef text, Diags &diags) {
+bool checkHoles(const Template &made, const Places &places, StringRef text, Diags &diags) {
   unsigned before = diags.numErrors();
   StringMap<Type> known;
   SmallVector<StringRef, 8> names;
@@ -67,14 +112,12 @@ bool checkHoles(const Template &made, StringRef text, Diags &diags) {
     for (const Operand &operand : stmt.inst.ops)
       forEachHole(operand, [&](StringRef name) {
         if (used.insert(name).second && !known.contains(name))
-          diags.report(Diag::ptx_template_unknown_hole,
-                       rangeOf(text.substr(text.find(("<" + name + ">").str()), name.size() + 2)), made.name, name,
+          diags.report(Diag::ptx_template_unknown_hole, rangeOf(placeOf(text, stmt.inst.line, name)), made.name, name,
                        suggest(name, names));
       });
   for (StringRef name : names)
     if (!used.contains(name))
-      diags.report(Diag::ptx_template_unused_hole, rangeOf(text.take_until([](char c) { return c == '\n'; })),
-                   made.name, name);
+      diags.report(Diag::ptx_template_unused_hole, rangeOf(places.lookup(name)), made.name, name);
   if (diags.numErrors() != before)
     return false;
   Module module; // the architecture is the folder: sm90/...
@@ -132,14 +175,6 @@ const Template &get(StringRef name) {
   return *made;
 }
 
-std::string describe(ArrayRef<Hole> holes) {
-  std::string text;
-  for (const Hole &hole : holes)
-    text +=
-        (text.empty() ? "" : ", ") + hole.name + ": " + (hole.type == Type::none ? "label" : nameOf(hole.type).str());
-  return text;
-}
-
 /// Reads one file of a template directory into `into`.
 void readOverride(Registry &all, StringRef directory, StringRef path, Diags &diags,
                   std::map<std::string, std::unique_ptr<Template>, std::less<>> &into) {
@@ -150,18 +185,16 @@ void readOverride(Registry &all, StringRef directory, StringRef path, Diags &dia
     diags.report(Diag::ptx_template_directory, {}, path, buffer.getError().message());
     return;
   }
+  StringRef text = diags.addSource(path, (*buffer)->getBuffer());
   const Template *original = all.builtIn(name, diags);
   if (!original) {
     SmallVector<StringRef, 16> known;
     for (const EmbeddedTemplate *entry = embeddedTemplates; entry->name; ++entry)
       known.push_back(entry->name);
-    diags.report(Diag::ptx_template_unknown, {}, name, suggest(name, known));
+    diags.report(Diag::ptx_template_unknown, rangeOf(firstLine(text)), name, suggest(name, known), join(known, ", "));
     return;
   }
-  auto made = readTemplate(name, diags.addSource(path, (*buffer)->getBuffer()), diags);
-  if (made && made->holes != original->holes)
-    diags.report(Diag::ptx_template_differs, {}, name, describe(original->holes));
-  else if (made)
+  if (auto made = readTemplate(name, text, diags, original))
     into[std::string(name)] = std::move(made);
 }
 
@@ -233,16 +266,14 @@ void Expansion::operand(Operand &op) const {
 }
 } // namespace
 
-std::unique_ptr<Template> readTemplate(StringRef name, StringRef text, Diags &diags) {
+std::unique_ptr<Template> readTemplate(StringRef name, StringRef text, Diags &diags, const Template *original) {
   auto made = std::make_unique<Template>();
   made->name = name.str();
-  bool good = readHoles(text, made->holes, diags);
+  Places places;
+  bool good = readHoles(text, made->holes, places, diags);
   good &= Parser(text, diags, true).statements(made->function);
-  if (!made->function.vars.empty()) {
-    diags.report(Diag::ptx_template_variable, {}, name);
-    good = false;
-  }
-  if (!good || !checkHoles(*made, text, diags))
+  good = good && (!original || compareHoles(*made, *original, places, text, diags));
+  if (!good || !checkHoles(*made, places, text, diags))
     return nullptr;
   // What stands in front of the first statement describes the template, not its use.
   auto &body = made->function.body;

@@ -22,7 +22,9 @@ struct Template {
   Function function;       ///< Its registers and its body, with holes as operands.
 };
 
-/// Reads and verifies one template. `text` must be a source held by `diags`.
-std::unique_ptr<Template> readTemplate(llvm::StringRef name, llvm::StringRef text, Diags &diags);
+/// Reads and verifies one template, which has the holes of `original` if that is given. `text` must be a source held
+/// by `diags`.
+std::unique_ptr<Template> readTemplate(llvm::StringRef name, llvm::StringRef text, Diags &diags,
+                                       const Template *original = nullptr);
 
 } // namespace gemmc::ptx

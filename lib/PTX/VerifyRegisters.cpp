@@ -4,6 +4,7 @@
 // A guarded write counts, and so does one on a single path of many: whatever is reported is wrong for all data. Most
 // reads have a write in front of them from which the code just falls on to them; the registers of the others are
 // followed along all jumps, 64 at a time, a word for each block.
+#include "Flow.h"
 #include "Registers.h"
 #include "Verify.h"
 #include "llvm/ADT/STLExtras.h"
@@ -20,52 +21,7 @@ namespace {
 constexpr uint32_t nowhere = UINT32_MAX;
 constexpr unsigned wordBits = 64;
 
-/// Statements that are entered at the first one only.
-struct Block {
-  uint32_t begin, end;
-  SmallVector<uint32_t, 2> next;
-};
-
-bool leavesBlock(Op op) { return op == Op::Bra || op == Op::BrxIdx || op == Op::Ret || op == Op::Exit; }
-
-/// Unlike `Flow`, which serves our own kernels, it takes the targets of a jump from its table, and finds no dominators.
-std::vector<Block> blocksOf(const Function &function) {
-  std::vector<Block> blocks{{0, 0, {}}};
-  StringMap<uint32_t> labels, tables;
-  StringRef label;
-  for (uint32_t i = 0; i < function.body.size(); ++i) {
-    const Stmt &stmt = function.body[i];
-    if (stmt.kind == Stmt::Label) {
-      if (blocks.back().begin != i)
-        blocks.push_back({i, i, {}});
-      label = stmt.text;
-      labels[label] = blocks.size() - 1;
-    }
-    if (stmt.kind == Stmt::Targets)
-      tables[label] = i;
-    blocks.back().end = i + 1;
-    if (stmt.kind == Stmt::Instruction && leavesBlock(stmt.inst.op))
-      blocks.push_back({i + 1, i + 1, {}});
-  }
-  for (uint32_t b = 0; b < blocks.size(); ++b) {
-    Block &block = blocks[b];
-    const Stmt *last = block.begin < block.end ? &function.body[block.end - 1] : nullptr;
-    bool leaves = last && last->kind == Stmt::Instruction && leavesBlock(last->inst.op);
-    if ((!leaves || last->inst.guarded) && b + 1 < blocks.size())
-      block.next.push_back(b + 1);
-    if (!leaves)
-      continue;
-    for (const Operand &operand : last->inst.ops) {
-      auto table = operand.kind == Operand::Label ? tables.find(operand.name) : tables.end();
-      if (table != tables.end())
-        for (const Operand &target : function.body[table->second].inst.ops)
-          block.next.push_back(labels.lookup(target.name));
-      else if (operand.kind == Operand::Label)
-        block.next.push_back(labels.lookup(operand.name));
-    }
-  }
-  return blocks;
-}
+using Block = Flow::Block;
 
 /// By block: which of the registers may have been written when it is entered; nullopt when it never is.
 std::vector<std::optional<uint64_t>> follow(ArrayRef<Block> blocks, ArrayRef<uint64_t> writes) {
@@ -78,7 +34,7 @@ std::vector<std::optional<uint64_t>> follow(ArrayRef<Block> blocks, ArrayRef<uin
     queue.pop_front();
     waits[b] = false;
     uint64_t left = *entered[b] | writes[b];
-    for (uint32_t next : blocks[b].next) {
+    for (uint32_t next : blocks[b].succs) {
       if (entered[next] && !(left & ~*entered[next]))
         continue;
       entered[next] = entered[next].value_or(0) | left;
@@ -130,7 +86,7 @@ Events eventsOf(const Function &function, ArrayRef<Block> blocks) {
     always[reg] = always[reg] || block == 0;
   };
   for (uint32_t b = 0; b < blocks.size(); ++b) {
-    if (b && (!entered[b - 1] || !is_contained(blocks[b - 1].next, b)))
+    if (b && (!entered[b - 1] || !is_contained(blocks[b - 1].succs, b)))
       chain = b;
     for (uint32_t i = blocks[b].begin; entered[b] && i < blocks[b].end; ++i) {
       const Stmt &stmt = function.body[i];
@@ -214,7 +170,7 @@ SMRange Checker::spelled(RegId reg) const {
 }
 
 void Checker::registers() {
-  const std::vector<Block> blocks = blocksOf(function);
+  const std::vector<Block> blocks = Flow::blocksOf(function);
   const Events events = eventsOf(function, blocks);
   const std::vector<Event> found = unwritten(function, blocks, events);
   if (found.empty())

@@ -37,30 +37,25 @@ Elem resultOf(Elem input) {
 namespace {
 /// Reports a type that is not `allowed`, then goes on as if it were the first of them: only what it says is wrong with
 /// it.
-bool checkType(Draft &draft, Field<Elem> &field, llvm::StringRef path, llvm::ArrayRef<Elem> allowed) {
+void checkType(Draft &draft, Field<Elem> &field, llvm::StringRef path, llvm::ArrayRef<Elem> allowed) {
   if (!field.given || llvm::is_contained(allowed, *field))
-    return true;
+    return;
   std::string list;
   for (Elem type : allowed)
     list += (list.empty() ? "" : ", ") + nameOf(type).str();
   draft.diags.report(Diag::plan_type_unsupported, field.range, path, nameOf(*field), list);
   field.value = allowed.front();
-  return false;
 }
 
 void decideInputs(Draft &draft) {
   Spec &s = draft.spec();
   constexpr const char *same = "a and b have one type";
-  constexpr Elem inputs[] = {Elem::bf16, Elem::f16, Elem::e4m3, Elem::e5m2, Elem::tf32, Elem::f64,
-                             Elem::s8,   Elem::u8,  Elem::s4,   Elem::u4,   Elem::b1};
-  bool known = checkType(draft, s.a.type, "a.type", inputs);
-  known &= checkType(draft, s.b.type, "b.type", inputs);
   if (s.b.type.given)
     s.a.type.decide(*s.b.type, same);
   else
     s.a.type.decide(Elem::bf16, "16-bit inputs run the tensor cores at full rate; bf16 has the range of f32");
   s.b.type.decide(*s.a.type, same);
-  if (known && *s.a.type != *s.b.type)
+  if (*s.a.type != *s.b.type)
     draft.diags.report(Diag::plan_types_differ, s.b.type.range, nameOf(*s.b.type), nameOf(*s.a.type))
         .note(Diag::plan_note_type, s.a.type.range)
         .fix(s.b.type.range, nameOf(*s.a.type));

@@ -97,6 +97,14 @@ MaybeFailure encodeForEmulator(llvm::StringRef name, const TensorMapArgs &map, s
   return std::nullopt;
 }
 
+/// Of a naive kernel with one cluster: 16 instructions for 32 products, and as much for each element of D as for 64.
+/// Small products have whole tiles, too.
+uint64_t mostSteps(const LaunchArgs &args) {
+  constexpr int64_t tile = 256;
+  return std::min(0.5 * double(std::max(args.m, tile)) * double(std::max(args.n, tile)) * (double(args.k) + 64),
+                  0x1p62);
+}
+
 /// `ptx:123: error [MB-5] ...: cta (0, 1, 0), thread 32`
 std::string describe(const emu::Finding &finding) {
   if (!finding.line)
@@ -132,6 +140,7 @@ MaybeFailure Emulator::launchKernel(const ptx::Module &module, const ptx::Kernel
   options.threads = threads;
   options.check = check;
   options.timeline = timeline;
+  options.maxSteps = choice.maxInstructions ? choice.maxInstructions : std::max(options.stepLimit(), mostSteps(args));
   outcome.ctasPerCluster = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
   uint64_t total = uint64_t(prepared.grid[0]) * prepared.grid[1] * prepared.grid[2] / outcome.ctasPerCluster;
   outcome.clustersTotal = total; // of the last kernel, as is what is run of it

@@ -271,6 +271,7 @@ ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch,
     emu::Options options;
     options.threads = request.run.threads;
     options.timeline = i ? nullptr : request.timeline;
+    options.maxSteps = request.run.maxInstructions;
     if (request.schedules)
       options.check = optionsOf(i, request);
     check.clustersTotal = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2] /

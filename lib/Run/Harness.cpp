@@ -60,6 +60,7 @@ void Run::chooseSample() {
   choice.timed = request.timed;
   if (!executor.isEmulator())
     return;
+  choice.maxInstructions = request.maxInstructions;
   if (request.ctas) {
     choice.sampleClusters = *request.ctas;
     return;

@@ -14,6 +14,19 @@ template <typename T> Domain word() {
   auto words = wordsOf<T>();
   return {Domain::Word, 0, 0, {words.begin(), words.end()}};
 }
+/// Element types that some kernel has in such a place; which go together the planner knows.
+Domain types(std::initializer_list<Elem> which) {
+  Domain domain{Domain::Word, 0, 0, {}};
+  for (Elem type : which)
+    domain.words.push_back(nameOf(type));
+  return domain;
+}
+Domain operandTypes() {
+  return types({Elem::f16, Elem::bf16, Elem::e4m3, Elem::e5m2, Elem::tf32, Elem::f64, Elem::s8, Elem::u8, Elem::s4,
+                Elem::u4, Elem::b1});
+}
+Domain resultTypes() { return types({Elem::f16, Elem::bf16, Elem::f32, Elem::f64, Elem::s32}); }
+Domain sumTypes() { return types({Elem::f32, Elem::f16, Elem::f64, Elem::s32}); }
 Domain name() { return {Domain::Name, 0, 0, {}}; }
 Domain extent(int64_t lo) { return {Domain::Extent, lo, maxExtent, {}}; }
 Domain integer(int64_t lo, int64_t hi) { return {Domain::Integer, lo, hi, {}}; }
@@ -30,7 +43,10 @@ template <typename T> bool readAny(const YamlNode &node, const Row &row, Diags &
     unsigned index = 0;
     if (!readWord(node, row, diags, index))
       return false;
-    value = static_cast<T>(index);
+    if constexpr (std::is_same_v<T, Elem>)
+      value = *parseElem(row.domain.words[index]);
+    else
+      value = static_cast<T>(index);
     return true;
   } else {
     return readValue(node, row, diags, value);

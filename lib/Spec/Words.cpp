@@ -25,14 +25,6 @@ constexpr StringRef fragmentLoads[] = {"ldmatrix", "lds", "descriptor", "wmma_lo
 constexpr StringRef fragmentOrders[] = {"snake", "plain"};
 constexpr StringRef bitOperations[] = {"none", "xor", "and"};
 constexpr StringRef orders[] = {"row", "col"};
-/// The words of `Elem` belong to Support; this is only their list.
-struct Elems {
-  std::vector<StringRef> words;
-  Elems() {
-    for (unsigned i = 0; i <= static_cast<unsigned>(lastElem); ++i)
-      words.push_back(nameOf(static_cast<Elem>(i)));
-  }
-};
 } // namespace
 
 namespace spec {
@@ -54,10 +46,6 @@ template <> ArrayRef<StringRef> wordsOf<FragmentLoad>() { return fragmentLoads; 
 template <> ArrayRef<StringRef> wordsOf<FragmentOrder>() { return fragmentOrders; }
 template <> ArrayRef<StringRef> wordsOf<BitOperation>() { return bitOperations; }
 template <> ArrayRef<StringRef> wordsOf<Order>() { return orders; }
-template <> ArrayRef<StringRef> wordsOf<Elem>() {
-  static const Elems elems;
-  return elems.words;
-}
 bool isSwitch(const Domain &domain) { return ArrayRef(domain.words).take_front(2) == wordsOf<Persistence>(); }
 } // namespace spec
 

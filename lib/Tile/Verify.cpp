@@ -1,8 +1,10 @@
 #include "gemmc/Tile/IR.h"
 #include "gemmc/Tile/SharedTileOf.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace gemmc::tile {
 namespace {
@@ -140,15 +142,19 @@ const std::vector<WordRule> &wordRules() {
 struct NumberRule {
   const char *spelling, *key;
   int64_t least, most;
-  unsigned count = 0; ///< 0: not a list.
+  unsigned count = 0;                                     ///< 0: not a list.
+  enum { constant, orLater, powerOfTwo } kind = constant; ///< `orLater`: or what is known at launch or in a loop only.
 };
-constexpr int64_t maxShared = 1 << 20, maxExtent = 4096, maxStages = 64;
+constexpr int64_t maxShared = 1 << 20, maxExtent = 4096, maxStages = 64, maxSize = int64_t(1) << 40;
 constexpr NumberRule numberRules[] = {
     {"kernel", "threads", 32, 1024},
     {"kernel", "block", 1, maxExtent, 3},
     {"kernel", "warp", 1, maxExtent, 2},
     {"kernel", "cluster", 1, 16, 2},
-    {"kernel", "copy_bytes", 1, 16, 2},
+    {"kernel", "m", 0, maxSize, 0, NumberRule::orLater},
+    {"kernel", "n", 0, maxSize, 0, NumberRule::orLater},
+    {"kernel", "k", 0, maxSize, 0, NumberRule::orLater},
+    {"kernel", "copy_bytes", 1, 16, 2, NumberRule::powerOfTwo},
     {"kernel", "stages", 1, maxStages},
     {"kernel", "in_flight", 1, 7}, // as wgmma.wait_group counts
     {"kernel", "overlap", 1, 4},
@@ -166,7 +172,11 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "cluster_k", 2, 8},
     {"kernel", "shifted_stages", 2, maxStages},
     {"kernel", "padding", 16, 1024},
-    {"tensor", "align", 1, 1 << 20},
+    {"tensor", "rows", 0, maxSize, 0, NumberRule::orLater},
+    {"tensor", "cols", 0, maxSize, 0, NumberRule::orLater},
+    {"tensor", "ld", 0, maxSize, 0, NumberRule::orLater},
+    {"tensor", "repack", 0, maxSize, 0, NumberRule::orLater},
+    {"tensor", "align", 1, 1 << 20, 0, NumberRule::powerOfTwo},
     {"shared", "extent", 1, maxExtent, 2},
     {"shared", "stages", 1, maxStages},
     {"shared", "padding", 16, 1024},
@@ -182,7 +192,10 @@ constexpr NumberRule numberRules[] = {
     {"role", "regs", 24, 256},
     {"tiles", "alternate", 1, 8},
     {"elect", "warp", 0, 31},
-    {"copy", "bytes", 1, 16},
+    {"for", "from", 0, maxSize, 0, NumberRule::orLater},
+    {"for", "to", 0, maxSize, 0, NumberRule::orLater},
+    {"advance", "by", 0, maxSize, 0, NumberRule::orLater},
+    {"copy", "bytes", 1, 16, 0, NumberRule::powerOfTwo},
     {"prefetch_lines", "rows", 1, maxExtent},
     {"prefetch_lines", "cols", 1, maxExtent},
     {"shift", "pitch", 2, int64_t(1) << 40},
@@ -224,6 +237,8 @@ public:
         rest(op);
     body(kernel.body(), true);
     roles();
+    if (diags.numErrors() == before)
+      places();
     return diags.numErrors() == before;
   }
 
@@ -412,7 +427,7 @@ private:
         list(op, rule);
       else if (!fits(op.expr(rule.key), rule))
         diags.report(Diag::tile_bad_number, placeOf(op), rule.key, spelling, op.expr(rule.key).str(),
-                     llvm::formatv("a constant from {0} to {1}", rule.least, rule.most).str());
+                     llvm::formatv(textOf(rule), "a constant", rule.least, rule.most).str());
     }
     if (op.kind == OpKind::For && op.has("unroll"))
       unrolled(op);
@@ -424,7 +439,7 @@ private:
       return;
     std::string text = llvm::join(llvm::map_range(items, [](const Expr &item) { return item.str(); }), ", ");
     diags.report(Diag::tile_bad_number, placeOf(op), rule.key, rule.spelling, "[" + text + "]",
-                 llvm::formatv("{0} constants from {1} to {2}", rule.count, rule.least, rule.most).str());
+                 llvm::formatv(textOf(rule), llvm::Twine(rule.count) + " constants", rule.least, rule.most).str());
   }
 
   /// An unrolled loop is as long as its bounds say.
@@ -436,7 +451,53 @@ private:
   }
 
   static bool fits(const Expr &value, const NumberRule &rule) {
-    return value.isConst() && value.constant() >= rule.least && value.constant() <= rule.most;
+    if (!value.isConst())
+      return rule.kind == NumberRule::orLater;
+    return value.constant() >= rule.least && value.constant() <= rule.most &&
+           (rule.kind != NumberRule::powerOfTwo || llvm::isPowerOf2_64(value.constant()));
+  }
+  static const char *textOf(const NumberRule &rule) {
+    return rule.kind == NumberRule::orLater      ? "{0} from {1} to {2}, or an expression of variables"
+           : rule.kind == NumberRule::powerOfTwo ? "{0} from {1} to {2}, powers of two only"
+                                                 : "{0} from {1} to {2}";
+  }
+
+  /// Where shared memory has its places, they are aligned, in it, and of one thing each.
+  void places() {
+    llvm::SmallVector<Place> taken;
+    for (const Op &op : kernel.body()) {
+      if (!op.has("offset") || (op.kind == OpKind::Shared && !op.has("swizzle")))
+        continue;
+      const Place now = placeIn(op);
+      auto complain = [&](const std::string &why) {
+        diags.report(Diag::tile_offset, placeOf(op), op.subject.name, now.begin, why);
+      };
+      if (now.begin % now.align)
+        complain(llvm::formatv("it must be a multiple of {0}", now.align));
+      if (kernel.root.has("shared") && now.end > kernel.root.number("shared"))
+        complain(llvm::formatv("its {0} bytes end at {1}, and the kernel has `shared={2}`", now.end - now.begin,
+                               now.end, kernel.root.number("shared")));
+      for (const Place &other : taken)
+        if (now.begin < other.end && other.begin < now.end && !mayMeet(op, *other.op))
+          complain(
+              llvm::formatv("`{0}` has the bytes from {1} to {2}", other.op->subject.name, other.begin, other.end - 1));
+      taken.push_back(now);
+    }
+  }
+  struct Place {
+    const Op *op;
+    int64_t begin, end, align;
+  };
+  static Place placeIn(const Op &op) {
+    constexpr int64_t barrierBytes = 8;
+    const bool isBarrier = op.kind == OpKind::Barrier;
+    const int64_t each = isBarrier ? barrierBytes : tileOf(op).stageBytes(), begin = op.number("offset");
+    return {&op, begin, begin + each * op.number("stages", 1), isBarrier ? barrierBytes : tileOf(op).alignment()};
+  }
+  /// What lies `over` the operands is used while they are not.
+  static bool mayMeet(const Op &one, const Op &two) {
+    auto isOperand = [](const Op &op) { return llvm::is_contained({"sA", "sB", "rA", "rB"}, op.subject.name); };
+    return (one.has("over") && (two.has("over") || isOperand(two))) || (two.has("over") && isOperand(one));
   }
 
   void inScope(const Expr &expr, const Op &op) {
@@ -466,8 +527,12 @@ private:
     bool mayOmit = wanted == OpKind::Shared && decl.number("stages", 1) == 1;
     if (ref.index.size() != indices && !(mayOmit && ref.index.empty()))
       diags.report(Diag::tile_index_count, placeOf(op), ref.name, indices, ref.index.size());
-    for (const Expr &index : ref.index)
+    const int64_t indexEnd = indices != 1 ? maxSize : decl.number(wanted == OpKind::Fragment ? "buffers" : "stages", 1);
+    for (const Expr &index : ref.index) {
       inScope(index, op);
+      if (index.isConst() && (index.constant() < 0 || index.constant() >= indexEnd))
+        diags.report(Diag::tile_index, placeOf(op), ref.name, index.str(), indexEnd - 1);
+    }
     if (ref.index.size() == 1 && ref.index[0].isVar() && decl.has("stages"))
       if (auto cursor = cursors.find(ref.index[0].name()); cursor != cursors.end())
         if (cursor->second->number("stages") != decl.number("stages"))

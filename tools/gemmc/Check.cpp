@@ -1,6 +1,7 @@
 // gemmc check: a kernel on the emulator under adversarial schedules, searched for races, misuse and deadlocks.
 #include "gemmc/Run/Check.h"
 #include "Foreign.h"
+#include "InstructionLimit.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -19,6 +20,7 @@ cl::opt<uint64_t> ctas("ctas", cl::desc("Check a sample of that many clusters (0
 Count<1, 65536> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTAs take more tiles (default: 16)"),
                     cl::init(16), cl::sub(checkCommand));
 Threads threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
+InstructionLimit maxInstructions(checkCommand);
 cl::opt<std::string> launchFile("launch",
                                 cl::desc("How a .ptx file that gemmc did not make is launched, and what it must give "
                                          "(YAML, docs/foreign-ptx.md; default: FILE.yaml beside FILE.ptx)"),
@@ -47,6 +49,7 @@ int runForeign(const ForeignInput &input, Diags &diags) {
     return finish(diags);
   run::CheckRequest request;
   request.run.threads = threads;
+  maxInstructions.putInto(request.run);
   request.schedules = schedules;
   request.seed = scheduleSeed;
   request.stopAtError = stopAtError;
@@ -87,6 +90,7 @@ int runIt() {
   request.run.problem.defaultSize = 256;
   request.run.problem.maxBytes = uint64_t(4) << 30;
   request.run.threads = threads;
+  maxInstructions.putInto(request.run);
   request.schedules = schedules;
   request.seed = scheduleSeed;
   request.sms = sms;

@@ -2,6 +2,7 @@
 #include "Tool.h"
 #include "gemmc/Passes/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -23,10 +24,17 @@ std::string known(StringRef separator) {
   return join(map_range(tile::passes(), [](const tile::Pass &pass) { return pass.name; }), separator);
 }
 
-/// The passes that --pass names; unknown names are reported, all of them.
+/// The passes that --pass names; unknown names are reported, all of them, and repeated ones: most passes change a
+/// kernel that they have changed again, and then it is another one.
 std::vector<const tile::Pass *> chosen(Diags &diags) {
   std::vector<const tile::Pass *> list;
+  StringMap<unsigned> times;
   for (const std::string &name : names) {
+    if (unsigned before = times[name]++) {
+      if (before == 1)
+        diags.report(Diag::tile_pass_twice, {}, name);
+      continue;
+    }
     list.push_back(tile::findPass(name));
     if (!list.back())
       diags.report(Diag::tile_unknown_pass, {}, name, known(", "));

@@ -1,5 +1,6 @@
 // gemmc run: one GEMM on the GPU or on the emulator, verified.
 #include "Foreign.h"
+#include "InstructionLimit.h"
 #include "TimeLimit.h"
 #include "gemmc/Run/Harness.h"
 #include "gemmc/Run/Stopwatch.h"
@@ -25,6 +26,7 @@ cl::opt<Where>
                      clEnumValN(Where::gpu, "gpu", "on the GPU"),
                      clEnumValN(Where::emulator, "emulator", "on the emulator")));
 cl::opt<uint64_t> ctas("ctas", cl::desc("Emulator: run a sample of that many clusters (0 = all)"), cl::sub(runCommand));
+InstructionLimit maxInstructions(runCommand);
 Threads threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(runCommand));
 cl::opt<bool> check("check",
                     cl::desc("Emulator: search for races and misuse, too (`gemmc check` tries more schedules)"),
@@ -68,6 +70,7 @@ run::RunRequest requestFor(bool onEmulator) {
   request.problem.maxBytes = uint64_t(onEmulator ? 4 : 32) << 30;
   request.threads = threads;
   request.stress = stress;
+  maxInstructions.putInto(request);
   if (ctas.getNumOccurrences())
     request.ctas = ctas;
   return request;
@@ -151,7 +154,8 @@ bool allUsed(Diags &diags) {
                                                            {"--timeline", !timelineFile.empty()},
                                                            {"--chip", chip != Chip::ofTarget},
                                                            {"--ctas", ctas.getNumOccurrences() > 0},
-                                                           {"--sms", sms.getNumOccurrences() > 0}})
+                                                           {"--sms", sms.getNumOccurrences() > 0},
+                                                           {"--max-instructions", maxInstructions.given()}})
       if (given)
         diags.report(Diag::option_useless, {}, option, "it is for the emulator, and `--device gpu` asks for a GPU");
   return !diags.hasErrors();
@@ -200,6 +204,7 @@ int runForeign(const ForeignInput &input, Diags &diags) {
     return finish(diags);
   run::CheckRequest request;
   request.run.threads = threads;
+  maxInstructions.putInto(request.run);
   request.schedules = check ? 1 : 0;
   request.foreign = true;
   request.timeline = timelineFile.empty() ? nullptr : &timeline;

@@ -151,9 +151,11 @@ class Timeline;
 
 struct Options {
   CheckOptions check;
-  unsigned threads = 0;                  ///< Host threads over clusters; 0 = all cores.
-  std::vector<uint64_t> clusters;        ///< Linear cluster indices to run; empty = the whole grid.
-  uint64_t maxSteps = uint64_t(1) << 40; ///< Warp instructions for one cluster; reaching it is `incomplete`.
+  unsigned threads = 0;           ///< Host threads over clusters; 0 = all cores.
+  std::vector<uint64_t> clusters; ///< Linear cluster indices to run; empty = the whole grid.
+  /// Warp instructions of one cluster, those in which nothing changes apart; reaching it is `incomplete`.
+  std::optional<uint64_t> maxSteps;
+  uint64_t stepLimit() const { return maxSteps.value_or(uint64_t(1) << (check.enabled ? 24 : 28)); }
   /// The same for those of a host thread in which nothing that another thread could see has changed anywhere; a quarter
   /// of that while races are searched for, which takes longer.
   uint64_t maxQuiet = uint64_t(1) << 25;

@@ -18,6 +18,7 @@ struct Code {
 /// How a launch is done.
 struct LaunchChoice {
   uint64_t sampleClusters = 0; ///< Run only that many clusters, chosen by `seed` (emulator); 0 = the whole grid.
+  std::optional<uint64_t> maxInstructions; ///< Emulator: of one cluster; by default by size.
   uint64_t seed = 1;
   uint64_t stress = 0; ///< GPU: launches more under load, whose results must have the same bits (see Stress.h).
   bool timed = true;   ///< Measure again after the first launch, where launches are fast (GPU).

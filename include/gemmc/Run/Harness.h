@@ -17,10 +17,11 @@ struct RunRequest {
   ProblemOptions problem;
   /// Emulator: clusters to run; 0 = decide by size (the whole grid up to wholeGridFlops, else a sample).
   std::optional<uint64_t> ctas;
-  unsigned threads = 0;                ///< Of the reference.
-  uint64_t stress = 0;                 ///< GPU: that many launches more, under load.
-  bool timed = true;                   ///< Measure again after the first launch (GPU).
-  std::shared_ptr<Inputs> inputs = {}; ///< Of the first run, if they are there.
+  std::optional<uint64_t> maxInstructions; ///< Emulator: of one cluster (`emu::Options::maxSteps`).
+  unsigned threads = 0;                    ///< Of the reference.
+  uint64_t stress = 0;                     ///< GPU: that many launches more, under load.
+  bool timed = true;                       ///< Measure again after the first launch (GPU).
+  std::shared_ptr<Inputs> inputs = {};     ///< Of the first run, if they are there.
 };
 
 /// Failures: those of makeProblem.

@@ -265,10 +265,25 @@ TEST(EmuControl, StepLimit) {
   Trial r;
   r.param(r.buffer(std::vector<uint32_t>(1)));
   r.options.maxSteps = 1000;
-  r.body(regs, "forever:\nadd.u32 %r, %r, 1;\nbra forever;\n");
-  ASSERT_EQ(r.result.findings.size(), 1u);
+  r.params.grid = {4, 1, 1};
+  r.body(regs, "forever:\nadd.u32 %r, %r, 1;\nst.global.u32 [%out], %r;\nbra forever;\n");
+  ASSERT_EQ(r.result.findings.size(), 1u) << "and the other clusters are not run to their limit";
   EXPECT_EQ(r.result.verdict, Verdict::incomplete);
   EXPECT_EQ(r.result.findings[0].code, "limit");
+}
+
+// Waiting is no work: what one cluster waits for may take another one long.
+TEST(EmuControl, StepLimitWithoutWaiting) {
+  Trial r;
+  r.param(r.buffer(std::vector<uint32_t>(2)));
+  r.params.grid = {2, 1, 1};
+  r.options.threads = 2;
+  r.options.maxSteps = 2000000;
+  r.body(regs, "mov.u32 %r, %ctaid.x;\nsetp.eq.u32 %p, %r, 0;\n@%p bra wait;\nmov.u32 %r, 0;\nmore:\n"
+               "st.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 400000;\n@%p bra more;\n"
+               "st.release.gpu.global.b32 [%out+4], 1;\nbra done;\nwait:\n"
+               "ld.acquire.gpu.global.b32 %r, [%out+4];\nsetp.eq.u32 %p, %r, 0;\n@%p bra wait;\ndone:\n");
+  EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
 }
 
 // What nobody else can see changes nothing, for as long as it likes: reads, tests, atomics and stores that leave what

@@ -30,6 +30,48 @@ TEST(ShareCommonExpressions, SharesWithDominators) {
     ret;)");
 }
 
+TEST(ShareCommonExpressions, KnowsWhereATableLeads) {
+  becomes(shareCommonExpressions, R"(
+    mov.u32 %r9, %tid.x;
+    mov.u32 %r8, %tid.y;
+  table: .branchtargets L_one, L_two;
+    setp.eq.u32 %p0, %r9, 7;
+    @%p0 bra L_value;
+    brx.idx %r9, table;
+  L_one:
+    ret;
+  L_two:
+    ret;
+  L_value:
+    xor.b32 %r1, %r9, 5;
+    setp.eq.u32 %p1, %r8, 7;
+    @%p1 bra L_again;
+    ret;
+  L_again:
+    xor.b32 %r2, %r9, 5;
+    st.shared.u32 [%r1], %r2;
+    ret;)",
+          R"(
+    mov.u32 %r9, %tid.x;
+    mov.u32 %r8, %tid.y;
+  table: .branchtargets L_one, L_two;
+    setp.eq.u32 %p0, %r9, 7;
+    @%p0 bra L_value;
+    brx.idx %r9, table;
+  L_one:
+    ret;
+  L_two:
+    ret;
+  L_value:
+    xor.b32 %r1, %r9, 5;
+    setp.eq.u32 %p1, %r8, 7;
+    @%p1 bra L_again;
+    ret;
+  L_again:
+    st.shared.u32 [%r1], %r1;
+    ret;)");
+}
+
 TEST(ShareCommonExpressions, SharesOfALoopVariableUntilItChanges) {
   becomes(shareCommonExpressions, R"(
     mov.u32 %r0, 0;

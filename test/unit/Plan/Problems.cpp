@@ -14,7 +14,6 @@ constexpr const char *cube256 = "problem: {m: 256, n: 256, k: 256}\n";
 
 // Columns are those of the wrong value, or of the wrong element of a list.
 const Case cases[] = {
-    {"a: {type: s32}", "plan_type_unsupported 2:11"},
     {"a: {type: f16}\nb: {type: bf16}", "plan_types_differ 3:11"},
     {"a: {type: bf16}\naccumulator: f16", "plan_accumulator_type 3:14"},
     {"d: {type: s32}", "plan_type_unsupported 2:11"},
