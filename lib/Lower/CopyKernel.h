@@ -11,11 +11,10 @@ struct CopySource {
   Expr offset;                            ///< Of the copy in the workspace.
 };
 
-/// With whose launch that of a copy overlaps: with the one in front, which it waits for; and with the product's, which
-/// may begin as soon as all of the copy's CTAs run, and waits for their ends. A copy that fills the GPU would have the
-/// product's CTAs come one by one, as places fall free: 2465x1715x1751 31.5 -> 36.3 us, 2071x3807x753 25.9 -> 30.0,
-/// others 1 to 4% faster. One of few CTAs leaves the places that they find anyway: 16x4095x4095 14.4 -> 13.9,
-/// 65x4095x4095 15.8 -> 15.4 (H200, 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
+/// With whose launch that of a copy overlaps: with the one in front, which it waits for; and, where the copy's CTAs are
+/// few, with the product's, which may begin as soon as all of those run, and waits for their ends. A copy that fills
+/// the GPU would have the product's CTAs come one by one, as places fall free: 2465x1715x1751 31.5 -> 36.3 us,
+/// 471x1581x1971 11.2 -> 12.5. One of few CTAs leaves the places that they find anyway.
 enum class CopyOverlaps : uint8_t { nobody, inFront, both };
 
 class CopyKernel {
@@ -34,7 +33,7 @@ protected:
   /// Threads and CTAs of the launch.
   void configure(unsigned threads, llvm::function_ref<Expr(const CopySource &)> ctasOf);
 
-  /// What `overlaps` says, in front of everything else.
+  /// What `overlaps` says, in front of everything else; the grid is known.
   void overlap();
 
   ptx::Function &function;
