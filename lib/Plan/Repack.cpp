@@ -14,6 +14,7 @@ constexpr double launchTime = 1.3e-6; // seconds that one more kernel takes, whi
 constexpr double startTime = 1.2e-6;  // until a kernel's first products, and from its last ones to the end
 constexpr double wgmmaRate = 650e12;  // operations a second of a large product, under sustained load
 constexpr int64_t tileEdge = 64;      // the smallest block tiles: the SMs of a partial wave stand still
+constexpr double never = std::numeric_limits<double>::infinity();
 
 /// Operations a second of mma kernels on 16-bit inputs whose copies move so many bytes at a time.
 double mmaRate(unsigned copyBytes) {
@@ -189,7 +190,7 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
     operand->repack.value = readable(tried, *operand) ? Repack::off : operand == streamed ? ofLong : ofShort;
   const std::vector<Stream> ways = streams(tried);
   if (ways.empty() || (tried.shifts() && s.stages.given && stagesThatFit(tried, ways.front()) < *s.stages))
-    return std::numeric_limits<double>::infinity();
+    return never;
   const double product = ways.front().nanoseconds, bytes = copiedBytes(tried);
   if (tried.shifts())
     return product + copyBesideShifted(tried);
@@ -197,6 +198,29 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
     return product + shortCopyAlone + bytes / shortCopyAloneRate;
   return behindCopy * product - launchUnderCopy + bytes / copyRateOfL2 +
          std::max(0.0, bytes - keptBytes) / broughtAgain;
+}
+
+/// Whether a warpgroup shifts lines of the long operand, the short one or both (null: it cannot), which is decided
+/// where that is faster than copies and than what takes `slow` seconds. Returns whether copies are faster than that.
+bool decideShifted(Draft &draft, const OperandInfo *streamed, const OperandInfo *beside, double slow) {
+  Spec &s = draft.spec();
+  const double copied = timeWith(draft, Repack::on, Repack::on),
+               ofLong = streamed ? timeWith(draft, Repack::inside, Repack::on) : never,
+               ofAll = beside ? timeWith(draft, Repack::inside, Repack::inside) : never,
+               least = std::min(ofLong, ofAll);
+  const bool shallow = draft.way.shallow && beside, shifts = shallow || least < std::min(copied, slow * 1e9);
+  auto decide = [&](const OperandInfo &info, const std::string &how) {
+    Field<Repack> &repack = (s.*info.operand).repack;
+    repack.decide(Repack::inside,
+                  formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts {1}",
+                          promisedAlign(s.*info.operand), how));
+  };
+  if (streamed && shifts)
+    decide(*streamed, "them into place on their way, which costs no second trip through memory");
+  if (beside && shifts && (shallow || ofAll < ofLong))
+    decide(*beside, formatv("the {0:f1} MB beside what is streamed, so that no kernel has to copy them in front",
+                            bytesOfOperand(s, *beside) / 1e6));
+  return copied < slow * 1e9;
 }
 } // namespace
 
@@ -241,28 +265,8 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   bool pays = signs || copy + fast < slow;
   if (!streamed && !(longOne && !longOne->repack.given && readable(draft, *longOne)))
     beside = nullptr; // a kernel in front copies the long operand anyway
-  if ((streamed || beside) && !refused && !given) {
-    constexpr double never = std::numeric_limits<double>::infinity();
-    const double copied = timeWith(draft, Repack::on, Repack::on),
-                 ofLong = streamed ? timeWith(draft, Repack::inside, Repack::on) : never,
-                 ofAll = beside ? timeWith(draft, Repack::inside, Repack::inside) : never;
-    pays |= streamed && copied * 1e-9 < slow + startTime;
-    const double least = std::min(ofLong, ofAll);
-    const bool shallow = draft.way.shallow && beside,
-               shifts = shallow || (least < copied && (!asked.empty() || least * 1e-9 < slow + startTime));
-    if (streamed && shifts)
-      (s.*streamed->operand)
-          .repack.decide(Repack::inside,
-                         formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "
-                                 "them into place on their way, which costs no second trip through memory",
-                                 promisedAlign(s.*streamed->operand)));
-    if (beside && shifts && (shallow || ofAll < ofLong))
-      (s.*beside->operand)
-          .repack.decide(Repack::inside,
-                         formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16: a warpgroup shifts "
-                                 "the {1:f1} MB beside what is streamed, so that no kernel has to copy them in front",
-                                 promisedAlign(s.*beside->operand), bytesOfOperand(s, *beside) / 1e6));
-  }
+  if ((streamed || beside) && !refused && !given)
+    pays |= decideShifted(draft, streamed, beside, asked.empty() ? slow + startTime : never) && streamed;
   std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and "
                               "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
                               bytes / 1e6, copy * 1e6, fast * 1e6, narrow, slow * 1e6);
