@@ -319,6 +319,8 @@ void Cluster::reportCauses() {
 
 static std::string describeNamed(const Warp &warp, const Wait &wait) {
   const sem::NamedBarrierState &barrier = warp.cta.named[wait.id];
+  if (barrier.expected == 0) // nobody has come since all had
+    return formatv("can go on: all have arrived at barrier {0}", wait.id);
   std::string missing, exited;
   for (auto [index, other] : enumerate(warp.cta.warps))
     if (!(barrier.counted >> index & 1) && other->alive)

@@ -199,7 +199,9 @@ std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &
   Diags scratch;
   std::vector<Alternative> ways = asPlanned(withRepack(wide, other->operand, other->how), count / 3, scratch, none);
   say(ways, formatv("{0}={1} ", other->path, nameOf(other->how)));
-  append(found, std::move(ways), other->times);
+  for (Alternative &each : ways)
+    each.estimated &= other->times.has_value();
+  append(found, std::move(ways), other->times.value_or(1));
   return found;
 }
 

@@ -307,9 +307,11 @@ private:
       if (shape.schedule != Schedule::cooperative && !spec.schedule.given) // else decideRepack says so
         why = formatv("feeds cooperative warpgroups: `pipeline.schedule` is {0}", nameOf(shape.schedule));
       else if (length % draft.elementsIn(128) != 0 || length > longestShifted)
-        why = formatv("takes lines of 128 bytes, at most three: `tile.block` {0} is {1}", along, length);
+        why = formatv("takes lines of 128 bytes, at most three: `tile.block` {0} is {1}, not 64, 128 or 192", along,
+                      length);
       else if (shape.warps() != 1)
-        why = formatv("leaves registers for one warpgroup that multiplies: `tile.warp` makes {0}", shape.warps());
+        why = formatv("leaves registers for one warpgroup that multiplies: {0} {1} of them",
+                      spec.warp.given ? "`tile.warp` makes" : "so large a `tile.block` takes", shape.warps());
       else if (shape.clusterM * shape.clusterN != 1 && !spec.cluster.given)
         why = "shares no tiles: `tile.cluster` is not 1 along m and n";
       if (why.empty())

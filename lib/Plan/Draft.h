@@ -417,8 +417,11 @@ constexpr int64_t shiftedStages = 3;
 constexpr double shiftRate = 37.1;      ///< Bytes a nanosecond that a warpgroup shifts (ShiftTime.cpp).
 constexpr int64_t longestShifted = 192; ///< Elements of a line, in 64s: a box has 256 at most, eight of them around it.
 /// Registers of sums, a thread of the one warpgroup that multiplies what another one shifts: at most, and with an even
-/// share of the register file.
-constexpr int64_t sumsBesideShifter = 176, sumsOfEvenShare = 112;
+/// share of the register file. Who shifts both operands spills where its share is less.
+constexpr int64_t sumsOfEvenShare = 112;
+inline int64_t sumsBesideShifter(const Draft &draft) {
+  return draft.shiftsA() && draft.shiftsB() ? sumsOfEvenShare : 176;
+}
 constexpr double wgmmaProducts = 2048; ///< Multiply-adds of 16 bits that an SM does in a clock.
 constexpr int64_t mostStages = 15;     ///< wgmma: what the barriers' 256 bytes are enough for.
 /// Store and how C is read, before the shape: the epilogue's buffers count in the shared memory budget.
@@ -436,7 +439,7 @@ struct RepackChoice {
   OperandSpec Spec::*operand;
   const char *path;
   Repack how;
-  double times; ///< Its time, of that of the other one.
+  std::optional<double> times; ///< Its time, of that of the other one; a given tile has no estimate.
 };
 std::optional<RepackChoice> otherRepack(const Draft &draft);
 /// Both off, because of `why`; reports those that are given as on or inside, unless somebody does who reports all that

@@ -85,6 +85,9 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
 Draft plan::draftOf(const Spec &spec, Diags &diags, Way way) {
   Draft draft{Plan{}, diags, limitsOf(Target::sm_90a), nullptr};
   draft.plan.spec = spec;
+  for (Field<Repack> *repack : {&draft.spec().a.repack, &draft.spec().b.repack}) // asked for before it is decided
+    if (!repack->given)
+      repack->value = Repack::off;
   draft.way = way;
   return draft;
 }

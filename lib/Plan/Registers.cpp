@@ -107,7 +107,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   unsigned limit = 0;
   switch (consumerWarpgroups(shape)) {
   case 1: // of 255; lanes that read lines of C, or write odd ones of D, keep more addresses
-    limit = draft.shifts()          ? unsigned(sumsBesideShifter)
+    limit = draft.shifts()          ? unsigned(sumsBesideShifter(draft))
             : lines                 ? besideLines
             : writesOddLines(draft) ? 184
             : wide                  ? 192

@@ -59,6 +59,10 @@ double bytesOfOperand(const Spec &s, const OperandInfo &info) {
   return double(typicalSize(s, info.rows)) * double(typicalSize(s, info.cols)) * bytesOf(*(s.*info.operand).type);
 }
 
+std::string amount(double bytes) {
+  return bytes < 1e5 ? formatv("{0:f1} kB", bytes / 1e3) : formatv("{0:f1} MB", bytes / 1e6);
+}
+
 /// Whether TMA can read the rows as they lie, which of a dynamic ld is a requirement of the launch.
 bool startsAtMultiplesOf16(const OperandSpec &operand) {
   constexpr int64_t maxPitch = (int64_t(1) << 40) - 1;
@@ -124,7 +128,7 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
                    "most {2}",
                    info.name, *operand.ld.value.fixed, most);
   for (auto [size, name] : {std::pair{&Spec::m, "m"}, {&Spec::n, "n"}, {&Spec::k, "k"}})
-    if ((size == info.rows || size == info.cols) && (s.*size).value.dynamic())
+    if ((size == info.rows || size == info.cols) && ((s.*size).value.dynamic() || (s.*size).value.typical))
       return formatv("eight tensor maps share the lines of a known matrix: `{0}` is dynamic", name);
   constexpr int64_t longest = 2147483647 - 7; // a map begins up to 7 elements in front of a line
   if (int64_t length = *contiguousExtent(s, info).fixed; length > longest)
@@ -201,14 +205,20 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
 }
 
 /// Whether a warpgroup shifts lines of the long operand, the short one or both (null: it cannot), which is decided
-/// where that is faster than copies and than what takes `slow` seconds. Returns whether copies are faster than that.
+/// where that is faster than copies and than what takes `slow` seconds, or where the spec says so of one. Returns
+/// whether copies are faster than that.
 bool decideShifted(Draft &draft, const OperandInfo *streamed, const OperandInfo *beside, double slow) {
   Spec &s = draft.spec();
+  auto given = [&](const OperandInfo *info) { return info && (s.*info->operand).repack.given; };
   const double copied = timeWith(draft, Repack::on, Repack::on),
                ofLong = streamed ? timeWith(draft, Repack::inside, Repack::on) : never,
+               ofShort = given(beside) ? timeWith(draft, Repack::on, Repack::inside) : never,
                ofAll = beside ? timeWith(draft, Repack::inside, Repack::inside) : never,
                least = std::min(ofLong, ofAll);
-  const bool shallow = draft.way.shallow && beside, shifts = shallow || least < std::min(copied, slow * 1e9);
+  const bool shallow = draft.way.shallow && beside;
+  bool shifts = shallow || given(streamed) || least < std::min(copied, slow * 1e9);
+  if (given(beside))
+    shifts = shallow || ofAll < ofShort;
   auto decide = [&](const OperandInfo &info, const std::string &how) {
     Field<Repack> &repack = (s.*info.operand).repack;
     repack.decide(Repack::inside,
@@ -218,8 +228,8 @@ bool decideShifted(Draft &draft, const OperandInfo *streamed, const OperandInfo 
   if (streamed && shifts)
     decide(*streamed, "them into place on their way, which costs no second trip through memory");
   if (beside && shifts && (shallow || ofAll < ofLong))
-    decide(*beside, formatv("the {0:f1} MB beside what is streamed, so that no kernel has to copy them in front",
-                            bytesOfOperand(s, *beside) / 1e6));
+    decide(*beside, formatv("the {0} beside what is streamed, so that no kernel has to copy them in front",
+                            amount(bytesOfOperand(s, *beside))));
   return copied < slow * 1e9;
 }
 } // namespace
@@ -229,8 +239,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   constexpr const char *fine = "TMA reads it as it lies";
   double bytes = 0;
   bool refused = false;                  // by the spec: then TMA is out of the question
-  bool given = false;                    // an operand to shift or to turn
-  bool turns = false;                    // the latter; there is room for one
+  bool turns = false;                    // lanes turn an operand; there is room for one
   const OperandInfo *streamed = nullptr; // the long operand, if its lines may be shifted
   const OperandInfo *beside = nullptr;   // the short operand, if its lines may
   const OperandSpec *longOne = longOperand(draft);
@@ -239,7 +248,9 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     std::string obstacle = whyNotInside(draft, info);
     if (operand.repack.given && *operand.repack == Repack::inside) {
       if (obstacle.empty()) {
-        given = true, turns |= draft.needsTurning(operand);
+        turns |= draft.needsTurning(operand);
+        if (longOne && !draft.needsTurning(operand))
+          (longOne == &operand ? streamed : beside) = &info;
         continue;
       }
       draft.diags.report(Diag::plan_repack, operand.repack.range, info.name, nameOf(*operand.repack), obstacle)
@@ -265,11 +276,11 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   bool pays = signs || copy + fast < slow;
   if (!streamed && !(longOne && !longOne->repack.given && readable(draft, *longOne)))
     beside = nullptr; // a kernel in front copies the long operand anyway
-  if ((streamed || beside) && !refused && !given)
+  if ((streamed || beside) && !refused && !turns)
     pays |= decideShifted(draft, streamed, beside, asked.empty() ? slow + startTime : never) && streamed;
-  std::string times = formatv("a copy of {0:f1} MB takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and "
+  std::string times = formatv("a copy of {0} takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and "
                               "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
-                              bytes / 1e6, copy * 1e6, fast * 1e6, narrow, slow * 1e6);
+                              amount(bytes), copy * 1e6, fast * 1e6, narrow, slow * 1e6);
   if (signs)
     times = "wgmma negates an operand where alpha is dynamic, mma cannot";
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
@@ -291,7 +302,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
       operand.repack.decide(Repack::off, "the spec leaves an operand in rows that TMA cannot read");
     else if (streamed && *(s.*streamed->operand).repack == Repack::inside)
       operand.repack.decide(Repack::on,
-                            formatv("{0}; {1:f1} MB beside what is streamed", rows, bytesOfOperand(s, info) / 1e6));
+                            formatv("{0}; {1} beside what is streamed", rows, amount(bytesOfOperand(s, info))));
     else
       operand.repack.decide(pays ? Repack::on : Repack::off, formatv("{0}; {1}", rows, times));
   }
@@ -312,8 +323,8 @@ std::optional<RepackChoice> otherRepack(const Draft &draft) {
   const OperandSpec &shortOne = streamed == &s.a ? s.b : s.a; // copied where the long operand is
   const double times = timeWith(draft, how, ofLong ? Repack::on : how) /
                        timeWith(draft, *streamed->repack, draft.isShifted(shortOne) ? Repack::inside : Repack::on);
-  return RepackChoice{info.operand, isA ? "a.repack" : "b.repack", how,
-                      std::isfinite(times) ? times : 1}; // a given tile has no estimate
+  const bool known = std::isfinite(times) && times > 0;
+  return RepackChoice{info.operand, isA ? "a.repack" : "b.repack", how, known ? std::optional(times) : std::nullopt};
 }
 
 } // namespace gemmc::plan

@@ -68,7 +68,8 @@ bool isSkinny(const Draft &draft) {
 double doubtOfTurned(const Draft &draft) { return draft.way.turned ? 1.01 : 1; }
 
 Way orShallow(const Spec &spec, Way way) {
-  if (spec.m.value.dynamic() || spec.n.value.dynamic() || spec.a.repack.given || spec.b.repack.given ||
+  auto copied = [](const OperandSpec &operand) { return operand.repack.given && *operand.repack != Repack::inside; };
+  if (spec.m.value.dynamic() || spec.n.value.dynamic() || copied(spec.a) || copied(spec.b) ||
       std::min(*spec.m.value.fixed, *spec.n.value.fixed) > mostShortOfShallow)
     return way;
   Diags scratch = Diags::wordless();
@@ -265,7 +266,7 @@ std::vector<Stream> streams(const Draft &draft) {
       return;
     // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
     if (draft.shifts() && ((sides.longIsM && tile != rowsOfWarpgroup) || (longLies && tile > longestShifted) ||
-                           sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter))
+                           sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter(draft)))
       return;
     // Of a short operand 64 rows would be shifted, however few it has; what lies along it comes in whole 128 bytes.
     if (shortShifts && (!sides.longIsM || (shortLies && shortTile % cacheLine != 0)))

@@ -57,7 +57,7 @@ void decideTypicalSizes(Spec &spec) {
 Spec atTypicalSizes(const Spec &spec) {
   Spec fixed = spec;
   for (const TypicalField &field : fields)
-    (fixed.*field.size).value = Size{sizeOf(spec, field)};
+    (fixed.*field.size).value = Size{sizeOf(spec, field), isDynamic(spec, field) || (spec.*field.size).value.typical};
   return fixed;
 }
 

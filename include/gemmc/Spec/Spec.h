@@ -57,8 +57,9 @@ template <typename T> struct Field {
 /// An extent or leading dimension: a number, or `dynamic` (given at launch).
 struct Size {
   std::optional<int64_t> fixed; ///< nullopt = dynamic.
+  bool typical = false;         ///< Planned with in the place of one that is given at launch (Typical.cpp).
   bool dynamic() const { return !fixed; }
-  friend bool operator==(const Size &, const Size &) = default;
+  friend bool operator==(const Size &x, const Size &y) { return x.fixed == y.fixed; }
 };
 /// alpha or beta: a finite number, or `dynamic`.
 struct Scale {
