@@ -221,7 +221,7 @@ const Case problemCases[] = {
     {"problem: {m: 256, n: 256, k: 256}\ntarget: sm_80\nb: {repack: on}", "plan_needs_sm90a 3:13"},
     {"problem: {m: 256, n: 256, k: 0}\na: {repack: on}", "plan_tma_empty 1:30"},
     // Lines that are shifted on their way.
-    {"problem: {m: 5, n: 2047, k: 2047}\na: {repack: inside}\nb: {layout: col}", "plan_repack 2:13"},
+    {"problem: {m: 2047, n: 2047, k: 5}\na: {repack: inside, layout: col}\nb: {layout: col}", "plan_repack 2:13"},
     {"problem: {m: 65, n: 2047, k: dynamic}\na: {repack: inside, ld: 2047}\nb: {layout: col}", "plan_repack 2:13"},
     {"problem: {m: 65, n: 2047, k: 7}\nb: {layout: row, repack: inside}", "plan_repack 2:26"},
     {"problem: {m: 65, n: 2047, k: 2047}\nb: {layout: col, repack: inside, align: 8}", "plan_repack 2:26"},
