@@ -5,10 +5,6 @@ namespace gemmc::tile {
 
 void allocateShared(Kernel &kernel) {
   int64_t offset = 0, highest = 0;
-  auto isOperand = [](const Op &op) {
-    llvm::StringRef name = op.subject.name;
-    return name == "sA" || name == "sB" || name == "rA" || name == "rB"; // tiles, and lines on their way to them
-  };
   auto place = [&](Op &op) {
     SharedTile tile = tileOf(op);
     int64_t bytes = tile.stageBytes() * op.number("stages", 1);
@@ -27,9 +23,9 @@ void allocateShared(Kernel &kernel) {
         place(op);
   };
   // What takes the operands' place may be larger than they are: what is used beside it lies behind both.
-  placeAll([&](const Op &op) { return isOperand(op) || op.has("over"); });
+  placeAll([&](const Op &op) { return isOperandTile(op) || op.has("over"); });
   offset = std::max(offset, highest);
-  placeAll([&](const Op &op) { return !isOperand(op) && !op.has("over"); });
+  placeAll([&](const Op &op) { return !isOperandTile(op) && !op.has("over"); });
   constexpr int64_t barrierBytes = 8;
   offset = llvm::alignTo(offset, barrierBytes);
   for (Op &op : kernel.body()) {

@@ -16,8 +16,8 @@ struct Shifting {
   double rate, stepTime, turnTime;
 };
 constexpr Shifting longOne{2200, shiftRate, 195, 855};
-/// Of the short operand, too: 79 cuts of 16 products with 1 to 48 rows, within 9% (2026-11-27, 19:48). No kernel is in
-/// front. Of the short one alone: 20 cuts of five products with up to 16 rows, within 12% (20:37).
+/// Of the short operand, too: 78 cuts of 17 products with 1 to 48 rows, within 9% (2026-11-27, 19:48). No kernel is in
+/// front. Of the short one alone, no part of that fit: 16 cuts of four products with up to 16 rows, 13% (20:37).
 constexpr Shifting shortOne{960, 32.3, 283, 300};
 /// A stage from its request to its release, which all but some have under way.
 constexpr double stageTime = 804, stagesAtWork = 1.52;
@@ -54,7 +54,7 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   if (stages < 2)
     return {std::numeric_limits<double>::infinity(), 0, "shared memory"};
 
-  const Shifting &shifting = (sides.longIsM ? draft.shiftsB() : draft.shiftsA()) ? shortOne : longOne;
+  const Shifting &shifting = shiftsShort(draft, sides) ? shortOne : longOne;
   const double shifted = 2 * depth * double(draft.shiftedExtent(way.m, way.n));
   const double lines = 2 * longTile * depth, ofShort = 2 * depth * double(sides.shortSide) / double(alongShort);
   const double again = way.slices > 1 && alongShort > 1 ? scattered : 1;

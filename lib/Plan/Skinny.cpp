@@ -18,8 +18,8 @@ constexpr int64_t mostShortOfFew = 192;
 /// the time, eleven smaller ones 1.08 (H100 and H200, 2026-11-25).
 constexpr int64_t leastDepth = 512, leastDepthOfLong = 320, longFrom = 256;
 /// Where lines of the short operand are shifted, the least k; without a spec that says so, of so many rows or columns:
-/// 26 such products (k of 81 to 299) take 0.76 of the time with copies, one 1.02; ten of 33 to 63 rows 0.72 to 1.12
-/// (H100, 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
+/// 28 such products (k of 81 to 299) take 0.77 of the time with copies, at most 1.02; eight of 33 to 63 rows 0.72 to
+/// 1.12 (H100, 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
 constexpr int64_t leastDepthOfShifted = 64, mostShortOfShallow = 32;
 constexpr int64_t leastUpright = 64; ///< What fills wgmma's 64 rows.
 /// A short side from which empty rows of wgmma cost less than lines of C and D that cross warps: 54 such products, 32
@@ -225,7 +225,6 @@ std::vector<Stream> streams(const Draft &draft) {
   // Tiles of an operand whose m or n is contiguous are whole lines, of the short one also all of it, or half a
   // line where none reaches into another sector: 160 columns are five of those, and not the 192 of three lines.
   const bool shortLies = isContiguous(draft, !sides.longIsM), longLies = isContiguous(draft, sides.longIsM);
-  const bool shortShifts = sides.longIsM ? draft.shiftsB() : draft.shiftsA();
   const bool halves = shortLies && sides.longIsM && !hasSplitRows(draft, !sides.longIsM);
   int64_t step = sides.longIsM || longLies ? cacheLine : 8, least = step == cacheLine ? cacheLine : 32;
   constexpr int64_t most = 256, mostCtas = 8; // of a cluster
@@ -269,7 +268,7 @@ std::vector<Stream> streams(const Draft &draft) {
                            sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter(draft)))
       return;
     // Of a short operand 64 rows would be shifted, however few it has; what lies along it comes in whole 128 bytes.
-    if (shortShifts && (!sides.longIsM || (shortLies && shortTile % cacheLine != 0)))
+    if (shiftsShort(draft, sides) && (!sides.longIsM || (shortLies && shortTile % cacheLine != 0)))
       return;
     way.clusterM = sides.longIsM ? sharing.ofShort : sharing.ofLong;
     way.clusterN = sides.longIsM ? sharing.ofLong : sharing.ofShort;

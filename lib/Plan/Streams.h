@@ -19,6 +19,10 @@ struct Sides {
   int64_t sharersOfLong(const Stream &way) const { return longIsM ? way.clusterN : way.clusterM; }
 };
 Sides sidesOf(const Draft &draft); ///< Of a product that isSkinny.
+/// Whether lines of the short operand are shifted: alone, or with those of the long one.
+inline bool shiftsShort(const Draft &draft, const Sides &sides) {
+  return sides.longIsM ? draft.shiftsB() : draft.shiftsA();
+}
 
 /// Clusters along the long side, and along the short one.
 std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way);

@@ -1,6 +1,5 @@
 #include "gemmc/Tile/IR.h"
 #include "gemmc/Tile/SharedTileOf.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -496,8 +495,7 @@ private:
   }
   /// What lies `over` the operands is used while they are not.
   static bool mayMeet(const Op &one, const Op &two) {
-    auto isOperand = [](const Op &op) { return llvm::is_contained({"sA", "sB", "rA", "rB"}, op.subject.name); };
-    return (one.has("over") && (two.has("over") || isOperand(two))) || (two.has("over") && isOperand(one));
+    return (one.has("over") && (two.has("over") || isOperandTile(two))) || (two.has("over") && isOperandTile(one));
   }
 
   void inScope(const Expr &expr, const Op &op) {

@@ -24,8 +24,8 @@ std::string known(StringRef separator) {
   return join(map_range(tile::passes(), [](const tile::Pass &pass) { return pass.name; }), separator);
 }
 
-/// The passes that --pass names; unknown names are reported, all of them, and repeated ones: most passes change a
-/// kernel that they have changed again, and then it is another one.
+/// The passes that --pass names; unknown names are reported, all of them, and repeated ones: a pass
+/// is written for a kernel that it has not changed yet.
 std::vector<const tile::Pass *> chosen(Diags &diags) {
   std::vector<const tile::Pass *> list;
   StringMap<unsigned> times;
