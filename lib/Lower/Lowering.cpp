@@ -174,7 +174,9 @@ void Lowering::declareParams() {
   for (llvm::StringRef key : {"alpha", "beta"}) {
     bool given = false; // a tile may be stored in parts
     tile::walk(kernel.body(), [&](const Op &op) {
-      given |= (op.kind == OpKind::Store || op.kind == OpKind::Combine) && op.word(key) == "dynamic";
+      const bool scales = op.kind == OpKind::Store || op.kind == OpKind::Combine;
+      given |= scales && (op.word(key) == "dynamic" || op.word(key) == "-dynamic");
+      negatesAlpha |= scales && op.word("alpha") == "-dynamic";
     });
     if (given)
       add(ParamInfo::Float, Type::f32, key, key);
@@ -234,6 +236,8 @@ void Lowering::identify() {
       Val reg = b.reg(Type::f32, name);
       b("ld.param.f32", reg, at(b.symbol(param.name)));
       (name == "alpha" ? alpha : beta) = reg;
+      if (name == "alpha" && negatesAlpha)
+        b("neg.f32", reg, reg);
       break;
     }
     }

@@ -42,7 +42,7 @@ private:
 };
 /// `ld.shared` of 4 words as `ld.shared.v4.b32`, of one as `ld.shared.b32`.
 std::string vectorOf(llvm::StringRef stem, int64_t count, llvm::StringRef type);
-/// alpha or beta as an op has it; nullopt: `dynamic`, it is given at launch.
+/// alpha or beta as an op has it; nullopt: `dynamic` or (alpha) `-dynamic`, it is given at launch.
 std::optional<float> fixedScale(llvm::StringRef word);
 constexpr int64_t barrierBytes = 8;
 constexpr int64_t maxOffset = int64_t(1) << 30; ///< An address holds 32 bits of offset.
@@ -396,6 +396,7 @@ private:
         count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.
   } parts;
   Val alpha, beta; ///< f32 registers when given at launch.
+  bool negatesAlpha = false; ///< `-dynamic`: the product is taken negative.
 };
 
 } // namespace gemmc

@@ -27,10 +27,11 @@ struct Wish {
 void checkTma(const Draft &draft, Diags &diags, const Wish *asked, bool sizesOnly = false) {
   const Spec &s = draft.spec();
   auto at = [&](const auto &field) { return field.given || !asked ? field.range : asked->range; };
-  auto report = [&](Diag id, llvm::SMRange place, auto &&...args) {
+  auto report = [&](Diag id, llvm::SMRange place, auto &&...args) -> Problem & {
     Problem &problem = diags.report(id, place, args...);
     if (asked)
       problem.note(Diag::plan_note_asked, asked->range, asked->text, mmaCopy(draft));
+    return problem;
   };
   for (auto [size, name] : {std::pair{&s.m, "m"}, {&s.n, "n"}, {&s.k, "k"}}) {
     if (size->value == Size{0})
@@ -48,10 +49,15 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked, bool sizesOnl
     const OperandSpec &operand = s.*info.operand;
     if (*operand.repack != Repack::off)
       continue; // TMA reads the copy, or lines that lie alike
+    auto unreadable = [&](Diag id, llvm::SMRange place, auto &&...args) {
+      Problem &problem = report(id, place, args...);
+      if (operand.repack.given)
+        problem.note(Diag::plan_note_not_copied, operand.repack.range, info.name).fix(operand.repack.range, "auto");
+    };
     if (draft.needsTurning(operand))
-      report(Diag::plan_wgmma_lines, at(operand.layout), nameOf(*operand.type), info.name, nameOf(*operand.layout));
+      unreadable(Diag::plan_wgmma_lines, at(operand.layout), nameOf(*operand.type), info.name, nameOf(*operand.layout));
     if (*operand.align % 16 != 0)
-      report(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
+      unreadable(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
     if (operand.ld.value.dynamic())
       continue;
     int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type);
@@ -59,9 +65,9 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked, bool sizesOnl
     llvm::SMRange pitch =
         operand.ld.given ? operand.ld.range : at(*operand.layout == Order::row ? s.*info.cols : s.*info.rows);
     if (ld > maxPitch / bytes)
-      report(Diag::plan_tma_stride, pitch, info.name, ld, bytes);
+      unreadable(Diag::plan_tma_stride, pitch, info.name, ld, bytes);
     else if (ld * bytes % 16 != 0)
-      report(Diag::plan_tma_pitch, pitch, info.name, ld, bytes, ld * bytes, ld * bytes % 16);
+      unreadable(Diag::plan_tma_pitch, pitch, info.name, ld, bytes, ld * bytes, ld * bytes % 16);
   }
 }
 

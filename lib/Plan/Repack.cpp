@@ -270,10 +270,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   double copy = bytes > 0 ? 2 * bytes / copyRate + launchTime : 0, fast = productTime(draft, wgmmaRate),
          slow = mmaTime(draft);
   draft.secondsByMma = slow + startTime;
-  // mma has no signs for its operands: they are alpha's, which must be known then.
-  auto negated = [](const OperandSpec &operand) { return operand.negate.given && *operand.negate == Persistence::on; };
-  const bool signs = s.alpha.value.dynamic() && !isInteger(*s.a.type) && (negated(s.a) || negated(s.b));
-  bool pays = signs || copy + fast < slow;
+  bool pays = copy + fast < slow;
   if (!streamed && !(longOne && !longOne->repack.given && readable(draft, *longOne)))
     beside = nullptr; // a kernel in front copies the long operand anyway
   if ((streamed || beside) && !refused && !turns)
@@ -281,8 +278,6 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   std::string times = formatv("a copy of {0} takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and "
                               "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
                               amount(bytes), copy * 1e6, fast * 1e6, narrow, slow * 1e6);
-  if (signs)
-    times = "wgmma negates an operand where alpha is dynamic, mma cannot";
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
     const std::string rows =

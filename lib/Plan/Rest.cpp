@@ -182,13 +182,8 @@ void decidePersistence(Draft &draft) {
 
 void decideNegation(Draft &draft) {
   Spec &s = draft.spec();
-  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
-    Field<Persistence> &negate = (s.*info.operand).negate;
-    negate.decide(Persistence::off, "the product takes it as it is");
-    const bool signs = draft.wgmma() && !isInteger(*s.a.type); // of operands, in the instruction
-    if (*negate == Persistence::on && !signs && s.alpha.value.dynamic())
-      draft.diags.report(Diag::plan_negate, negate.range, info.name, nameOf(*s.instruction)).fix(negate.range, "off");
-  }
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2))
+    (s.*info.operand).negate.decide(Persistence::off, "the product takes it as it is");
   draft.plan.negateA = *draft.kernelA().negate == Persistence::on;
   draft.plan.negateB = *draft.kernelB().negate == Persistence::on;
 }

@@ -40,11 +40,14 @@ bool takesSigns(const Plan &plan) {
 }
 
 /// alpha, with the signs of operands that no instruction takes care of.
-Scale productScale(const Plan &plan) {
+std::string productScale(const Plan &plan) {
   Scale scale = *plan.spec.alpha;
-  if (plan.negateA != plan.negateB && !takesSigns(plan))
-    scale.fixed = -*scale.fixed; // the plan has refused a dynamic one
-  return scale;
+  if (plan.negateA == plan.negateB || takesSigns(plan))
+    return wordOf(scale);
+  if (scale.dynamic())
+    return "-dynamic";
+  scale.fixed = -*scale.fixed;
+  return wordOf(scale);
 }
 
 /// With alpha == 0 neither A nor B may be read: k is 0 then, and only known at launch when alpha is.
@@ -158,7 +161,7 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   loop.body.push_back(std::move(multiply));
 
   Op store(OpKind::Store, Ref{"D", {row, col}});
-  store.set("from", Ref{"acc", {}}).set("alpha", wordOf(productScale(plan))).set("beta", wordOf(*plan.spec.beta));
+  store.set("from", Ref{"acc", {}}).set("alpha", productScale(plan)).set("beta", wordOf(*plan.spec.beta));
   if (readsC)
     store.set("c", Ref{"C", {row, col}});
   store.set("via", nameOf(*plan.spec.store));

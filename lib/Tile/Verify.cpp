@@ -4,6 +4,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 namespace gemmc::tile {
 namespace {
@@ -365,18 +366,13 @@ private:
       diags.report(Diag::tile_row_block, placeOf(op), op.number("block"), formOf(op.kind).spelling, blocks);
     else if (op.kind == OpKind::Store && !storesBlocks(op))
       diags.report(Diag::tile_store_block, placeOf(op));
-    else if (op.kind == OpKind::Keep &&
-             ((acc->word("type") != "f32" && acc->word("type") != "f16") || !isNumber(op.word("alpha"))))
+    else if (op.kind == OpKind::Keep && acc->word("type") != "f32" && acc->word("type") != "f16")
       diags.report(Diag::tile_keep, placeOf(op));
   }
   bool storesBlocks(const Op &op) const {
     const Op *d = kernel.declaration(op.subject.name);
     const Op *lines = op.has("through") ? kernel.declaration(op.ref("through").name) : nullptr;
     return op.word("via") == "tma" && d && d->kind == OpKind::Tensor && lines && lines->kind == OpKind::Shared;
-  }
-  static bool isNumber(llvm::StringRef word) {
-    double value;
-    return word == "dynamic" || !word.getAsDouble(value);
   }
 
   /// What is done late is the store of blocks that wait.
@@ -416,6 +412,19 @@ private:
       if (llvm::find(rule.allowed, text) == rule.allowed.end())
         diags.report(Diag::tile_bad_word, placeOf(op), rule.key, spelling, text, llvm::join(rule.allowed, ", "));
     }
+    if (op.kind == OpKind::Store || op.kind == OpKind::Combine || op.kind == OpKind::Keep)
+      for (llvm::StringRef key : {"alpha", "beta"})
+        if (op.has(key))
+          scale(op, spelling, key);
+  }
+
+  void scale(const Op &op, llvm::StringRef spelling, llvm::StringRef key) {
+    const bool signs = key == "alpha"; // of the product
+    const llvm::StringRef text = op.word(key);
+    double value = 0;
+    if (text != "dynamic" && !(signs && text == "-dynamic") && (text.getAsDouble(value) || !std::isfinite(value)))
+      diags.report(Diag::tile_bad_word, placeOf(op), key, spelling, text,
+                   signs ? "a finite number, dynamic, -dynamic" : "a finite number, dynamic");
   }
 
   void numbers(const Op &op, llvm::StringRef spelling) {

@@ -177,7 +177,6 @@ const Case cases[] = {
     {"tile: {cluster: [1, 2, 1]}\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},
     {"split: {mode: split_k}\nraster: {scheduler: dynamic}", "plan_scheduler 3:21"},
     {"instruction: mma\nepilogue: {store: tma}", "plan_store_staged 3:19"},
-    {"instruction: mma\nalpha: dynamic\na: {negate: on}", "plan_negate 4:13"},
     {"tile: {cluster: [2, 1, 1]}\nsplit: {mode: stream_k}", "plan_split 3:15"},
     {"split: {mode: stream_k, slices: 3}", "plan_split_slices 2:33"},
     {"d: {ld: 257}\nepilogue: {store: tma}", "plan_store_staged 3:19"},
