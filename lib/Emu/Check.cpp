@@ -82,12 +82,15 @@ template <typename Visit> void Check::eachPart(Warp &warp, Mask mask, Visit visi
       visit(part);
 }
 
+/// What goes along with relaxed arrivals: those two fences are releases of their own.
+constexpr Sight unreleased[] = {Sight::execution, Sight::oneWay, Sight::initialised};
+
 void Check::acquire(Warp &warp, Mask mask, const Clocks &from, bool executionOnly) {
   split(of(warp), mask);
   eachPart(warp, mask, [&](Part &part) {
     if (!executionOnly)
       return part.clocks.join(from);
-    for (Sight order : {Sight::execution, Sight::oneWay}) // that fence is a release of its own
+    for (Sight order : unreleased)
       part.clocks[order].join(from[order]);
   });
 }
@@ -115,7 +118,7 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
   eachPart(warp, mask, [&](Part &part) {
     if (!executionOnly)
       return to.join(part.clocks);
-    for (Sight order : {Sight::execution, Sight::oneWay})
+    for (Sight order : unreleased)
       to[order].join(part.clocks[order]);
   });
   Mask lanes = warp.alive & ~mask ? mask : allLanes;
@@ -130,6 +133,7 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
   learn(to[Sight::oneWay], warpComponent(warp), own.oneWay);
   learn(to[Sight::oneWay], copyComponent(warp), own.copiesOneWay);
   learn(to[Sight::aliased], warpComponent(warp), own.aliased);
+  learn(to[Sight::initialised], warpComponent(warp), own.init);
   ++state.now;
   if (executionOnly)
     return;
@@ -138,7 +142,6 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
     learn(to[strict[space]], warpComponent(warp), own.fenced[space]);
     learn(to[strict[space]], copyComponent(warp), own.copiesFenced[space]);
   }
-  learn(to[Sight::initialised], warpComponent(warp), own.init);
 }
 
 void Check::unite(Warp &warp, Mask mask) {

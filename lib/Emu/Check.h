@@ -87,11 +87,14 @@ public:
     Access access;
     const Clocks *clocks = nullptr;
     const Clocks *issue = nullptr; ///< wgmma: when it was issued; `clocks` are those of the last wgmma.fence.
+    bool repeats = false;          ///< A bulk store that another lane issues as well, by the same instruction (BG-7).
   };
   /// A copy into shared memory that completes at the target's mbarrier; notes the phase in the target.
   Agent loadAgent(const Actor &actor, BulkTarget &target);
   /// A bulk store: its reading half or its writing half.
   Agent storeAgent(const Actor &actor, bool reads);
+  /// The actor's bulk store is that of the lane `first`, too.
+  void repeated(const Actor &actor, unsigned first);
   void shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes);
   void global(Agent &agent, uint64_t address, uint64_t bytes, bool writes);
   /// A tensor map is read by the agent's operation.

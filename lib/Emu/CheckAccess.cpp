@@ -202,8 +202,8 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
   auto complain = [&](const Access &before) {
     if (before.warp == actor.warp.number() && before.pc == agent.access.pc && before.epoch == agent.access.epoch &&
         before.component == agent.access.component &&
-        (agent.access.kind != Access::bulk || before.lanes == agent.access.lanes))
-      return; // lanes of one instruction (DR-4; of bulk stores BG-5), or the four warps' shares of one wgmma
+        (agent.access.kind != Access::bulk || before.lanes == agent.access.lanes || agent.repeats))
+      return; // lanes of one instruction (DR-4; of bulk stores BG-5, BG-7), or the four warps' shares of one wgmma
     auto problem = judge(agent, before, space);
     if (!problem || reported.count({problem->rule, pcOf(actor.code), before.pc + 1}))
       return;

@@ -41,9 +41,10 @@ void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsy
         report(actor.warp, actor.code, actor.lane, rule, formatv("{0}: {1}", text, describeObject(cluster, offset)),
                &barrier.init, ownCluster, about(offset, barrier.completed));
   };
-  if (!ordered(agent, Sight::generic, barrier.init))
+  const bool fenced = ordered(agent, Sight::initialised, barrier.init); // a relaxed arrival is enough behind the fence
+  if (!fenced && !ordered(agent, Sight::generic, barrier.init))
     complain("MB-20", "the mbarrier's init is not ordered before this use: no barrier of threads between them");
-  else if (byAsync && !ordered(agent, Sight::initialised, barrier.init))
+  else if (byAsync && !fenced)
     complain(
         fencedElsewhere(barrier.init) ? "FP-3" : "MB-21",
         fencedElsewhere(barrier.init)
@@ -195,6 +196,11 @@ Check::Agent Check::storeAgent(const Actor &actor, bool reads) {
   agent.access.component = bulkComponent(actor.warp, reads);
   agent.access.epoch = actor.warp.async.bulkGroups[actor.lane].committed + 1;
   return agent;
+}
+
+void Check::repeated(const Actor &actor, unsigned first) {
+  report(actor.warp, actor.code, actor.lane, "BG-7",
+         formatv("lanes {0} and {1} issue the same bulk store: it is done twice; elect one lane", first, actor.lane));
 }
 
 void Check::delivered(const Actor &actor, const BulkTarget &target) {

@@ -1,7 +1,8 @@
 /// Vector clocks: up to which event of each component (docs/emulator.md) something is known.
 ///
 /// A dense array says what is known of all lanes of a component; a short list adds what is known of some lanes only
-/// (an elected lane's arrival, a lane's own copies).
+/// (an elected lane's arrival, a lane's own copies). A component of which more is known by lanes (each arrives by itself)
+/// has an epoch for each of them instead.
 #pragma once
 #include "Program.h"
 #include "llvm/ADT/SmallVector.h"
@@ -27,7 +28,7 @@ public:
   }
   /// The highest epoch known of any lane.
   Epoch highest(uint32_t component) const;
-  bool empty() const { return all.empty() && some.empty(); }
+  bool empty() const { return all.empty() && some.empty() && byLane.empty(); }
   /// Joins what `other` knows of one component.
   void joinComponent(const Clock &other, uint32_t component);
 
@@ -37,17 +38,31 @@ private:
     Mask lanes;
     Epoch epoch;
   };
+  struct ByLane {
+    uint32_t component;
+    std::array<Epoch, numLanes> epochs;
+  };
   Epoch known(uint32_t component) const { return component < all.size() ? all[component] : 0; }
   Mask someKnow(uint32_t component, Epoch epoch) const {
     Mask lanes = 0;
     for (const Part &part : some)
       if (part.component == component && part.epoch >= epoch)
         lanes |= part.lanes;
+    if (const ByLane *found = byLane.empty() ? nullptr : find(component))
+      for (unsigned l = 0; l < numLanes; ++l)
+        lanes |= Mask(found->epochs[l] >= epoch) << l;
     return lanes;
   }
+  const ByLane *find(uint32_t component) const;
+  ByLane *find(uint32_t component) { return const_cast<ByLane *>(std::as_const(*this).find(component)); }
   void add(const Part &part);
+  /// The component's epochs by lane, with what the list had of it.
+  ByLane &spread(uint32_t component);
+  /// What all lanes have reached is known of all.
+  void settle(const ByLane &lanes);
   std::vector<Epoch> all;
   llvm::SmallVector<Part, 2> some;
+  std::vector<ByLane> byLane;
 };
 
 /// What a clock says of an event that it knows.

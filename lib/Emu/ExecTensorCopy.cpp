@@ -185,10 +185,11 @@ bool canReduce(Warp &warp, const Code &code, unsigned lane, const Access &access
   return false;
 }
 
-void checkStore(Warp &warp, const Code &code, unsigned lane, const Access &access) {
+void checkStore(Warp &warp, const Code &code, unsigned lane, const Access &access, bool repeats) {
   Check &check = *warp.cluster.check;
   Check::Agent reads = check.storeAgent({warp, code, lane}, true), writes = check.storeAgent({warp, code, lane}, false);
   writes.access.strong = code.imm[1] != 0; // reductions are atomic
+  writes.repeats = repeats;
   check.mapUsed(reads, access.mapAddress);
   sem::forEachPiece(access.map, access.coords, access.shared, [&](const sem::TmaPiece &piece) {
     if (!piece.inside || piece.shared + piece.bytes > warp.cta.shared.size())
@@ -198,8 +199,8 @@ void checkStore(Warp &warp, const Code &code, unsigned lane, const Access &acces
   });
 }
 
-/// Operands: [map, {c}], [src].
-bool storeOne(Warp &warp, const Code &code, unsigned l) {
+/// Operands: [map, {c}], [src]. `before`: what lanes in front of this one have issued.
+bool storeOne(Warp &warp, const Code &code, unsigned l, std::vector<std::pair<unsigned, std::shared_ptr<Access>>> &before) {
   std::shared_ptr<Access> access = readAccess(warp, code, 0, l);
   if (!access || (code.imm[1] && !canReduce(warp, code, l, *access)))
     return false;
@@ -209,8 +210,17 @@ bool storeOne(Warp &warp, const Code &code, unsigned l) {
   access->shared = from->offset;
   if (!checkRules(warp, code, l, *access, sem::TmaAccess::store))
     return false;
-  if (warp.cluster.check)
-    checkStore(warp, code, l, *access);
+  if (warp.cluster.check) {
+    auto same = llvm::find_if(before, [&](const auto &one) {
+      return one.second->mapAddress == access->mapAddress && one.second->coords == access->coords &&
+             one.second->shared == access->shared;
+    });
+    const bool repeats = !code.imm[1] && same != before.end();
+    if (repeats)
+      warp.cluster.check->repeated({warp, code, l}, same->first);
+    checkStore(warp, code, l, *access, repeats);
+    before.emplace_back(l, access);
+  }
   issueBulk(
       warp, code, l, true, [&warp, &code, l, access] { readShared(warp, code, l, *access); },
       [&warp, &code, l, access] {
@@ -231,7 +241,13 @@ template <bool (*one)(Warp &, const Code &, unsigned)> Step eachLane(Warp &warp,
   forLanes(mask, [&](unsigned l) { good = good && one(warp, code, l); });
   return good ? Step::Next : Step::Stop;
 }
-/// Stores and prefetches may be repeated.
+Step storeAll(Warp &warp, const Code &code, Mask mask) {
+  std::vector<std::pair<unsigned, std::shared_ptr<Access>>> before;
+  bool good = true;
+  forLanes(mask, [&](unsigned l) { good = good && storeOne(warp, code, l, before); });
+  return good ? Step::Next : Step::Stop;
+}
+/// Prefetches may be repeated.
 Step loadAll(Warp &warp, const Code &code, Mask mask) {
   bool once = !warp.cluster.check || checkOnce(warp, code, mask, 0, 2);
   return once ? eachLane<loadOne>(warp, code, mask) : Step::Stop;
@@ -243,11 +259,11 @@ Exec execCpTensorLoad(Decoder &d) {
   d.flag("multicast::cluster", 1);
   return loadAll;
 }
-Exec execCpTensorStore(Decoder &) { return eachLane<storeOne>; }
+Exec execCpTensorStore(Decoder &) { return storeAll; }
 Exec execCpReduceTensor(Decoder &d) {
   d.code->imm[1] = reductionOf(d);
   d.code->imm[2] = d.has("and") || d.has("or") || d.has("xor");
-  return eachLane<storeOne>;
+  return storeAll;
 }
 Exec execCpTensorPrefetch(Decoder &) { return eachLane<prefetchOne>; }
 

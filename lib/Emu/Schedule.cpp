@@ -4,7 +4,7 @@
 namespace gemmc::emu {
 
 Schedule::Schedule(const Options &options, uint64_t cluster)
-    : kind(options.check.schedule), state(options.check.seed * 0x9e3779b97f4a7c15 + cluster) {}
+    : kind(options.check.schedule), lowestElected(options.check.foreign), state(options.check.seed * 0x9e3779b97f4a7c15 + cluster) {}
 
 /// splitmix64
 uint64_t Schedule::next() {
@@ -27,7 +27,7 @@ uint64_t Schedule::turn() {
 
 unsigned Schedule::elect(Mask lanes) {
   unsigned lowest = std::countr_zero(lanes), highest = 31 - std::countl_zero(lanes);
-  if (kind == ScheduleKind::lazy)
+  if (kind == ScheduleKind::lazy || lowestElected)
     return lowest;
   if (kind != ScheduleKind::random)
     return highest;

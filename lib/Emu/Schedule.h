@@ -28,6 +28,7 @@ public:
 private:
   uint64_t next();
   ScheduleKind kind;
+  bool lowestElected; ///< As the H200 does, and as CUTLASS counts on; no manual says which lane.
   uint64_t state;
 };
 

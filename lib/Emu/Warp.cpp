@@ -143,8 +143,12 @@ Step Warp::incomplete(const Code &code, unsigned lane, StringRef rule, const Twi
 }
 
 Step unmodelled(Warp &warp, const Code &code, Mask mask) {
-  return warp.incomplete(code, firstLane(mask), "unmodelled",
-                         Twine("the emulator does not model `") + (code.inst ? code.inst->mnemonic() : "") + "`");
+  std::string what = code.inst ? code.inst->mnemonic() : "";
+  if (code.inst)
+    for (const ptx::Operand &operand : code.inst->ops)
+      if (operand.kind == ptx::Operand::Special && !isSpecialModelled(operand.name))
+        what = operand.name;
+  return warp.incomplete(code, firstLane(mask), "unmodelled", "the emulator does not model `" + what + "`");
 }
 
 // --- Memory

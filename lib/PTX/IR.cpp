@@ -208,7 +208,8 @@ std::optional<Type> specialType(StringRef name) {
       .Cases("lanemask_eq", "lanemask_le", "lanemask_lt", "lanemask_ge", "lanemask_gt", Type::u32)
       .Cases("cluster_ctarank", "cluster_nctarank", "clock", "clock_hi", Type::u32)
       .Cases("globaltimer_lo", "globaltimer_hi", "total_smem_size", "aggr_smem_size", "dynamic_smem_size", Type::u32)
-      .Cases("reserved_smem_offset_begin", "reserved_smem_offset_end", "reserved_smem_offset_cap", Type::b32)
+      .Cases("reserved_smem_offset_begin", "reserved_smem_offset_end", "reserved_smem_offset_cap",
+             "reserved_smem_offset_0", "reserved_smem_offset_1", Type::b32)
       .Cases("clock64", "globaltimer", "gridid", "current_graph_exec", Type::u64)
       .Case("is_explicit_cluster", Type::pred)
       .Default(std::nullopt);

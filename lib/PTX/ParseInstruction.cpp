@@ -33,19 +33,33 @@ void Parser::guarded() {
   instruction(StringRef(root.begin(), root.size() + modifiers.size()), true, negated, *reg);
 }
 
-/// `atom.add.acquire.cta.u32` of libcu++ as the manual writes it, `atom.acquire.cta.add.u32`: ptxas takes both.
+/// Where a modifier belongs in the manual's order, in a family whose modifiers ptxas takes in others, too.
+static unsigned rankInAtom(StringRef token) {
+  return StringSwitch<unsigned>(token)
+      .Cases("relaxed", "acquire", "release", "acq_rel", 0)
+      .Cases("cta", "cluster", "gpu", "sys", 1)
+      .Cases("global", "shared", "shared::cta", "shared::cluster", 2)
+      .Default(3);
+}
+static unsigned rankInMatrixMove(StringRef token) {
+  return StringSwitch<unsigned>(token).Cases("sync", "aligned", "m8n8", 0).Cases("x1", "x2", "x4", 1).Default(2);
+}
+static unsigned rankInMultiply(StringRef token) {
+  return StringSwitch<unsigned>(token).Cases("rn", "rz", "rm", "rp", 1).Case("f64", 2).Default(0);
+}
+
+/// `mnemonic` as the manual writes it: `atom.acquire.cta.add.u32` (libcu++: `atom.add.acquire.cta.u32`),
+/// `ldmatrix.sync.aligned.m8n8.x4` (CUTLASS: `.x4.m8n8`), `wmma.mma...rn.f64.f64.f64.f64` (nvcc: `.rn` at the end).
 static std::string inManualOrder(StringRef mnemonic) {
-  SmallVector<StringRef, 8> tokens;
+  SmallVector<StringRef, 16> tokens;
   mnemonic.split(tokens, '.');
-  if (tokens.front() != "atom" && tokens.front() != "red")
+  auto *rank = StringSwitch<unsigned (*)(StringRef)>(tokens.front())
+                   .Cases("atom", "red", rankInAtom)
+                   .Cases("ldmatrix", "stmatrix", rankInMatrixMove)
+                   .Cases("mma", "wmma", rankInMultiply)
+                   .Default(nullptr);
+  if (!rank)
     return mnemonic.str();
-  auto rank = [](StringRef token) {
-    return StringSwitch<unsigned>(token)
-        .Cases("relaxed", "acquire", "release", "acq_rel", 0)
-        .Cases("cta", "cluster", "gpu", "sys", 1)
-        .Cases("global", "shared", "shared::cta", "shared::cluster", 2)
-        .Default(3);
-  };
   llvm::stable_sort(MutableArrayRef(tokens).drop_front(), [&](StringRef a, StringRef b) { return rank(a) < rank(b); });
   return join(tokens, ".");
 }

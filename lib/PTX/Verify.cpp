@@ -305,7 +305,8 @@ void Checker::immediate(const OperandForm &form, const Operand &operand, Type ty
     return fail(Diag::ptx_operand_kind, form.name, shown(), "a register");
   auto wrong = [&](StringRef rule) { fail(Diag::ptx_immediate_type, form.name, shown(), nameOf(type), rule); };
   if (type == Type::pred) {
-    if (operand.floatBits || (operand.imm != 0 && operand.imm != 1))
+    // nvcc writes `mov.pred %p, -1`; what others take as a predicate ptxas wants as 0 or 1.
+    if (operand.floatBits || (operand.imm != 0 && operand.imm != 1 && inst->op != Op::Mov))
       wrong("an immediate is 0 or 1");
     return;
   }

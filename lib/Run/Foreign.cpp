@@ -307,6 +307,8 @@ ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch,
       check.findings.push_back(std::move(found));
       check.verdict = emu::worse(check.verdict, emu::Verdict::error);
     }
+    if (wrong && ended && !report.wrong)
+      check.remarks.push_back("what is NOT verified may be missing only because the error above ended the launch");
     report.wrong |= wrong;
     if (!i) {
       report.results = std::move(lines);

@@ -354,7 +354,7 @@ void Reader::tensorMap(const YamlNode &node, ForeignArg &into) {
   made.offset = integer(node, "offset", 0, maxForeignBytes, 0);
   std::optional<Elem> type = launch.buffers.empty() ? Elem::f32 : elemOf(launch.buffers[made.buffer].type);
   if (const YamlNode *given = node.find("type"))
-    type = parseElem(given->text);
+    type = given->text == "u16" ? Elem::f16 : parseElem(given->text); // 16 bits, whatever they mean
   if (!type)
     diags.report(Diag::launch_kind, node.range, "type", "the name of an element type of tensor maps, such as f16");
   made.values.type = type.value_or(Elem::f32);
@@ -454,8 +454,8 @@ void Reader::matchParams(const YamlNode &root) {
   for (auto [i, arg] : enumerate(launch.args)) {
     const ptx::Variable &param = entry->params[i];
     if (param.bytes() != arg.bytes.size() && !diags.hasErrors())
-      diags.report(Diag::launch_param_differs, arg.range, i, entry->name, param.name, param.bytes(), "this",
-                   arg.bytes.size());
+      diags.report(Diag::launch_arg_bytes, arg.range, arg.bytes.size(), i, entry->name, param.name, param.bytes(),
+                   param.bytes() == 8 ? ": an address is `buffer: NAME`, none `u64: 0`" : "");
   }
 }
 

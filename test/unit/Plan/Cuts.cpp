@@ -285,13 +285,13 @@ TEST(PlanCuts, StreamsOnceMore) {
   expectCuts(cuts);
 }
 
-/// mma has no signs for its operands: where alpha, which would have them, is not known they are copied for wgmma.
+/// mma has no signs for its operands; alpha has them, given now or at launch.
 TEST(PlanCuts, SignsBesideADynamicAlpha) {
   Spec spec = problem(fixed(1500), fixed(600), fixed(60));
   spec.a.layout = given(Order::col), spec.b.layout = given(Order::row), spec.a.negate = given(Persistence::on);
   EXPECT_EQ(*planOf(spec).spec.instruction, Instruction::mma);
   spec.alpha = given(Scale{std::nullopt});
-  EXPECT_EQ(*planOf(spec).spec.instruction, Instruction::wgmma);
+  EXPECT_EQ(*planOf(spec).spec.instruction, Instruction::mma);
 }
 
 /// A short side may be either side of the kernel: the long one's tiles come in other steps.
