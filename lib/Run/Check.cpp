@@ -1,6 +1,8 @@
 #include "gemmc/Run/Check.h"
 #include "FindingText.h"
 #include "Once.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
 
@@ -81,8 +83,51 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
   return report;
 }
 
+namespace {
+/// Findings of one rule whose instructions differ in their lines only: one mistake in an unrolled loop. The first three
+/// are printed, of the others their lines.
+class Alike {
+public:
+  explicit Alike(llvm::ArrayRef<CheckFinding> findings) {
+    for (const CheckFinding &found : findings)
+      groups[keyOf(found)].push_back(&found);
+  }
+  bool isPrinted(const CheckFinding &found) const { return placeIn(found) < printed || !isLarge(found); }
+  /// What follows the finding: the lines of those that are not printed.
+  std::string rest(const CheckFinding &found) const {
+    if (!isLarge(found) || placeIn(found) + 1 != printed)
+      return "";
+    llvm::ArrayRef<const CheckFinding *> left = llvm::ArrayRef(groupOf(found)).drop_front(printed);
+    std::vector<std::string> lines;
+    for (const CheckFinding *one : left.take_front(mostListed))
+      lines.push_back(one->finding.other.line
+                          ? formatv("{0} and {1}", one->finding.line, one->finding.other.line).str()
+                          : std::to_string(one->finding.line));
+    return formatv("  {0} more [{1}] with the same instructions: ptx {2}{3}\n", left.size(), found.finding.code,
+                   llvm::join(lines, ", "), left.size() > mostListed ? "... (all with --json)" : "");
+  }
+
+private:
+  static constexpr size_t printed = 3, leastLarge = 6, mostListed = 8;
+  static std::string keyOf(const CheckFinding &found) {
+    const emu::Finding &finding = found.finding;
+    return formatv("{0} {1} {2} {3} {4}", finding.code, finding.mnemonic, finding.role, finding.other.mnemonic,
+                   finding.other.role);
+  }
+  const std::vector<const CheckFinding *> &groupOf(const CheckFinding &found) const {
+    return groups.find(keyOf(found))->second;
+  }
+  bool isLarge(const CheckFinding &found) const { return groupOf(found).size() >= leastLarge; }
+  size_t placeIn(const CheckFinding &found) const { return llvm::find(groupOf(found), &found) - groupOf(found).begin(); }
+  llvm::StringMap<std::vector<const CheckFinding *>> groups;
+};
+} // namespace
+
 void CheckReport::printText(llvm::raw_ostream &os) const {
+  const Alike alike(findings);
   for (const CheckFinding &found : findings) {
+    if (!alike.isPrinted(found))
+      continue;
     const emu::Finding &finding = found.finding;
     os << (finding.verdict == emu::Verdict::clean ? "info" : nameOf(finding.verdict)) << " [" << finding.code << "] "
        << finding.message << "\n";
@@ -92,7 +137,7 @@ void CheckReport::printText(llvm::raw_ostream &os) const {
       os << "  " << str(finding.other) << "\n";
     if (std::string spec = specPlaceOf(finding, info).str(); !spec.empty())
       os << "  spec: " << spec << "\n";
-    os << "  schedule: " << found.schedule << "\n";
+    os << "  schedule: " << found.schedule << "\n" << alike.rest(found);
   }
   for (const std::string &remark : remarks)
     os << "remark: " << remark << "\n";
