@@ -37,6 +37,7 @@ Check::Check(Cluster &cluster)
     : cluster(cluster), index(indexOf(cluster)), granule(granuleBits(cluster.program)),
       numWarps(cluster.ctas.size() * cluster.warpsPerCta), numComponents(5 * numWarps), warps(numWarps),
       ctas(cluster.ctas.size()), globals(granule), wgmmaRegisters(cluster.program), gridComponent(numComponents++) {
+  executed.resize(cluster.program.code.size());
   for (const Code &code : cluster.program.code)
     mayLaunchDependents |= code.inst && code.inst->op == ptx::Op::GridDep && code.inst->has("launch_dependents");
   launchesDependents = cluster.launch.params.overlapped;

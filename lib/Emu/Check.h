@@ -107,6 +107,8 @@ public:
   void wgmmaFence(Warp &warp);
   void wgmmaIssued(Warp &warp, const Code &code, uint64_t descA, uint64_t descB);
   void wgmmaWaited(Warp &warp, uint32_t groups);
+  void executes(uint32_t pc) { executed[pc] = true; }
+  const std::vector<uint8_t> &whatRan() const { return executed; }
   void registers(Warp &warp, const Code &code) {
     if (wgmmaRegisters.touches(code))
       touchRegisters(warp, code);
@@ -272,6 +274,7 @@ private:
   };
   std::map<uint64_t, std::vector<MapAcquire>> mapAcquires;
   uint64_t globalUses = 0;
+  std::vector<uint8_t> executed;   ///< By instruction.
   std::map<uint32_t, bool> fences; ///< Proxy fences by instruction: whether there ever was something to fence.
   uint32_t gridComponent;
   bool mayLaunchDependents = false, launchesDependents = false;

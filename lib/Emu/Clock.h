@@ -1,8 +1,8 @@
 /// Vector clocks: up to which event of each component (docs/emulator.md) something is known.
 ///
 /// A dense array says what is known of all lanes of a component; a short list adds what is known of some lanes only
-/// (an elected lane's arrival, a lane's own copies). A component of which more is known by lanes (each arrives by itself)
-/// has an epoch for each of them instead.
+/// (an elected lane's arrival, a lane's own copies). A component of which more is known by lanes (each arrives by
+/// itself) has an epoch for each of them instead.
 #pragma once
 #include "Program.h"
 #include "llvm/ADT/SmallVector.h"

@@ -200,7 +200,8 @@ void checkStore(Warp &warp, const Code &code, unsigned lane, const Access &acces
 }
 
 /// Operands: [map, {c}], [src]. `before`: what lanes in front of this one have issued.
-bool storeOne(Warp &warp, const Code &code, unsigned l, std::vector<std::pair<unsigned, std::shared_ptr<Access>>> &before) {
+bool storeOne(Warp &warp, const Code &code, unsigned l,
+              std::vector<std::pair<unsigned, std::shared_ptr<Access>>> &before) {
   std::shared_ptr<Access> access = readAccess(warp, code, 0, l);
   if (!access || (code.imm[1] && !canReduce(warp, code, l, *access)))
     return false;

@@ -11,6 +11,26 @@ using namespace llvm;
 
 namespace gemmc::emu {
 namespace {
+/// Whether what the instruction does, or leaves undone, is what a search for races is about.
+bool isWatched(const ptx::Inst &inst) {
+  using ptx::Effect, ptx::Op;
+  if (llvm::is_contained({Op::Prefetch, Op::PrefetchMap, Op::Nanosleep, Op::Elect, Op::Call}, inst.op))
+    return false;
+  const Effect effect = ptx::rowOf(inst.op).effect;
+  return effect == Effect::AsyncCopy || effect == Effect::Tensor || effect == Effect::Order;
+}
+
+/// Watched instructions that were never executed; a function that is called in several places counts once.
+std::map<uint32_t, std::string> idleLines(const Program &program, llvm::ArrayRef<uint8_t> executed) {
+  std::map<uint32_t, std::string> idle;
+  for (size_t pc = 0; pc < executed.size(); ++pc)
+    if (const ptx::Inst *inst = program.code[pc].inst; inst && inst->line && !executed[pc] && isWatched(*inst))
+      idle.emplace(inst->line, inst->mnemonic());
+  for (size_t pc = 0; pc < executed.size(); ++pc)
+    if (executed[pc] && program.code[pc].inst)
+      idle.erase(program.code[pc].inst->line);
+  return idle;
+}
 
 constexpr size_t maxFindings = 100;
 
@@ -153,6 +173,7 @@ Result DecodedKernel::launch(const LaunchParams &params, Memory &memory, const O
   unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   runAll(launch, options.clusters, total, threads);
   sortByCluster(launch.result.findings, params);
+  launch.result.idle = idleLines(*program, launch.executed);
   // What a kernel need not have waited for, the next one must wait for all the more.
   if (params.overlapped)
     for (auto [at, how] : memory.earlyTouches)
@@ -216,6 +237,12 @@ void Launch::end(Cluster &cluster) {
   std::lock_guard lock(mutex);
   cluster.stats.warpInstructions = cluster.steps;
   result.stats += cluster.stats;
+  if (cluster.check) {
+    const std::vector<uint8_t> &here = cluster.check->whatRan();
+    executed.resize(here.size());
+    for (size_t pc = 0; pc < here.size(); ++pc)
+      executed[pc] |= here[pc];
+  }
 }
 
 std::shared_ptr<const Kernel> Kernel::load(const ptx::Module &module, StringRef entry) {

@@ -186,6 +186,7 @@ public:
   std::mutex mutex;
   Result result;
   size_t mistakes = 0;                                ///< Of the findings.
+  std::vector<uint8_t> executed;                      ///< By instruction, in any cluster; empty: nobody looks.
   std::unordered_map<uint64_t, uint8_t> earlyTouches; ///< See `Memory::earlyTouches`; of this launch.
   std::shared_ptr<LaunchCheck> check;                 ///< Null: nobody looks for races.
   std::shared_ptr<ReadOnlyCheck> readOnly;            ///< Null: nobody looks, or the kernel has no ld.global.nc.

@@ -4,7 +4,8 @@
 namespace gemmc::emu {
 
 Schedule::Schedule(const Options &options, uint64_t cluster)
-    : kind(options.check.schedule), lowestElected(options.check.foreign), state(options.check.seed * 0x9e3779b97f4a7c15 + cluster) {}
+    : kind(options.check.schedule), lowestElected(options.check.foreign),
+      state(options.check.seed * 0x9e3779b97f4a7c15 + cluster) {}
 
 /// splitmix64
 uint64_t Schedule::next() {

@@ -468,8 +468,10 @@ bool Warp::run(uint64_t budget) {
       Step step = Step::Next;
       if (mask) {
         groups[current].pc = pc;
-        if (check)
+        if (check) {
+          check->executes(pc);
           check->registers(*this, here);
+        }
         step = here.run(*this, here, mask);
       }
       switch (step) {

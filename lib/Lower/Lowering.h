@@ -395,7 +395,7 @@ private:
     Val tile, slot, first,
         count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.
   } parts;
-  Val alpha, beta; ///< f32 registers when given at launch.
+  Val alpha, beta;           ///< f32 registers when given at launch.
   bool negatesAlpha = false; ///< `-dynamic`: the product is taken negative.
 };
 

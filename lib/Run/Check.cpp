@@ -100,9 +100,8 @@ public:
     llvm::ArrayRef<const CheckFinding *> left = llvm::ArrayRef(groupOf(found)).drop_front(printed);
     std::vector<std::string> lines;
     for (const CheckFinding *one : left.take_front(mostListed))
-      lines.push_back(one->finding.other.line
-                          ? formatv("{0} and {1}", one->finding.line, one->finding.other.line).str()
-                          : std::to_string(one->finding.line));
+      lines.push_back(one->finding.other.line ? formatv("{0} and {1}", one->finding.line, one->finding.other.line).str()
+                                              : std::to_string(one->finding.line));
     return formatv("  {0} more [{1}] with the same instructions: ptx {2}{3}\n", left.size(), found.finding.code,
                    llvm::join(lines, ", "), left.size() > mostListed ? "... (all with --json)" : "");
   }
@@ -118,7 +117,9 @@ private:
     return groups.find(keyOf(found))->second;
   }
   bool isLarge(const CheckFinding &found) const { return groupOf(found).size() >= leastLarge; }
-  size_t placeIn(const CheckFinding &found) const { return llvm::find(groupOf(found), &found) - groupOf(found).begin(); }
+  size_t placeIn(const CheckFinding &found) const {
+    return llvm::find(groupOf(found), &found) - groupOf(found).begin();
+  }
   llvm::StringMap<std::vector<const CheckFinding *>> groups;
 };
 } // namespace

@@ -262,10 +262,23 @@ std::optional<int64_t> elementOf(const Expr &formula, uint64_t i, uint64_t size)
   return formula.eval([&](llvm::StringRef name) -> std::optional<int64_t> { return name == "i" ? i : size; });
 }
 
+/// What `clean` says nothing of.
+static std::string remarkOn(const std::map<uint32_t, std::string> &idle) {
+  constexpr size_t mostListed = 6;
+  std::string list;
+  size_t listed = 0;
+  for (const auto &[line, mnemonic] : idle)
+    if (listed++ < mostListed)
+      list += formatv("{0}`{1}` (ptx {2})", list.empty() ? "" : ", ", mnemonic, line);
+  return formatv("never executed, so that nothing is known of {0}: {1}{2}", idle.size() == 1 ? "it" : "them", list,
+                 idle.size() > mostListed ? formatv(" and {0} more", idle.size() - mostListed).str() : "");
+}
+
 ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch, const CheckRequest &request) {
   ForeignReport report;
   CheckReport &check = report.check;
   Once seen;
+  std::map<uint32_t, std::string> idle;
   auto start = std::chrono::steady_clock::now();
   for (unsigned i = 0; i < std::max(1u, request.schedules); ++i) {
     emu::Options options;
@@ -285,6 +298,10 @@ ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch,
     emu::Result result = session.run(options);
     std::string schedule = scheduleName(options.check);
     check.schedules.push_back(schedule);
+    if (!i)
+      idle = std::move(result.idle);
+    else
+      std::erase_if(idle, [&](const auto &one) { return !result.idle.count(one.first); });
     check.verdict = emu::worse(check.verdict, result.verdict);
     for (const emu::Finding &finding : result.findings)
       if (seen.isNew(finding))
@@ -317,6 +334,8 @@ ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch,
     if (isEnough(check, request))
       break;
   }
+  if (!idle.empty() && check.verdict != emu::Verdict::error && check.verdict != emu::Verdict::incomplete)
+    check.remarks.push_back(remarkOn(idle));
   check.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

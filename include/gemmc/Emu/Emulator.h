@@ -207,6 +207,9 @@ struct Result {
   Verdict verdict = Verdict::clean;
   std::vector<Finding> findings; ///< At most 100.
   Stats stats;
+  /// Where races are searched for: copies, barriers, fences, waits and matrix instructions that no thread has executed,
+  /// by line. Nothing is known of what they do.
+  std::map<uint32_t, std::string> idle;
 };
 
 /// Whether the emulator executes instructions of this row; one that it does not ends a run as `incomplete`.
