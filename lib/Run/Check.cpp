@@ -84,8 +84,8 @@ Outcome<CheckReport> checkGemm(const Code &code, FallbackCompiler fallback, cons
 }
 
 namespace {
-/// Findings of one rule whose instructions differ in their lines only: one mistake in an unrolled loop. The first three
-/// are printed, of the others their lines.
+/// Findings of one rule, in one stage, whose instructions differ in their lines only: one mistake in an unrolled loop.
+/// The first three are printed, of the others their lines.
 class Alike {
 public:
   explicit Alike(llvm::ArrayRef<CheckFinding> findings) {
@@ -110,8 +110,8 @@ private:
   static constexpr size_t printed = 3, leastLarge = 6, mostListed = 8;
   static std::string keyOf(const CheckFinding &found) {
     const emu::Finding &finding = found.finding;
-    return formatv("{0} {1} {2} {3} {4}", finding.code, finding.mnemonic, finding.role, finding.other.mnemonic,
-                   finding.other.role);
+    return formatv("{0} {1} {2} {3} {4} {5} {6}", finding.code, finding.mnemonic, finding.role, finding.other.mnemonic,
+                   finding.other.role, finding.memory, finding.stage.value_or(0));
   }
   const std::vector<const CheckFinding *> &groupOf(const CheckFinding &found) const {
     return groups.find(keyOf(found))->second;
