@@ -34,7 +34,7 @@ void Parser::guarded() {
 }
 
 /// Where a modifier belongs in the manual's order, in a family whose modifiers ptxas takes in others, too.
-static unsigned rankInAtom(StringRef token) {
+static unsigned rankInAccess(StringRef token) {
   return StringSwitch<unsigned>(token)
       .Cases("relaxed", "acquire", "release", "acq_rel", 0)
       .Cases("cta", "cluster", "gpu", "sys", 1)
@@ -49,12 +49,12 @@ static unsigned rankInMultiply(StringRef token) {
 }
 
 /// `mnemonic` as the manual writes it: `atom.acquire.cta.add.u32` (libcu++: `atom.add.acquire.cta.u32`),
-/// `ldmatrix.sync.aligned.m8n8.x4` (CUTLASS: `.x4.m8n8`), `wmma.mma...rn.f64.f64.f64.f64` (nvcc: `.rn` at the end).
+/// `ld.acquire.gpu.global.b32` (CUTLASS: `ld.global.acquire.gpu.b32`), `ldmatrix.sync.aligned.m8n8.x4` (CUTLASS: `.x4.m8n8`), `wmma.mma...rn.f64.f64.f64.f64` (nvcc: `.rn` at the end).
 static std::string inManualOrder(StringRef mnemonic) {
   SmallVector<StringRef, 16> tokens;
   mnemonic.split(tokens, '.');
   auto *rank = StringSwitch<unsigned (*)(StringRef)>(tokens.front())
-                   .Cases("atom", "red", rankInAtom)
+                   .Cases("atom", "red", "ld", "st", rankInAccess)
                    .Cases("ldmatrix", "stmatrix", rankInMatrixMove)
                    .Cases("mma", "wmma", rankInMultiply)
                    .Default(nullptr);

@@ -1,5 +1,5 @@
 // Registers that are read though nothing can have written them: on no path from the entry stands a write before the
-// read.
+// read. A plain copy of such a register is none of it, but does not count as a write.
 //
 // A guarded write counts, and so does one on a single path of many: whatever is reported is wrong for all data. Most
 // reads have a write in front of them from which the code just falls on to them; the registers of the others are
@@ -7,6 +7,7 @@
 #include "Flow.h"
 #include "Registers.h"
 #include "Verify.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -69,8 +70,12 @@ struct Events {
   std::vector<Event> reads, writes;
 };
 
-/// Of the blocks that are ever entered.
-Events eventsOf(const Function &function, ArrayRef<Block> blocks) {
+/// A plain copy of a register. That of one which nothing has written harms nobody as long as the copy is not read, either:
+/// CUTLASS's guarded loads begin so, with what they leave where the guard says no.
+bool isCopy(const Inst &inst) { return inst.op == Op::Mov && inst.ops[1].isReg(); }
+
+/// Of the blocks that are ever entered; `ignored` is as if it were not there.
+Events eventsOf(const Function &function, ArrayRef<Block> blocks, const DenseSet<const Inst *> &ignored) {
   Events events;
   const auto entered = follow(blocks, std::vector<uint64_t>(blocks.size()));
   uint32_t chain = 0; // the first of the blocks from which control falls on to this one
@@ -97,7 +102,7 @@ Events eventsOf(const Function &function, ArrayRef<Block> blocks) {
         if (auto found = byName.find(name); found != byName.end())
           noteWrite(found->second, b, i);
       }
-      if (stmt.kind != Stmt::Instruction)
+      if (stmt.kind != Stmt::Instruction || ignored.contains(&stmt.inst))
         continue;
       visitRegisters(stmt.inst, [&](RegId reg, Access access) {
         bool behind = written[reg] != nowhere && written[reg] >= chain;
@@ -171,14 +176,23 @@ SMRange Checker::spelled(RegId reg) const {
 
 void Checker::registers() {
   const std::vector<Block> blocks = Flow::blocksOf(function);
-  const Events events = eventsOf(function, blocks);
-  const std::vector<Event> found = unwritten(function, blocks, events);
+  DenseSet<const Inst *> ignored;
+  std::vector<Event> found;
+  for (size_t before = SIZE_MAX; before != ignored.size();) {
+    before = ignored.size();
+    found = unwritten(function, blocks, eventsOf(function, blocks, ignored));
+    for (const Event &event : found)
+      if (const Inst &copy = function.body[event.stmt].inst; isCopy(copy))
+        ignored.insert(&copy);
+  }
   if (found.empty())
     return;
   std::vector<std::pair<const Inst *, const Inst *>> writes(function.regs.size()); // the first one and the last one
   for (const Stmt &stmt : function.body)
     if (stmt.kind == Stmt::Instruction)
       visitWrites(stmt.inst, [&](RegId reg) {
+        if (ignored.contains(&stmt.inst))
+          return;
         auto &[first, last] = writes[reg];
         first = first ? first : &stmt.inst;
         last = &stmt.inst;
