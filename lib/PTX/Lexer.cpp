@@ -102,9 +102,17 @@ StringRef Lexer::identifier() {
 
 StringRef Lexer::modifiers() {
   const char *start = cur;
-  while (cur != end &&
-         (isFollow(*cur) || *cur == '.' || (*cur == ':' && cur + 1 != end && (cur[1] == ':' || cur[-1] == ':'))))
-    ++cur;
+  while (true) {
+    while (cur != end &&
+           (isFollow(*cur) || *cur == '.' || (*cur == ':' && cur + 1 != end && (cur[1] == ':' || cur[-1] == ':'))))
+      ++cur;
+    const char *next = cur;
+    while (next != end && (*next == ' ' || *next == '\t'))
+      ++next;
+    if (next == cur || end - next < 2 || *next != '.' || !isFollow(next[1]))
+      break;
+    cur = next;
+  }
   return cur == start ? StringRef() : word(start);
 }
 

@@ -37,7 +37,7 @@ public:
   bool take(char c);
   /// Takes the identifier that comes next (PTX ISA 4.4), `%name.x` included; empty when there is none.
   llvm::StringRef identifier();
-  /// The rest of a mnemonic behind its root: `.async.cg.shared`, without white space in it.
+  /// The rest of a mnemonic behind its root: `.async.cg.shared`; there may be blanks in front of a dot.
   llvm::StringRef modifiers();
   /// `.word` (also `.word::word`), without the dot; empty when something else comes next.
   llvm::StringRef directive();

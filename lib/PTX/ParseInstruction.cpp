@@ -47,20 +47,26 @@ static unsigned rankInMatrixMove(StringRef token) {
 static unsigned rankInMultiply(StringRef token) {
   return StringSwitch<unsigned>(token).Cases("rn", "rz", "rm", "rp", 1).Case("f64", 2).Default(0);
 }
+static unsigned rankInVote(StringRef token) { return token == "sync" ? 0 : 1; }
 
 /// `mnemonic` as the manual writes it: `atom.acquire.cta.add.u32` (libcu++: `atom.add.acquire.cta.u32`),
-/// `ld.acquire.gpu.global.b32` (CUTLASS: `ld.global.acquire.gpu.b32`), `ldmatrix.sync.aligned.m8n8.x4` (CUTLASS: `.x4.m8n8`), `wmma.mma...rn.f64.f64.f64.f64` (nvcc: `.rn` at the end).
+/// `ld.acquire.gpu.global.b32` (CUTLASS: `ld.global.acquire.gpu.b32`), `ldmatrix.sync.aligned.m8n8.x4` (CUTLASS:
+/// `.x4.m8n8`), `wmma.mma...rn.f64.f64.f64.f64` (nvcc: `.rn` at the end), `vote.sync.ballot` (CUB: `vote.ballot.sync`),
+/// and without blanks (CUTLASS: `lop3 .b32`).
 static std::string inManualOrder(StringRef mnemonic) {
   SmallVector<StringRef, 16> tokens;
   mnemonic.split(tokens, '.');
+  for (StringRef &token : tokens)
+    token = token.rtrim();
   auto *rank = StringSwitch<unsigned (*)(StringRef)>(tokens.front())
                    .Cases("atom", "red", "ld", "st", rankInAccess)
                    .Cases("ldmatrix", "stmatrix", rankInMatrixMove)
                    .Cases("mma", "wmma", rankInMultiply)
+                   .Case("vote", rankInVote)
                    .Default(nullptr);
-  if (!rank)
-    return mnemonic.str();
-  llvm::stable_sort(MutableArrayRef(tokens).drop_front(), [&](StringRef a, StringRef b) { return rank(a) < rank(b); });
+  if (rank)
+    llvm::stable_sort(MutableArrayRef(tokens).drop_front(),
+                      [&](StringRef a, StringRef b) { return rank(a) < rank(b); });
   return join(tokens, ".");
 }
 

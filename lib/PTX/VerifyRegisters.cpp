@@ -70,9 +70,14 @@ struct Events {
   std::vector<Event> reads, writes;
 };
 
-/// A plain copy of a register. That of one which nothing has written harms nobody as long as the copy is not read, either:
-/// CUTLASS's guarded loads begin so, with what they leave where the guard says no.
-bool isCopy(const Inst &inst) { return inst.op == Op::Mov && inst.ops[1].isReg(); }
+/// A plain copy of a register, or another lane's. That of one which nothing has written harms nobody as long as the
+/// copy is not read, either: CUTLASS's guarded loads begin so, with what they leave where the guard says no, and CUB
+/// shuffles the bytes between the members of a structure.
+bool isCopy(const Inst &inst, RegId reg) {
+  if (inst.op == Op::Mov)
+    return inst.ops[1].isReg();
+  return inst.op == Op::Shfl && inst.ops[1].kind == Operand::None && inst.ops[2].isReg() && inst.ops[2].reg == reg;
+}
 
 /// Of the blocks that are ever entered; `ignored` is as if it were not there.
 Events eventsOf(const Function &function, ArrayRef<Block> blocks, const DenseSet<const Inst *> &ignored) {
@@ -182,7 +187,7 @@ void Checker::registers() {
     before = ignored.size();
     found = unwritten(function, blocks, eventsOf(function, blocks, ignored));
     for (const Event &event : found)
-      if (const Inst &copy = function.body[event.stmt].inst; isCopy(copy))
+      if (const Inst &copy = function.body[event.stmt].inst; isCopy(copy, event.reg))
         ignored.insert(&copy);
   }
   if (found.empty())
