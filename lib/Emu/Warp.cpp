@@ -27,7 +27,8 @@ Warp::Warp(Cta &cta, unsigned index, Mask existing)
       constants(program.constants.data()), args(program.args.data()), rowStorage(program.numRows),
       preds(program.numPreds) {
   rows = rowStorage.data();
-  std::memset(static_cast<void *>(rows), 0xff, rowStorage.size() * sizeof(Row)); // NaNs, all ones: easy to notice
+  if (!rowStorage.empty())
+    std::memset(static_cast<void *>(rows), 0xff, rowStorage.size() * sizeof(Row)); // NaNs, all ones: easy to notice
   preds[1] = allLanes;
   local.assign(size_t(program.localBytes) * numLanes, std::byte(0xff));
   groups.emplace_back();
