@@ -83,15 +83,12 @@ template <typename Visit> void Check::eachPart(Warp &warp, Mask mask, Visit visi
       visit(part);
 }
 
-/// What goes along with relaxed arrivals: those two fences are releases of their own.
-constexpr Sight unreleased[] = {Sight::execution, Sight::oneWay, Sight::initialised};
-
 void Check::acquire(Warp &warp, Mask mask, const Clocks &from, bool executionOnly) {
   split(of(warp), mask);
   eachPart(warp, mask, [&](Part &part) {
     if (!executionOnly)
       return part.clocks.join(from);
-    for (Sight order : unreleased)
+    for (Sight order : {Sight::execution, Sight::oneWay}) // that fence is a release of its own
       part.clocks[order].join(from[order]);
   });
 }
@@ -119,7 +116,7 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
   eachPart(warp, mask, [&](Part &part) {
     if (!executionOnly)
       return to.join(part.clocks);
-    for (Sight order : unreleased)
+    for (Sight order : {Sight::execution, Sight::oneWay})
       to[order].join(part.clocks[order]);
   });
   Mask lanes = warp.alive & ~mask ? mask : allLanes;
@@ -134,7 +131,8 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
   learn(to[Sight::oneWay], warpComponent(warp), own.oneWay);
   learn(to[Sight::oneWay], copyComponent(warp), own.copiesOneWay);
   learn(to[Sight::aliased], warpComponent(warp), own.aliased);
-  learn(to[Sight::initialised], warpComponent(warp), own.init);
+  // fence.mbarrier_init is a release of its thread's inits, fence.proxy.async is none.
+  learn(to[Sight::initialised], warpComponent(warp), executionOnly ? own.initFences : own.init);
   ++state.now;
   if (executionOnly)
     return;

@@ -41,7 +41,7 @@ void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsy
         report(actor.warp, actor.code, actor.lane, rule, formatv("{0}: {1}", text, describeObject(cluster, offset)),
                &barrier.init, ownCluster, about(offset, barrier.completed));
   };
-  const bool fenced = ordered(agent, Sight::initialised, barrier.init); // a relaxed arrival is enough behind the fence
+  const bool fenced = ordered(agent, Sight::initialised, barrier.init); // behind that fence a relaxed arrival is enough
   if (!fenced && !ordered(agent, Sight::generic, barrier.init))
     complain("MB-20", "the mbarrier's init is not ordered before this use: no barrier of threads between them");
   else if (byAsync && !fenced)

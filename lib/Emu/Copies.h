@@ -39,6 +39,9 @@ std::optional<std::vector<BulkTarget>> bulkTargets(Warp &warp, const Code &code,
 /// Two lanes that ask for the same copy (operands: destination and mbarrier) are TM-8: it comes, and is counted, twice.
 bool checkOnce(Warp &warp, const Code &code, Mask mask, unsigned dst, unsigned mbarrier);
 
+/// Whether a lane of `mask` in front of `lane` issues the same bulk store, as `same` knows (BG-7, which is reported).
+bool repeatsStore(Warp &warp, const Code &code, Mask mask, unsigned lane, llvm::function_ref<bool(unsigned)> same);
+
 /// complete-tx on the target's mbarrier; false after a finding (MB-22 when the CTA is gone).
 bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target, uint32_t bytes);
 

@@ -73,6 +73,15 @@ bool checkOnce(Warp &warp, const Code &code, Mask mask, unsigned dst, unsigned m
   return true;
 }
 
+bool repeatsStore(Warp &warp, const Code &code, Mask mask, unsigned lane, llvm::function_ref<bool(unsigned)> same) {
+  for (Mask rest = mask & (laneBits[lane] - 1); rest; rest &= rest - 1)
+    if (same(firstLane(rest))) {
+      warp.cluster.check->repeated({warp, code, lane}, firstLane(rest));
+      return true;
+    }
+  return false;
+}
+
 bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target, uint32_t bytes) {
   if (target.cta->done()) {
     warp.fail(code, lane, "MB-22",
@@ -322,11 +331,6 @@ Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
 
 /// Operands: [dst], [src], size. `imm[1]`: a reduction plus 1.
 Step bulkStore(Warp &warp, const Code &code, Mask mask) {
-  auto same = [&](unsigned l, unsigned other) {
-    return warp.address(code.args[0], l) == warp.address(code.args[0], other) &&
-           warp.address(code.args[1], l) == warp.address(code.args[1], other) &&
-           warp.value(code.args[2], l) == warp.value(code.args[2], other);
-  };
   return eachLane(mask, [&](unsigned l) {
     auto bytes = static_cast<uint32_t>(warp.value(code.args[2], l));
     if (!checkSize(warp, code, l, bytes))
@@ -342,11 +346,11 @@ Step bulkStore(Warp &warp, const Code &code, Mask mask) {
       if (Cta *cta = warp.cluster.ctaOf(from, offset))
         check->shared(reads, *cta, offset, bytes, false);
       writes.access.strong = code.imm[1] != 0; // reductions are atomic
-      for (Mask rest = code.imm[1] ? 0 : mask & (laneBits[l] - 1); rest && !writes.repeats; rest &= rest - 1)
-        if (same(l, firstLane(rest))) {
-          check->repeated({warp, code, l}, firstLane(rest));
-          writes.repeats = true;
-        }
+      writes.repeats = !code.imm[1] && repeatsStore(warp, code, mask, l, [&](unsigned other) {
+        return warp.address(code.args[0], l) == warp.address(code.args[0], other) &&
+               warp.address(code.args[1], l) == warp.address(code.args[1], other) &&
+               warp.value(code.args[2], other) == bytes;
+      });
       check->global(writes, warp.address(code.args[0], l), bytes, true);
     }
     issueBulk(warp, code, l, true, readInto(buffer, from), [&warp, &code, to, buffer] {

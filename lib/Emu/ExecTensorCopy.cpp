@@ -185,11 +185,22 @@ bool canReduce(Warp &warp, const Code &code, unsigned lane, const Access &access
   return false;
 }
 
-void checkStore(Warp &warp, const Code &code, unsigned lane, const Access &access, bool repeats) {
+/// Whether two lanes name the same map, coordinates and source.
+bool sameStore(Warp &warp, const Code &code, unsigned l, unsigned other) {
+  const Arg &box = code.args[0];
+  bool same = warp.address(box, l) == warp.address(box, other) &&
+              warp.address(code.args[1], l) == warp.address(code.args[1], other);
+  for (unsigned i = 0; same && i < box.count; ++i)
+    same = warp.value(warp.element(box, i), l) == warp.value(warp.element(box, i), other);
+  return same;
+}
+
+void checkStore(Warp &warp, const Code &code, Mask mask, unsigned lane, const Access &access) {
   Check &check = *warp.cluster.check;
   Check::Agent reads = check.storeAgent({warp, code, lane}, true), writes = check.storeAgent({warp, code, lane}, false);
   writes.access.strong = code.imm[1] != 0; // reductions are atomic
-  writes.repeats = repeats;
+  writes.repeats = !code.imm[1] && repeatsStore(warp, code, mask, lane,
+                                                [&](unsigned other) { return sameStore(warp, code, lane, other); });
   check.mapUsed(reads, access.mapAddress);
   sem::forEachPiece(access.map, access.coords, access.shared, [&](const sem::TmaPiece &piece) {
     if (!piece.inside || piece.shared + piece.bytes > warp.cta.shared.size())
@@ -199,9 +210,8 @@ void checkStore(Warp &warp, const Code &code, unsigned lane, const Access &acces
   });
 }
 
-/// Operands: [map, {c}], [src]. `before`: what lanes in front of this one have issued.
-bool storeOne(Warp &warp, const Code &code, unsigned l,
-              std::vector<std::pair<unsigned, std::shared_ptr<Access>>> &before) {
+/// Operands: [map, {c}], [src].
+bool storeOne(Warp &warp, const Code &code, Mask mask, unsigned l) {
   std::shared_ptr<Access> access = readAccess(warp, code, 0, l);
   if (!access || (code.imm[1] && !canReduce(warp, code, l, *access)))
     return false;
@@ -211,17 +221,8 @@ bool storeOne(Warp &warp, const Code &code, unsigned l,
   access->shared = from->offset;
   if (!checkRules(warp, code, l, *access, sem::TmaAccess::store))
     return false;
-  if (warp.cluster.check) {
-    auto same = llvm::find_if(before, [&](const auto &one) {
-      return one.second->mapAddress == access->mapAddress && one.second->coords == access->coords &&
-             one.second->shared == access->shared;
-    });
-    const bool repeats = !code.imm[1] && same != before.end();
-    if (repeats)
-      warp.cluster.check->repeated({warp, code, l}, same->first);
-    checkStore(warp, code, l, *access, repeats);
-    before.emplace_back(l, access);
-  }
+  if (warp.cluster.check)
+    checkStore(warp, code, mask, l, *access);
   issueBulk(
       warp, code, l, true, [&warp, &code, l, access] { readShared(warp, code, l, *access); },
       [&warp, &code, l, access] {
@@ -243,9 +244,8 @@ template <bool (*one)(Warp &, const Code &, unsigned)> Step eachLane(Warp &warp,
   return good ? Step::Next : Step::Stop;
 }
 Step storeAll(Warp &warp, const Code &code, Mask mask) {
-  std::vector<std::pair<unsigned, std::shared_ptr<Access>>> before;
   bool good = true;
-  forLanes(mask, [&](unsigned l) { good = good && storeOne(warp, code, l, before); });
+  forLanes(mask, [&](unsigned l) { good = good && storeOne(warp, code, mask, l); });
   return good ? Step::Next : Step::Stop;
 }
 /// Prefetches may be repeated.

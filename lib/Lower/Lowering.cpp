@@ -171,16 +171,17 @@ void Lowering::declareParams() {
     if (isTensor(op))
       for (const auto &[name, number] : edgeNumbers(op))
         add(ParamInfo::Int, Type::u32, name, "", number);
-  for (llvm::StringRef key : {"alpha", "beta"}) {
-    bool given = false; // a tile may be stored in parts
-    tile::walk(kernel.body(), [&](const Op &op) {
-      const bool scales = op.kind == OpKind::Store || op.kind == OpKind::Combine;
-      given |= scales && (op.word(key) == "dynamic" || op.word(key) == "-dynamic");
-      negatesAlpha |= scales && op.word("alpha") == "-dynamic";
-    });
-    if (given)
+  for (llvm::StringRef key : {"alpha", "beta"})
+    if (scalesBy(key, "dynamic") || scalesBy(key, "-dynamic"))
       add(ParamInfo::Float, Type::f32, key, key);
-  }
+}
+
+bool Lowering::scalesBy(llvm::StringRef key, llvm::StringRef word) const {
+  bool found = false; // a tile may be stored in parts
+  tile::walk(kernel.body(), [&](const Op &op) {
+    found |= (op.kind == OpKind::Store || op.kind == OpKind::Combine) && op.word(key) == word;
+  });
+  return found;
 }
 
 /// Who am I: thread, lane, warp, place in the cluster; where shared memory starts; the parameters.
@@ -236,7 +237,7 @@ void Lowering::identify() {
       Val reg = b.reg(Type::f32, name);
       b("ld.param.f32", reg, at(b.symbol(param.name)));
       (name == "alpha" ? alpha : beta) = reg;
-      if (name == "alpha" && negatesAlpha)
+      if (scalesBy(name, "-dynamic"))
         b("neg.f32", reg, reg);
       break;
     }

@@ -110,6 +110,8 @@ public:
 private:
   // Lowering.cpp: parameters, declarations, the order of things.
   void declareParams();
+  bool scalesBy(llvm::StringRef key,
+                llvm::StringRef word) const; ///< Whether sums are scaled by `key` (alpha, beta) so.
   void declareViews();
   void nameRegion(const Op &op, int64_t bytes, int64_t stages, llvm::StringRef field);
   AccumulatorView accumulatorView(const Op &op);
@@ -395,8 +397,7 @@ private:
     Val tile, slot, first,
         count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.
   } parts;
-  Val alpha, beta;           ///< f32 registers when given at launch.
-  bool negatesAlpha = false; ///< `-dynamic`: the product is taken negative.
+  Val alpha, beta; ///< f32 registers when given at launch; alpha with the product's sign.
 };
 
 } // namespace gemmc

@@ -70,17 +70,18 @@ struct Events {
   std::vector<Event> reads, writes;
 };
 
-/// A plain copy of a register, or another lane's. That of one which nothing has written harms nobody as long as the
-/// copy is not read, either: CUTLASS's guarded loads begin so, with what they leave where the guard says no, and CUB
-/// shuffles the bytes between the members of a structure.
-bool isCopy(const Inst &inst, RegId reg) {
-  if (inst.op == Op::Mov)
-    return inst.ops[1].isReg();
-  return inst.op == Op::Shfl && inst.ops[1].kind == Operand::None && inst.ops[2].isReg() && inst.ops[2].reg == reg;
+/// The register of which the instruction is a plain copy, or another lane's. That of one which nothing has written
+/// harms nobody as long as the copy is not read, either: CUTLASS's guarded loads begin so, with what they leave where
+/// the guard says no, and CUB shuffles the bytes between the members of a structure.
+std::optional<RegId> copied(const Inst &inst) {
+  const bool shuffles =
+      inst.op == Op::Shfl && inst.ops[1].kind == Operand::None; // without a predicate beside the value
+  const Operand *from = inst.op == Op::Mov ? &inst.ops[1] : shuffles ? &inst.ops[2] : nullptr;
+  return from && from->isReg() ? std::optional(from->reg) : std::nullopt;
 }
 
-/// Of the blocks that are ever entered; `ignored` is as if it were not there.
-Events eventsOf(const Function &function, ArrayRef<Block> blocks, const DenseSet<const Inst *> &ignored) {
+/// Of the blocks that are ever entered. `empty`: copies of what nothing has written, which neither read it nor write.
+Events eventsOf(const Function &function, ArrayRef<Block> blocks, const DenseSet<const Inst *> &empty) {
   Events events;
   const auto entered = follow(blocks, std::vector<uint64_t>(blocks.size()));
   uint32_t chain = 0; // the first of the blocks from which control falls on to this one
@@ -107,9 +108,12 @@ Events eventsOf(const Function &function, ArrayRef<Block> blocks, const DenseSet
         if (auto found = byName.find(name); found != byName.end())
           noteWrite(found->second, b, i);
       }
-      if (stmt.kind != Stmt::Instruction || ignored.contains(&stmt.inst))
+      if (stmt.kind != Stmt::Instruction)
         continue;
+      const bool copiesNothing = empty.contains(&stmt.inst);
       visitRegisters(stmt.inst, [&](RegId reg, Access access) {
+        if (copiesNothing && reg == copied(stmt.inst))
+          return;
         bool behind = written[reg] != nowhere && written[reg] >= chain;
         if (access == Access::Write || always[reg] || behind || read[reg] == b ||
             (access == Access::ReadWrite && !readsAccumulators(stmt.inst)))
@@ -117,7 +121,8 @@ Events eventsOf(const Function &function, ArrayRef<Block> blocks, const DenseSet
         read[reg] = b;
         events.reads.push_back({reg, b, i});
       });
-      visitWrites(stmt.inst, [&](RegId reg) { noteWrite(reg, b, i); });
+      if (!copiesNothing)
+        visitWrites(stmt.inst, [&](RegId reg) { noteWrite(reg, b, i); });
     }
   }
   return events;
@@ -181,23 +186,21 @@ SMRange Checker::spelled(RegId reg) const {
 
 void Checker::registers() {
   const std::vector<Block> blocks = Flow::blocksOf(function);
-  DenseSet<const Inst *> ignored;
+  DenseSet<const Inst *> empty;
   std::vector<Event> found;
-  for (size_t before = SIZE_MAX; before != ignored.size();) {
-    before = ignored.size();
-    found = unwritten(function, blocks, eventsOf(function, blocks, ignored));
+  for (size_t before = SIZE_MAX; before != empty.size();) {
+    before = empty.size();
+    found = unwritten(function, blocks, eventsOf(function, blocks, empty));
     for (const Event &event : found)
-      if (const Inst &copy = function.body[event.stmt].inst; isCopy(copy, event.reg))
-        ignored.insert(&copy);
+      if (const Inst &copy = function.body[event.stmt].inst; copied(copy) == event.reg)
+        empty.insert(&copy);
   }
   if (found.empty())
     return;
   std::vector<std::pair<const Inst *, const Inst *>> writes(function.regs.size()); // the first one and the last one
   for (const Stmt &stmt : function.body)
-    if (stmt.kind == Stmt::Instruction)
+    if (stmt.kind == Stmt::Instruction && !empty.contains(&stmt.inst))
       visitWrites(stmt.inst, [&](RegId reg) {
-        if (ignored.contains(&stmt.inst))
-          return;
         auto &[first, last] = writes[reg];
         first = first ? first : &stmt.inst;
         last = &stmt.inst;

@@ -256,14 +256,9 @@ std::vector<uint64_t> sampleOf(uint64_t total, uint64_t wanted) {
     chosen.insert(random.below(total));
   return {chosen.begin(), chosen.end()};
 }
-} // namespace
-
-std::optional<int64_t> elementOf(const Expr &formula, uint64_t i, uint64_t size) {
-  return formula.eval([&](llvm::StringRef name) -> std::optional<int64_t> { return name == "i" ? i : size; });
-}
 
 /// What `clean` says nothing of.
-static std::string remarkOn(const std::map<uint32_t, std::string> &idle) {
+std::string remarkOn(const std::map<uint32_t, std::string> &idle) {
   constexpr size_t mostListed = 6;
   std::string list;
   size_t listed = 0;
@@ -272,6 +267,11 @@ static std::string remarkOn(const std::map<uint32_t, std::string> &idle) {
       list += formatv("{0}`{1}` (ptx {2})", list.empty() ? "" : ", ", mnemonic, line);
   return formatv("never executed, so that nothing is known of {0}: {1}{2}", idle.size() == 1 ? "it" : "them", list,
                  idle.size() > mostListed ? formatv(" and {0} more", idle.size() - mostListed).str() : "");
+}
+} // namespace
+
+std::optional<int64_t> elementOf(const Expr &formula, uint64_t i, uint64_t size) {
+  return formula.eval([&](llvm::StringRef name) -> std::optional<int64_t> { return name == "i" ? i : size; });
 }
 
 ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch, const CheckRequest &request) {
@@ -325,7 +325,7 @@ ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch,
       check.verdict = emu::worse(check.verdict, emu::Verdict::error);
     }
     if (wrong && ended && !report.wrong)
-      check.remarks.push_back("what is NOT verified may be missing only because the error above ended the launch");
+      check.remarks.push_back("errors and limits may end a launch early: what is NOT verified may only be missing");
     report.wrong |= wrong;
     if (!i) {
       report.results = std::move(lines);

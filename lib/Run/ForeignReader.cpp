@@ -455,7 +455,7 @@ void Reader::matchParams(const YamlNode &root) {
     const ptx::Variable &param = entry->params[i];
     if (param.bytes() != arg.bytes.size() && !diags.hasErrors())
       diags.report(Diag::launch_arg_bytes, arg.range, arg.bytes.size(), i, entry->name, param.name, param.bytes(),
-                   param.bytes() == 8 ? ": an address is `buffer: NAME`, none `u64: 0`" : "");
+                   param.bytes() == 8 ? ": an address is `buffer: NAME`, a null pointer `u64: 0`" : "");
   }
 }
 
