@@ -73,7 +73,9 @@ bool keepsBusy(const Grid &grid, bool splits) {
 /// other times, in other parts of the GPU, and a grid that leaves some SMs idle begins there and ends alone (55% of the
 /// SMs: 30% slower). Launched when all CTAs in front have come to their ends, they lie and run together. Measured for
 /// 61 skinny products and 16 others, each way (H200, 2026-11-22), for 149 products of 1.5 to 110 us (2026-11-23) and
-/// for 128 streams (2026-11-27, docs/hopper-clock.md, *Launched together*).
+/// for 128 streams (2026-11-27, docs/hopper-clock.md, *Launched together*); with both operands shifted for 23
+/// (2026-11-28, docs/hopper-l2.md, *Lines that start anywhere*): slices 0.89 to 0.99 of what the end takes, others
+/// 0.97 to 1.00 with `sums`.
 std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   constexpr double halfGrid = 0.5, tiny = 0x1p22;
   constexpr int64_t brief = 1024, deep = 4096, smallTile = 64 * 64;
@@ -93,13 +95,17 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
                          : !grid->oneWave() || depth <= brief || sliced || *s.split == SplitMode::stream_k;
   if (alone)
     return {Trigger::start, "the kernel behind begins as places fall free"};
+  // Whose lines are shifted is bound by that, not by who asks for which lines when.
+  const bool shifts = *s.a.repack == Repack::inside && *s.b.repack == Repack::inside;
+  if (shifts && sliced)
+    return {Trigger::start, "the kernel behind begins as places fall free: its lines wait for being shifted anyway"};
   const bool knowsLast = *s.scheduler == Scheduler::fixed && (*s.split == SplitMode::none || sliced);
   // Where m or n is contiguous or CTAs share tiles it takes 2 to 14% longer.
   const bool pays = draft.kMajorA() && draft.kMajorB() && !rowsStartInsideSectors(draft);
   const bool small =
       grid->oneWave() && *s.split == SplitMode::none && draft.plan.blockM * draft.plan.blockN <= smallTile;
   const bool alike = grid->skinny && !shares && !sliced && draft.plan.clusterM * draft.plan.clusterN == 1;
-  if (knowsLast && (small || (pays && (depth < deep || alike))))
+  if (knowsLast && (small || shifts || (pays && (depth < deep || alike))))
     return {Trigger::sums, "the kernel behind is launched all at once, while the last tiles are stored"};
   return {Trigger::end, "the kernel behind is launched all at once: its CTAs read shared rows together"};
 }
