@@ -97,7 +97,7 @@ bool Cluster::runWarps(bool &alive) {
 }
 
 bool Cluster::run() {
-  constexpr uint64_t spun = uint64_t(1) << 14; // warp instructions
+  constexpr uint64_t spun = uint64_t(1) << 14, spunAgain = uint64_t(1) << 10; // warp instructions
   uint64_t seen = version, since = steps, told = steps;
   for (;;) {
     bool alive = false, progress = runWarps(alive);
@@ -113,7 +113,7 @@ bool Cluster::run() {
       return true;
     if (version != seen) {
       busy += steps - since;
-      seen = version, since = steps;
+      seen = version, since = steps, spins = false;
       if (busy >= launch.options.stepLimit()) {
         reportBusy();
         return true;
@@ -122,7 +122,8 @@ bool Cluster::run() {
         told = steps;
         launch.changes.fetch_add(1, std::memory_order_relaxed);
       }
-    } else if (steps - since >= spun) {
+    } else if (steps - since >= (spins ? spunAgain : spun)) {
+      spins = true;
       return false;
     }
   }

@@ -225,6 +225,7 @@ public:
   uint64_t steps = 0;
   uint64_t busy = 0;    ///< Steps without those that changed nothing for long.
   uint64_t version = 0; ///< Grows with every effect that another warp may see.
+  bool spins = false;   ///< Gave its turn to other clusters, and nothing of its own has changed since.
   bool failed = false;
   Stats stats;
   std::vector<std::byte> params; ///< The parameter block.
