@@ -1,4 +1,5 @@
 // Random programs store the same values before and after clean-up. The judge is a little interpreter of its own.
+#include "Pace.h"
 #include "gemmc/PTX/CleanUp.h"
 #include "gemmc/PTX/Ops.h"
 #include "llvm/ADT/StringExtras.h"
@@ -365,7 +366,7 @@ constexpr NamedPass passes[] = {{"cleanUp", cleanUp},
 } // namespace
 
 TEST(CleanUpRandom, ProgramsStoreTheSame) {
-  constexpr unsigned programs = 4000;
+  constexpr unsigned programs = gemmc::test::cases(4000);
   size_t before = 0, after = 0, stores = 0;
   unsigned changed[std::size(passes)] = {};
   for (unsigned seed = 0; seed < programs; ++seed) {

@@ -1,5 +1,6 @@
 // Random specs, most of them wrong somewhere: each is either refused with a reason or gives a plan that keeps all
 // rules.
+#include "../Pace.h"
 #include "Describe.h"
 #include "Specs.h"
 #include <random>
@@ -136,7 +137,7 @@ Spec allGiven(Spec spec) {
 
 TEST(PlanRandom, RefusedOrSound) {
   unsigned legal = 0;
-  for (unsigned seed = 0; seed < 20000 && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = 0; seed < test::cases(20000) && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Spec spec = Generator(seed).spec();
     Diags diags;
@@ -153,11 +154,11 @@ TEST(PlanRandom, RefusedOrSound) {
     ASSERT_TRUE(second);
     EXPECT_EQ(describe(*plan), describe(*second));
   }
-  EXPECT_GT(legal, 2000u); // the generator has not drifted into nonsense
+  EXPECT_GT(legal, test::cases(2000)); // the generator has not drifted into nonsense
 }
 
 TEST(PlanRandom, PrintedPlansPlanToThemselves) {
-  for (unsigned seed = 0; seed < 4000 && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = 0; seed < test::cases(4000) && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Diags diags;
     std::optional<Plan> plan = makePlan(Generator(seed).spec(), diags);
@@ -175,7 +176,7 @@ TEST(PlanRandom, PrintedPlansPlanToThemselves) {
 }
 
 TEST(PlanRandom, FallbackOfEveryLegalSpec) {
-  for (unsigned seed = 0; seed < 20000 && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = 0; seed < test::cases(20000) && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Spec spec = Generator(seed).spec();
     Diags diags;
