@@ -447,23 +447,32 @@ struct ClocksOfDoubles {
 /// Clocks of mma of f64, step by step: a warp, alone with its products, waits for each of them; all CTAs of an SM share
 /// its tensor cores, and more where warps of few rows and columns, or of slices of k, read shared memory more often, or
 /// a CTA has two warps for four tensor cores; no more comes than memory gives. 390 kernels of 66 races, 504 of 14
-/// products in slices that meet in memory, and two each of 79 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
+/// products in slices that meet in memory, and two each of 79 (H200, 2026-11-26, docs/hopper-types.md, *f64*). Copies
+/// of 8 bytes take a warp's time and the SM's: 299 kernels of 23 products at odd pitches, of which it is 9% off
+/// (2026-11-28).
 static ClocksOfDoubles clocksOfDoubles(const Draft &draft, const Shape &shape, double tiles) {
   constexpr double launch = 4400, waits = 200, ofProducts = 15.6, unhidden = 1.06, port = 2.25;
   constexpr double twoWarps = 1.23, inTwoSlices = 1.46, twoSlices = 1.04, fourSlices = 1.29; // of warps
   constexpr double counted = 3200, readRate = 25;
+  constexpr double ofCopies = 17.5, ofCopiesTogether = 3.3;
   constexpr double elementBytes = 8, memory = 2280;    // bytes a clock
   const double rows = 16, columns = 8, depthOfMma = 4; // of an instruction
   const double warpM = double(shape.warpM), warpN = double(shape.warpN), block = double(shape.m) * double(shape.n);
   const double m = double(draft.plannedM()), n = double(draft.plannedN()), k = double(draft.plannedK());
-  const double inTurn = waits + ofProducts * (warpM / rows) * (warpN / columns) * (double(shape.warpK) / depthOfMma);
+  auto copies = [&](int64_t lines, unsigned bytes) { // of less than 16 bytes, a step, by whole warps
+    return bytes < 16 ? double(lines * shape.k) * elementBytes / bytes / 32 : 0;
+  };
+  const double narrow = copies(shape.m, draft.plan.copyBytesA) + copies(shape.n, draft.plan.copyBytesB);
+  const double inTurn = waits + ofCopies * narrow / double(shape.warps()) +
+                        ofProducts * (warpM / rows) * (warpN / columns) * (double(shape.warpK) / depthOfMma);
   const double readPerProduct = (warpM + warpN) * elementBytes / (warpM * warpN);
   const bool two = shape.warps() == 2;
   const double feeding = shape.slices() > 2    ? fourSlices
                          : shape.slices() == 2 ? (two ? inTwoSlices : twoSlices)
                                                : (two ? twoWarps : 1);
   const double together =
-      block * double(shape.k) / productsOfDoubles(draft) * std::max(unhidden, port * readPerProduct) * feeding;
+      block * double(shape.k) / productsOfDoubles(draft) * std::max(unhidden, port * readPerProduct) * feeding +
+      ofCopiesTogether * narrow;
   const double parts = double(draft.slicesInMemory()), ctas = std::ceil(tiles * parts / draft.limits.sms); // of an SM
   const double moved = elementBytes * (m * k + k * n + m * n);
   const double steps = std::ceil(std::ceil(k / double(shape.k)) / parts);
