@@ -23,7 +23,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   add_compile_options(-Wno-stringop-overflow -Wno-array-bounds -Wno-restrict)
 endif()
 if(GEMMC_SANITIZE)
-  # A null pointer that is used is AddressSanitizer's; to look at each pointer takes a quarter of the time to build and run.
+  # A null pointer that is used is AddressSanitizer's; to look at each pointer takes a sixth of the build and
+  # a third of the unit tests.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr,null,object-size,pointer-overflow -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
@@ -35,6 +36,6 @@ if(GEMMC_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
     message(FATAL_ERROR "GEMMC_FUZZ needs clang: configure with -DCMAKE_CXX_COMPILER=/usr/lib/llvm-19/bin/clang++")
   endif()
-  # Without a call at each comparison, which takes a tenth of the sanitizer stages' time: what text is compared with libFuzzer sees.
+  # Without a call at each comparison, 7% of the sanitizer stages' time: what text is compared with libFuzzer sees.
   add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp)
 endif()

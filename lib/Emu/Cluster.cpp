@@ -97,7 +97,8 @@ bool Cluster::runWarps(bool &alive) {
 }
 
 bool Cluster::run() {
-  constexpr uint64_t spun = uint64_t(1) << 14, spunAgain = uint64_t(1) << 10; // warp instructions
+  // Warp instructions without an effect. A long one in front of the first, as it lets another cluster begin.
+  constexpr uint64_t spun = uint64_t(1) << 14, spunAgain = uint64_t(1) << 10;
   uint64_t seen = version, since = steps, told = steps;
   for (;;) {
     bool alive = false, progress = runWarps(alive);

@@ -89,16 +89,15 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const int64_t depth = *draft.extentK() / draft.plan.clusterK; // of a CTA
   const bool few = grid->filled() <= halfGrid, sliced = draft.inCluster(), shares = sharesLong(draft, *grid);
-  const bool alone = grid->skinny
-                         ? bytesRead(draft) <= tiny || few ||
-                               (keepsBusy(*grid, *s.split != SplitMode::none) && !shares && (!sliced || depth < deep))
-                         : !grid->oneWave() || depth <= brief || sliced || *s.split == SplitMode::stream_k;
+  // Lines wait for being shifted, whoever else asks for them and when.
+  const bool shifts = draft.shiftsA() && draft.shiftsB();
+  const bool alone =
+      (shifts && sliced) ||
+      (grid->skinny ? bytesRead(draft) <= tiny || few ||
+                          (keepsBusy(*grid, *s.split != SplitMode::none) && !shares && (!sliced || depth < deep))
+                    : !grid->oneWave() || depth <= brief || sliced || *s.split == SplitMode::stream_k);
   if (alone)
     return {Trigger::start, "the kernel behind begins as places fall free"};
-  // Whose lines are shifted is bound by that, not by who asks for which lines when.
-  const bool shifts = *s.a.repack == Repack::inside && *s.b.repack == Repack::inside;
-  if (shifts && sliced)
-    return {Trigger::start, "the kernel behind begins as places fall free: its lines wait for being shifted anyway"};
   const bool knowsLast = *s.scheduler == Scheduler::fixed && (*s.split == SplitMode::none || sliced);
   // Where m or n is contiguous or CTAs share tiles it takes 2 to 14% longer.
   const bool pays = draft.kMajorA() && draft.kMajorB() && !rowsStartInsideSectors(draft);

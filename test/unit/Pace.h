@@ -8,25 +8,24 @@ namespace gemmc::test {
 /// Seconds that all threads of this process have computed.
 inline double processorSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
+constexpr bool instrumented =
 #if defined(__SANITIZE_ADDRESS__)
-#define GEMMC_INSTRUMENTED 1
+    true;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define GEMMC_INSTRUMENTED 1
+    true;
+#else
+    false;
 #endif
+#else
+    false;
 #endif
 
 /// Limits are multiplied by this: instrumented code is slow, and how slow is nobody's concern.
-#ifdef GEMMC_INSTRUMENTED
-constexpr double allowance = 50;
-constexpr bool instrumented = true;
-#else
-constexpr double allowance = 1;
-constexpr bool instrumented = false;
-#endif
+constexpr double allowance = instrumented ? 50 : 1;
 
-/// Of `count` random cases those that run. All do in the build that users get; under sanitizers, where one takes six
-/// times as long and the first thousand meet each line of code, a fifth.
+/// Of `count` random cases those that run: all in the build that users get, a fifth under sanitizers, where one takes
+/// six times as long.
 constexpr unsigned cases(unsigned count) { return instrumented ? count / 5 : count; }
 
 } // namespace gemmc::test
