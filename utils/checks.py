@@ -111,8 +111,7 @@ def format_(stage):
 
 
 def build(stage):
-    stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", BUILD, "-DGEMMC_TESTS=ON",
-                 "-DGEMMC_PCH=ON")
+    configure(stage, BUILD)
     make(stage, BUILD)
     (BUILD / "diagnostics.txt").unlink(missing_ok=True)
 
@@ -171,9 +170,9 @@ def package(stage):
 def sanitize_build(stage):
     """ASan + UBSan + coverage for the fuzzers in one build, with clang, which also proves that clang compiles it."""
     clang = find_clang()
-    stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", SANITIZED, f"-DCMAKE_CXX_COMPILER={clang}",
-                 "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -gline-tables-only",
-                 "-DGEMMC_TESTS=ON", "-DGEMMC_SANITIZE=ON", "-DGEMMC_FUZZ=ON", "-DGEMMC_INSTALL=OFF", "-DGEMMC_PCH=ON")
+    configure(stage, SANITIZED, f"-DCMAKE_CXX_COMPILER={clang}", "-DCMAKE_BUILD_TYPE=Release",
+              "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -gline-tables-only", "-DGEMMC_SANITIZE=ON", "-DGEMMC_FUZZ=ON",
+              "-DGEMMC_INSTALL=OFF")
     make(stage, SANITIZED)
 
 
@@ -220,6 +219,14 @@ def git_files(*patterns):
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *patterns], cwd=ROOT, text=True,
                             capture_output=True, check=True).stdout.split("\n")
     return [name for name in listed if name and (ROOT / name).exists()]
+
+
+def configure(stage, folder, *options):
+    """A new folder builds several sources at a time; one that is there keeps what it has, for who works in it builds
+    after each change."""
+    whole = [] if (folder / "CMakeCache.txt").exists() else ["-DGEMMC_UNITY=ON"]
+    stage.expect("configure", "cmake", "-G", "Ninja", "-S", ".", "-B", folder, "-DGEMMC_TESTS=ON", "-DGEMMC_PCH=ON",
+                 *whole, *options)
 
 
 def make(stage, folder):

@@ -137,7 +137,7 @@ Step issue(Warp &warp, const Code &code, Mask mask) {
 }
 
 /// `fence` orders registers, which the emulator reads late and writes late: nothing to do.
-Step fence(Warp &warp, const Code &code, Mask mask) {
+Step wgmmaFence(Warp &warp, const Code &code, Mask mask) {
   if (auto wait = warpgroupReady(warp, code, mask))
     return *wait;
   if (warp.cluster.check)
@@ -206,7 +206,7 @@ Exec wgmmaExec(Decoder &d) {
 }
 } // namespace
 
-Exec execWgmmaFence(Decoder &) { return fence; }
+Exec execWgmmaFence(Decoder &) { return wgmmaFence; }
 Exec execWgmmaCommit(Decoder &) { return commit; }
 Exec execWgmmaWait(Decoder &d) {
   d.code->imm[0] = d.immediate(0);

@@ -9,10 +9,6 @@ constexpr uint64_t field20 = (1 << 20) - 1, field21 = (1 << 21) - 1;
 /// A token is the word with this bit set, so that neither serves as the other.
 constexpr uint64_t tokenBit = uint64_t(1) << 63;
 
-template <typename... Args> Broken broken(const char *rule, const char *format, Args &&...args) {
-  return {rule, llvm::formatv(format, std::forward<Args>(args)...).str()};
-}
-
 bool countInRange(uint32_t count) { return count >= 1 && count <= static_cast<uint32_t>(mbarrierMax); }
 bool txInRange(int64_t tx) { return tx >= -mbarrierMax && tx <= mbarrierMax; }
 

@@ -37,10 +37,6 @@ void countWarp(NamedBarrierState &state, unsigned warp, uint32_t alive) {
   state.arrived += warpThreads;
 }
 
-template <typename... Args> Broken broken(const char *rule, const char *format, Args &&...args) {
-  return {rule, llvm::formatv(format, std::forward<Args>(args)...).str()};
-}
-
 Broken arrive(NamedBarrierState &state, const NamedBarrierCommand &command) {
   if (command.id >= 16)
     return broken("NB-1", "there is no barrier {0}: they are 0 to 15", command.id);

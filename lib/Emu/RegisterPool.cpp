@@ -6,7 +6,7 @@ using llvm::formatv;
 namespace gemmc::emu::sem {
 namespace {
 
-constexpr int64_t warpThreads = 32;
+constexpr int64_t threadsOfWarp = 32;
 
 /// The four warps of a warpgroup execute the same setmaxnreg one after the other. A warp that is ahead of another by
 /// one may have executed what the other has yet to execute; by two, somebody left one out.
@@ -59,7 +59,7 @@ RegisterPoolOutcome stepRegisterPool(const RegisterPoolState &state, const Regis
                   formatv("`setmaxnreg.{0}` to {1} registers, but the warp has {2}", inc ? "inc" : "dec", wanted, had)};
     return out;
   }
-  int64_t more = had ? (int64_t(wanted) - had) * warpThreads : 0;
+  int64_t more = had ? (int64_t(wanted) - had) * threadsOfWarp : 0;
   if (more > state.free) {
     out.blocked = true;
     return out;

@@ -8,7 +8,7 @@ using llvm::formatv;
 
 namespace gemmc::emu {
 namespace {
-enum Kind : uint32_t { wait, copies, wgmma };
+enum Kind : uint32_t { waiting, copies, wgmma };
 constexpr uint32_t firstAside = 100; ///< Numbers of tracks below are warps.
 
 std::string nameOf(const Warp &warp, const Wait &wait) {
@@ -90,7 +90,7 @@ void Timeline::endBelow(const Cluster &cluster, uint32_t owner, uint32_t kind, u
 // --- Waits
 
 void Timeline::blocked(const Warp &warp, const Group &group) {
-  Key key{warp.number(), wait, std::countr_zero(group.mask)};
+  Key key{warp.number(), waiting, std::countr_zero(group.mask)};
   std::string name = open.count(key) ? "" : nameOf(warp, group.wait);
   if (name.empty())
     return;
@@ -102,7 +102,8 @@ void Timeline::blocked(const Warp &warp, const Group &group) {
 
 /// Groups may have been joined since they were blocked.
 void Timeline::passed(const Warp &warp, const Group &group) {
-  for (auto it = open.lower_bound({warp.number(), wait, 0}); it != open.lower_bound({warp.number(), wait, numLanes});)
+  for (auto it = open.lower_bound({warp.number(), waiting, 0});
+       it != open.lower_bound({warp.number(), waiting, numLanes});)
     if (group.mask >> std::get<2>(it->first) & 1) {
       end(warp.cluster, it->second);
       it = open.erase(it);

@@ -3,7 +3,7 @@
 namespace gemmc {
 namespace {
 /// PTX ISA 9.7.14.4, table of shapes and types.
-constexpr MatrixInstruction table[] = {
+constexpr MatrixInstruction wmmaTable[] = {
     {16, 16, 16, Elem::f16, Elem::f32, 70},  {32, 8, 16, Elem::f16, Elem::f32, 70},
     {8, 32, 16, Elem::f16, Elem::f32, 70},   {16, 16, 16, Elem::f16, Elem::f16, 70},
     {32, 8, 16, Elem::f16, Elem::f16, 70},   {8, 32, 16, Elem::f16, Elem::f16, 70},
@@ -20,7 +20,7 @@ int64_t registerBits(Elem type) { return type == Elem::f64 ? 64 : 32; }
 int64_t evenly(int64_t elements, Elem type) { return elements * bitsOf(type) / (lanes * registerBits(type)); }
 } // namespace
 
-llvm::ArrayRef<MatrixInstruction> wmmaInstructions() { return table; }
+llvm::ArrayRef<MatrixInstruction> wmmaInstructions() { return wmmaTable; }
 
 int64_t wmmaOperandRegisters(const MatrixInstruction &instruction, bool isA) {
   // f16 keeps the eight registers of the first tensor cores, which held two copies or more.

@@ -10,7 +10,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t groupLines = 64, lineBytes = 128;
+constexpr int64_t groupLines = 64;
 } // namespace
 
 Lowering::BufferOfC Lowering::bufferOfC(const Op &op, llvm::StringRef shared, const Val &ring, int64_t number,

@@ -70,7 +70,7 @@ void CopyKernel::overlap() {
     b("griddepcontrol.launch_dependents");
 }
 
-void CopyKernel::configure(unsigned threads, llvm::function_ref<Expr(const CopySource &)> ctasOf) {
+void CopyKernel::configure(llvm::function_ref<Expr(const CopySource &)> ctasOf) {
   info.name = function.name;
   info.block = {threads, 1, 1};
   function.reqntid = {threads, 1, 1};

@@ -19,6 +19,8 @@ enum class CopyOverlaps : uint8_t { nobody, inFront, both };
 
 class CopyKernel {
 protected:
+  static constexpr unsigned threads = 256, warps = threads / 32;
+
   CopyKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, CopyOverlaps overlaps)
       : function(function), b(function), sources(std::move(sources)), elementBytes(elementBytes), overlaps(overlaps) {}
 
@@ -31,7 +33,7 @@ protected:
   /// Where that operand starts. `cta` becomes the number among the CTAs that copy it.
   Val pickOperand(const Val &cta, llvm::function_ref<Expr(const CopySource &)> ctasOf);
   /// Threads and CTAs of the launch.
-  void configure(unsigned threads, llvm::function_ref<Expr(const CopySource &)> ctasOf);
+  void configure(llvm::function_ref<Expr(const CopySource &)> ctasOf);
 
   /// What `overlaps` says, in front of everything else; the grid is known.
   void overlap();

@@ -12,10 +12,6 @@
 #include "Lowering.h"
 
 namespace gemmc {
-namespace {
-constexpr int64_t wordBytes = 4;
-} // namespace
-
 /// This CTA's k steps. One that has none takes the step behind the last one, which TMA fills with zeros.
 void Lowering::placeSlice() {
   Expr each = maxOf(1, ceilDiv(stepCount(), clusterK)), steps = stepCount();

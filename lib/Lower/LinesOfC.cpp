@@ -9,7 +9,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t warpLanes = 32, wordBytes = 4, mostBytes = 16;
+constexpr int64_t warpLanes = 32, mostBytes = 16;
 
 Val oneOrAll(const std::vector<Val> &regs) { return regs.size() == 1 ? regs[0] : Val(regs); }
 } // namespace

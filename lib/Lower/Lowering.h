@@ -11,6 +11,9 @@
 
 namespace gemmc {
 
+/// What a register holds; a line of the L2, and a row of shared memory with swizzle 128B.
+constexpr int64_t wordBytes = 4, lineBytes = 128;
+
 using ptx::Type;
 using ptx::Val;
 using tile::Op;

@@ -14,7 +14,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t lanes = 32, wordBytes = 4, elementBytes = 2, pieceBytes = lanes * wordBytes;
+constexpr int64_t lanes = 32, elementBytes = 2, pieceBytes = lanes * wordBytes;
 } // namespace
 
 SharedTile Lowering::OddLines::stagedPiece() {

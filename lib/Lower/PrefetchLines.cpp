@@ -3,10 +3,6 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc {
-namespace {
-constexpr int64_t lineBytes = 128;
-} // namespace
-
 /// A thread takes every `threads`-th prefetch: pieces of one row of the tile (a column, where the tensor is in column
 /// order), then of the next. Rows that start inside a line have one piece more, at their last element.
 void Lowering::prefetchLines(const Op &op) {

@@ -16,7 +16,7 @@
 
 namespace gemmc {
 namespace {
-constexpr unsigned threads = 256, warps = threads / 32, vectorBytes = 16, warpBytes = 32 * vectorBytes;
+constexpr unsigned vectorBytes = 16, warpBytes = 32 * vectorBytes;
 class RepackKernel : CopyKernel {
 public:
   RepackKernel(ptx::Function &function, std::vector<CopySource> sources, unsigned elementBytes, CopyOverlaps overlaps)
@@ -209,7 +209,7 @@ void RepackKernel::copyElements() {
 }
 
 ptx::KernelInfo RepackKernel::emit() {
-  configure(threads, [&](const CopySource &source) { return ctasOf(source); });
+  configure([&](const CopySource &source) { return ctasOf(source); });
   elements = b.label("elements"), end = b.label("end");
   overlap();
   place();

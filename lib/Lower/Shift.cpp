@@ -16,7 +16,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t maps = SharedTile::groups, pieceBytes = 16, wordBytes = 4, lineBytes = 128;
+constexpr int64_t maps = SharedTile::groups, chunkBytes = 16;
 } // namespace
 
 std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
@@ -29,7 +29,7 @@ std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
   const Expr &length = tensor.expr(rows ? "cols" : "rows"), &lines = tensor.expr(rows ? "rows" : "cols");
   for (int64_t box = 0; box < maps; ++box) {
     const int64_t first = lines.isConst() && box >= lines.constant() ? 0 : box;
-    const int64_t skew = first * pitch % pieceBytes;
+    const int64_t skew = first * pitch % chunkBytes;
     ptx::TensorMapInfo map;
     map.name = (tensor.word("buffer") + "_map" + llvm::Twine(box)).str();
     map.buffer = tensor.word("buffer").str();
@@ -76,15 +76,15 @@ void Lowering::shift(llvm::ArrayRef<Op> operands) {
   for (const Op &op : operands) {
     const SharedView &to = buffers.find(op.subject.name)->second, &from = buffers.find(op.ref("from").name)->second;
     const SharedTile &tile = to.tile, &raw = from.tile;
-    const int64_t lines = tile.rows / maps, pitch = op.number("pitch") % pieceBytes;
+    const int64_t lines = tile.rows / maps, pitch = op.number("pitch") % chunkBytes;
     Val source = add(stageAddress(from, op.ref("from"), "from_" + op.ref("from").name), laneBytes, "from");
     Val target = stageAddress(to, op.subject, "to_" + op.subject.name);
     for (int64_t half = 0; half < maps / warps; ++half) {
       Val box = add(roleWarp, half * warps, "box");
-      Val skew = binary("and.b32", mul(box, pitch, "skew"), pieceBytes - 1, "skew");
+      Val skew = binary("and.b32", mul(box, pitch, "skew"), chunkBytes - 1, "skew");
       Val first = add(add(source, mul(box, raw.groupStride(), "box_place"), "from"),
-                      binary("and.b32", skew, pieceBytes - wordBytes, "skew_words"), "from");
-      Val swizzled = mul(binary("xor.b32", piece, box, "swizzled"), pieceBytes, "swizzled");
+                      binary("and.b32", skew, chunkBytes - wordBytes, "skew_words"), "from");
+      Val swizzled = mul(binary("xor.b32", piece, box, "swizzled"), chunkBytes, "swizzled");
       Val place = add(add(add(target, mul(box, lineBytes, "line"), "to"), swizzled, "to"), inPiece, "to");
       Val bits;
       if (pitch % wordBytes != 0)

@@ -14,7 +14,7 @@
 
 namespace gemmc {
 namespace {
-constexpr unsigned threads = 256, warps = threads / 32, side = 32, wordBytes = 4, pitch = side + 1, each = side / warps;
+constexpr unsigned side = 32, pitch = side + 1;
 
 class TurnKernel : CopyKernel {
 public:
@@ -23,6 +23,8 @@ public:
   ptx::KernelInfo emit();
 
 private:
+  static constexpr unsigned each = side / warps; ///< Lines of a square that a warp takes.
+
   /// Elements of a word, of the side of a square.
   unsigned packed() const { return wordBytes / elementBytes; }
   int64_t extent() const { return side * packed(); }
@@ -200,7 +202,7 @@ void TurnKernel::write() {
 }
 
 ptx::KernelInfo TurnKernel::emit() {
-  configure(threads, [&](const CopySource &source) { return ctasOf(source); });
+  configure([&](const CopySource &source) { return ctasOf(source); });
   elements = b.label("elements"), staged = b.label("staged");
   overlap();
   place();

@@ -7,7 +7,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t lines = 16, lineBytes = 128, bufferBytes = lines * lineBytes;
+constexpr int64_t lines = 16, warpBufferBytes = lines * lineBytes;
 
 SharedLayout layoutOf(int64_t bytes) {
   switch (bytes) {
@@ -330,7 +330,7 @@ struct Lowering::WarpStore : StagedSums {
     Val inBox = l.mul(warpOfGroup, lines * piece.bytes, "part");
     if (!readsC.isReg() || piece.bytes == lineBytes)
       return inBox;
-    Val own = l.mul(warpOfGroup, bufferBytes, "part"), part = b.reg(Type::b32, "part");
+    Val own = l.mul(warpOfGroup, warpBufferBytes, "part"), part = b.reg(Type::b32, "part");
     b("selp.b32", part, inBox, own, readsC);
     return part;
   }
@@ -345,7 +345,7 @@ struct Lowering::WarpStore : StagedSums {
         chunk.c = l.bufferOfC(op, op.ref("through").name, group, number, count);
         chunk.slot = l.add(chunk.c.place, warpsPart(chunk.piece), "slot");
       } else {
-        chunk.slot = l.add(slots, number % buffers * bufferBytes, "slot");
+        chunk.slot = l.add(slots, number % buffers * warpBufferBytes, "slot");
       }
       chunks.push_back(std::move(chunk));
     }
@@ -411,11 +411,12 @@ void Lowering::storeThroughShared(const Op &op) {
   if (d.order == Order::col)
     return storeTransposed(
         op, sums, unit, row0, col0,
-        add(stageAddress(view, op.ref("through"), "slots"), mul(unit, 4 * each * bufferBytes, "slots"), "slots"));
+        add(stageAddress(view, op.ref("through"), "slots"), mul(unit, 4 * each * warpBufferBytes, "slots"), "slots"));
   row0 = add(row0, mul(remainder(warp, 4, "warp_in_group"), lines, "warp_row"), "row0");
 
   Val consumer = add(warp, -roleWarp, "consumer_warp");
-  Val slots = add(stageAddress(view, op.ref("through"), "slots"), mul(consumer, each * bufferBytes, "slots"), "slots");
+  Val slots =
+      add(stageAddress(view, op.ref("through"), "slots"), mul(consumer, each * warpBufferBytes, "slots"), "slots");
   WarpStore store{sums, op, d, tma, row0, col0, slots, each, brought, unit, {}};
   if (byLines)
     store.linesOfC.emplace(*this, tensors.find(op.ref("c").name)->second);

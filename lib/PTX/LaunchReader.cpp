@@ -12,10 +12,6 @@ namespace gemmc::ptx {
 namespace {
 using namespace launch;
 
-llvm::SMRange rangeOf(llvm::StringRef piece) {
-  return {llvm::SMLoc::getFromPointer(piece.begin()), llvm::SMLoc::getFromPointer(piece.end())};
-}
-
 template <typename Names> std::string listed(const Names &names) {
   std::string list;
   for (llvm::StringRef name : names)
@@ -131,9 +127,9 @@ private:
 };
 
 /// The fields of one map. Remembers what was asked for, so that the rest is unknown.
-class Fields {
+class FieldReader {
 public:
-  Fields(const YamlNode &map, Values &values) : map(map), values(values) {}
+  FieldReader(const YamlNode &map, Values &values) : map(map), values(values) {}
 
   template <typename T, typename... Bounds> void operator()(llvm::StringRef key, T &value, const Bounds &...bounds) {
     known.push_back(key);
@@ -188,7 +184,7 @@ bool takes(ParamInfo::Kind kind, Type type) {
   llvm_unreachable("unknown kind of parameter");
 }
 
-void Fields::source(ParamInfo &param) {
+void FieldReader::source(ParamInfo &param) {
   llvm::SmallVector<ParamInfo::Kind> given;
   for (unsigned i = 0; i < std::size(paramForms); ++i) {
     known.push_back(paramForms[i].key);
@@ -306,7 +302,7 @@ template <typename T> void Values::read(llvm::StringRef key, const YamlNode &nod
   if (node.kind != YamlNode::Map)
     return (void)diags.report(Diag::launch_kind, node.range, key, "a map");
   unsigned before = diags.numErrors();
-  Fields fields(node, *this);
+  FieldReader fields(node, *this);
   describe(fields, value);
   fields.refuseUnknown();
   if (diags.numErrors() == before)

@@ -46,7 +46,7 @@ std::string text(const std::vector<std::pair<std::string, uint32_t>> &numbers) {
 template <typename T, size_t N> std::string text(const std::array<T, N> &values) { return flowList(values); }
 
 /// Writes `key: value` pairs of one struct, either as lines or as the inside of a `{...}`.
-class Fields {
+class FieldWriter {
 public:
   template <typename T, typename... Limits> void operator()(llvm::StringRef key, T &value, const Limits &...) {
     entries.push_back((key + ": " + text(value)).str());
@@ -73,7 +73,7 @@ public:
   }
   void operator()(llvm::StringRef key, std::vector<KernelInfo> &kernels) {
     list(key, kernels, [&](KernelInfo &kernel) {
-      Fields inner;
+      FieldWriter inner;
       describe(inner, kernel);
       for (const std::string &line : inner.entries)
         &line == &inner.entries.front() ? item(line) : entries.push_back(("    " + llvm::Twine(line)).str());
@@ -102,7 +102,7 @@ private:
       each(value);
   }
   template <typename T> static std::string inFlow(T &value) {
-    Fields inner;
+    FieldWriter inner;
     describe(inner, value);
     return ("{" + llvm::Twine(llvm::join(inner.entries, ", ")) + "}").str();
   }
@@ -120,7 +120,7 @@ llvm::StringRef nameOf(TmaSwizzle swizzle) {
 }
 
 std::vector<std::string> toHeader(const LaunchInfo &info) {
-  Fields fields;
+  FieldWriter fields;
   LaunchInfo copy = info; // `describe` serves the reader as well and wants something writable
   describe(fields, copy);
   std::vector<std::string> lines{(firstLine + llvm::Twine(version)).str()};

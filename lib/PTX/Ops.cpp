@@ -42,7 +42,7 @@ const Row *parseOnce(unsigned index) {
   return expected;
 }
 
-ArrayRef<uint16_t> rangeOf(StringRef root) {
+ArrayRef<uint16_t> rowsOf(StringRef root) {
   auto less = [](uint16_t index, StringRef name) { return StringRef(rootOf(texts[index].form)) < name; };
   auto begin = std::lower_bound(byRoot.begin(), byRoot.end(), root, less);
   auto end = begin;
@@ -74,7 +74,7 @@ bool matchSlots(const Row &row, ArrayRef<StringRef> tokens, unsigned slot, Small
 void forEachMatch(StringRef text, function_ref<bool(Match)> visit) {
   SmallVector<StringRef, 12> tokens;
   text.split(tokens, '.', 32);
-  for (uint16_t index : rangeOf(tokens.front())) {
+  for (uint16_t index : rowsOf(tokens.front())) {
     const Row &row = rowOf(static_cast<Op>(index));
     Match match{static_cast<Op>(index), {}};
     match.mods.assign(row.slots.size(), 0);
@@ -189,7 +189,7 @@ MnemonicFault explainMnemonic(StringRef text) {
   SmallVector<StringRef, 12> tokens;
   text.split(tokens, '.', 32);
   MnemonicFault fault;
-  auto rows = rangeOf(tokens.front());
+  auto rows = rowsOf(tokens.front());
   if (rows.empty()) {
     fault.unknownRoot = true;
     fault.token = tokens.front();
@@ -234,7 +234,7 @@ std::string syntaxOf(const Match &match) {
 
 SmallVector<Op, 4> rowsWithRoot(StringRef root) {
   SmallVector<Op, 4> ops;
-  for (uint16_t index : rangeOf(root))
+  for (uint16_t index : rowsOf(root))
     ops.push_back(static_cast<Op>(index));
   return ops;
 }

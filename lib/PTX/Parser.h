@@ -95,9 +95,6 @@ private:
   void recover() { lex.recover(); }
   bool tooMany() const { return errors() >= maxErrors || limitHit; }
   unsigned errors() const { return diags.numErrors() - errorsBefore; }
-  llvm::SMRange rangeOf(llvm::StringRef word) const {
-    return {llvm::SMLoc::getFromPointer(word.begin()), llvm::SMLoc::getFromPointer(word.end())};
-  }
   void takeComments(std::vector<std::string> &into);
 
   Lexer lex;

@@ -16,8 +16,6 @@ using namespace llvm;
 namespace gemmc::ptx {
 namespace {
 
-SMRange rangeOf(StringRef text) { return {SMLoc::getFromPointer(text.begin()), SMLoc::getFromPointer(text.end())}; }
-
 StringRef firstLine(StringRef text) {
   return text.take_until([](char c) { return c == '\n'; });
 }

@@ -74,7 +74,7 @@ SMRange Checker::line() const {
   text = text.take_until([](char c) { return c == '\n'; });
   size_t comment = text.find("//");
   text = text.take_front(comment).trim();
-  return {SMLoc::getFromPointer(text.begin()), SMLoc::getFromPointer(text.end())};
+  return rangeOf(text);
 }
 
 void Checker::run() {

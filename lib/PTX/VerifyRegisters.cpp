@@ -181,7 +181,7 @@ SMRange Checker::spelled(RegId reg) const {
   }
   if (best.empty())
     return range;
-  return {SMLoc::getFromPointer(best.begin()), SMLoc::getFromPointer(best.end())};
+  return rangeOf(best);
 }
 
 void Checker::registers() {

@@ -2,13 +2,12 @@
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t warpsOfGroup = 4;
 
 bool alternates(const Kernel &kernel) { return kernel.word("schedule") == "pingpong"; }
 
 /// A barrier for each buffer of each warpgroup: `brought` when C is in it, `left` when its four warps have stored from
 /// it.
-void declareBarriers(Kernel &kernel) {
+void declareBarriersOfC(Kernel &kernel) {
   int64_t buffers = kernel.number("consumers") * kernel.number("store_buffers");
   Op brought = Op(OpKind::Barrier, "brought").set("stages", buffers).set("count", 1);
   Op left = Op(OpKind::Barrier, "left").set("stages", buffers).set("count", warpsOfGroup).set("free", "yes");
@@ -47,6 +46,6 @@ void bringC(Kernel &kernel) {
   Op elect = electForC(kernel, findIn(consumer->body, OpKind::Tiles)->body.back());
   waitForC(*consumer);
   producer->body.push_back(std::move(elect));
-  declareBarriers(kernel); // moves the roles
+  declareBarriersOfC(kernel); // moves the roles
 }
 } // namespace gemmc::tile

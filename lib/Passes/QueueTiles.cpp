@@ -4,7 +4,6 @@ namespace gemmc::tile {
 namespace {
 /// The producer may be as many tiles ahead of the consumers; two consumers in turn have every other slot each.
 constexpr int64_t ringSlots = 4;
-constexpr int64_t warpsOfGroup = 4;
 
 /// `lanes`: that take tiles beside the consumers' warps.
 void declareRing(Kernel &kernel, int64_t lanes) {

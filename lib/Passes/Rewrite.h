@@ -7,6 +7,8 @@
 
 namespace gemmc::tile {
 
+constexpr int64_t warpsOfGroup = 4; ///< Of a warpgroup.
+
 /// Replaces variables in all expressions of `op` and its body.
 inline void substitute(Op &op, llvm::function_ref<std::optional<Expr>(llvm::StringRef)> with) {
   auto all = [&](std::vector<Expr> &list) {

@@ -2,7 +2,7 @@
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t warpsOfGroup = 4, around = 16; ///< Bytes that come with a line, because it may start anywhere.
+constexpr int64_t around = 16; ///< Bytes that come with a line, because it may start anywhere.
 
 /// What the pass is about: an operand's tile in place (sA, sB) and its lines as they come (rA, rB).
 struct Shifted {

@@ -2,7 +2,6 @@
 
 namespace gemmc::tile {
 namespace {
-constexpr int64_t warpsOfGroup = 4;
 
 Op producerOf(const Kernel &kernel, Op tiles) {
   std::vector<Op> &loop = findIn(tiles.body, OpKind::For)->body;

@@ -41,7 +41,7 @@ size_t combineWithC(std::vector<Op> &tile, size_t at) {
 /// 16 lines of 128 bytes for each buffer of each consumer warp. With a C that is added on the way out the sums
 /// themselves are staged and become D there; else D is.
 Op warpBuffers(const Kernel &kernel, const Op &store) {
-  constexpr int64_t warpsOfGroup = 4, lines = 16, lineBytes = 128;
+  constexpr int64_t lines = 16, lineBytes = 128;
   bool sums = store.has("c") && kernel.root.word("load_c", "direct") == "direct";
   llvm::StringRef type = sums ? typeOfSums(kernel) : kernel.declaration(store.subject.name)->word("type");
   int64_t buffers = kernel.number("consumers") * warpsOfGroup * kernel.number("store_buffers");

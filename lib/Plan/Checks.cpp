@@ -27,9 +27,7 @@ llvm::SMRange elementRange(llvm::SMRange list, unsigned index, int64_t value) {
     if (number.getAsInteger(10, seen))
       return list;
     if (i == index)
-      return seen == value
-                 ? llvm::SMRange(llvm::SMLoc::getFromPointer(number.begin()), llvm::SMLoc::getFromPointer(number.end()))
-                 : list;
+      return seen == value ? rangeOf(number) : list;
   }
 }
 

@@ -205,7 +205,7 @@ void decidePrefetch(Draft &draft) {
 
 } // namespace
 
-constexpr int64_t rowsOfWarpgroup = 128; ///< Two halves of what one instruction multiplies.
+constexpr int64_t rowsOfHalves = 128; ///< Two halves of what one instruction multiplies.
 
 /// What the problem and the given fields say, whatever the shape is.
 static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t depth) {
@@ -247,9 +247,9 @@ std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t 
     return why;
   if (shape.schedule != Schedule::cooperative)
     return "is for cooperative warpgroups: ping-pong ones store under each other's products";
-  if (shape.warpM != rowsOfWarpgroup)
+  if (shape.warpM != rowsOfHalves)
     return formatv("stores 64 of a warpgroup's {0} rows while the others multiply: `tile.warp` {1} is {2}",
-                   rowsOfWarpgroup, userDimension(draft, 'm'), shape.warpM);
+                   rowsOfHalves, userDimension(draft, 'm'), shape.warpM);
   if (shape.stages < steps)
     return formatv("keeps as many stages filled: `pipeline.stages` is {0}", shape.stages);
   return "";
@@ -260,7 +260,7 @@ int64_t storeOverlap(const Draft &draft, const Shape &shape) {
   // 256x192x32 takes 1685 us with two steps, 1646 with four (H200, 2026-11-26).
   constexpr int64_t best = 2, most = 4, fewSteps = 8; // `most`: of the field
   const Spec &s = draft.spec();
-  if (shape.schedule != Schedule::cooperative || shape.warpM != rowsOfWarpgroup)
+  if (shape.schedule != Schedule::cooperative || shape.warpM != rowsOfHalves)
     return 0; // of most candidates, without the words
   const int64_t each = shape.k > 0 ? std::max<int64_t>(1, draft.elementsIn(128) / shape.k) : 1;
   int64_t steps = std::min({best * each, most, shape.stages - 1});

@@ -25,7 +25,7 @@ std::vector<StringRef> typeNames() {
     names.push_back(ptx::nameOf(type));
   return names;
 }
-std::optional<Elem> elemOf(Type type) { return parseElem(ptx::nameOf(type)); }
+std::optional<Elem> parsedElem(Type type) { return parseElem(ptx::nameOf(type)); }
 
 class Reader {
 public:
@@ -333,7 +333,7 @@ void Reader::scalar(const YamlNode &node, Type type, ForeignArg &into) {
   unsigned bits = ptx::bitsOf(type);
   into.align = bits / 8;
   if (type >= Type::f16) {
-    uint64_t pattern = encode(*elemOf(type), number(node, ptx::nameOf(type)).value_or(0));
+    uint64_t pattern = encode(*parsedElem(type), number(node, ptx::nameOf(type)).value_or(0));
     return append(into.bytes, &pattern, bits / 8);
   }
   bool isSigned = type >= Type::s8;
@@ -352,7 +352,7 @@ void Reader::tensorMap(const YamlNode &node, ForeignArg &into) {
     return;
   made.buffer = buffer(node, "buffer");
   made.offset = integer(node, "offset", 0, maxForeignBytes, 0);
-  std::optional<Elem> type = launch.buffers.empty() ? Elem::f32 : elemOf(launch.buffers[made.buffer].type);
+  std::optional<Elem> type = launch.buffers.empty() ? Elem::f32 : parsedElem(launch.buffers[made.buffer].type);
   if (const YamlNode *given = node.find("type"))
     type = given->text == "u16" ? Elem::f16 : parseElem(given->text); // 16 bits, whatever they mean
   if (!type)
@@ -485,7 +485,7 @@ ForeignExpect::Matrix Reader::matrix(const YamlNode &node, StringRef key, int64_
     if (of.count < needed)
       diags.report(Diag::launch_kind, map->range, key,
                    formatv("a buffer of {0} elements or more; `{1}` has {2}", needed, of.name, of.count).str());
-    if (!elemOf(of.type) || !isKnown(*elemOf(of.type)))
+    if (!parsedElem(of.type) || !isKnown(*parsedElem(of.type)))
       diags.report(Diag::run_type, map->range, ptx::nameOf(of.type));
   }
   return made;

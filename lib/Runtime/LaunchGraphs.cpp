@@ -5,9 +5,8 @@
 #include <utility>
 
 namespace gemmc {
-namespace {
 /// A kernel of a graph, and the parameters of its next launch.
-struct Node {
+struct LaunchGraphs::Node {
   const ptx::KernelInfo &info;
   const KernelReplay &kernel;
   cuda::GraphNode handle = nullptr;
@@ -49,8 +48,6 @@ struct Node {
     return true;
   }
 };
-
-} // namespace
 
 struct LaunchGraphs::Exec {
   const cuda::DriverTable &api;

@@ -33,6 +33,7 @@ public:
   bool launch(cuda::Stream stream, const LaunchArgs &args);
 
 private:
+  struct Node;
   struct Exec;
   bool suits(cuda::Stream stream, const LaunchArgs &args) const;
   std::shared_ptr<Exec> execFor(cuda::Stream stream, const LaunchArgs &args);

@@ -14,8 +14,6 @@ using namespace spec;
 namespace {
 constexpr unsigned maxProblems = 20;
 
-SMRange rangeOf(StringRef text) { return {SMLoc::getFromPointer(text.begin()), SMLoc::getFromPointer(text.end())}; }
-
 /// The keys that may stand in a section ("": the file), in the order of the table.
 std::vector<StringRef> keysOf(StringRef section) {
   std::vector<StringRef> keys;

@@ -47,9 +47,6 @@ private:
   const ExprOperator *infix();
 
   llvm::StringRef token() const;
-  llvm::SMRange range(llvm::StringRef piece) const {
-    return {llvm::SMLoc::getFromPointer(piece.begin()), llvm::SMLoc::getFromPointer(piece.end())};
-  }
   /// What a message calls the next token.
   std::string described() const { return token().empty() ? std::string("the end") : ("`" + token() + "`").str(); }
 
@@ -66,7 +63,7 @@ llvm::StringRef Parser::token() const {
 
 void Parser::unexpectedTail() {
   peek();
-  diags.report(Diag::expr_trailing, range(token()), token());
+  diags.report(Diag::expr_trailing, rangeOf(token()), token());
 }
 
 const ExprOperator *Parser::infix() {
@@ -83,7 +80,7 @@ const ExprOperator *Parser::infix() {
 std::optional<Expr> Parser::checked(std::optional<Expr> built, llvm::StringRef from) {
   if (!built || built->depth() <= Expr::maxParsedDepth)
     return built;
-  diags.report(Diag::expr_too_deep, range(from.drop_back(rest.size())), unsigned(Expr::maxParsedDepth));
+  diags.report(Diag::expr_too_deep, rangeOf(from.drop_back(rest.size())), unsigned(Expr::maxParsedDepth));
   return std::nullopt;
 }
 
@@ -108,7 +105,7 @@ std::optional<Expr> Parser::binary(unsigned minLevel) {
 std::optional<Expr> Parser::unary() {
   llvm::StringRef from = peek();
   if (++nesting > Expr::maxParsedDepth) {
-    diags.report(Diag::expr_too_deep, range(token()), unsigned(Expr::maxParsedDepth));
+    diags.report(Diag::expr_too_deep, rangeOf(token()), unsigned(Expr::maxParsedDepth));
     return std::nullopt;
   }
   std::optional<Expr> result;
@@ -143,7 +140,7 @@ std::optional<Expr> Parser::primary() {
           return call(op);
     return Expr::var(name);
   }
-  diags.report(Diag::expr_expected, range(token()), described());
+  diags.report(Diag::expr_expected, rangeOf(token()), described());
   return std::nullopt;
 }
 
@@ -156,7 +153,7 @@ std::optional<Expr> Parser::number(bool negative, llvm::StringRef from) {
   signedText += digits;
   bool octal = digits.size() > 1 && digits.front() == '0';
   if (octal || llvm::StringRef(signedText).getAsInteger(10, value)) {
-    diags.report(Diag::expr_number, range(from.drop_back(rest.size())), signedText);
+    diags.report(Diag::expr_number, rangeOf(from.drop_back(rest.size())), signedText);
     return std::nullopt;
   }
   return Expr(value);
@@ -168,7 +165,7 @@ std::optional<Expr> Parser::closed(std::optional<Expr> inner, llvm::StringRef op
   peek();
   if (rest.consume_front(")"))
     return inner;
-  diags.report(Diag::expr_unclosed, range(token()), ")", described()).note(Diag::expr_opened, range(open), open);
+  diags.report(Diag::expr_unclosed, rangeOf(token()), ")", described()).note(Diag::expr_opened, rangeOf(open), open);
   return std::nullopt;
 }
 
@@ -180,8 +177,8 @@ std::optional<Expr> Parser::call(const ExprOperator &op) {
     return std::nullopt;
   peek();
   if (!rest.consume_front(",")) {
-    diags.report(Diag::expr_unclosed, range(token()), ",", described())
-        .note(Diag::expr_two_arguments, range(open.take_front(1)), op.spelling);
+    diags.report(Diag::expr_unclosed, rangeOf(token()), ",", described())
+        .note(Diag::expr_two_arguments, rangeOf(open.take_front(1)), op.spelling);
     return std::nullopt;
   }
   auto b = closed(binary(0), open.take_front(1));

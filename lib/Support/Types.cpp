@@ -3,16 +3,17 @@
 
 namespace gemmc {
 namespace {
-struct Row {
+struct ElemRow {
   const char *name;
   unsigned bits;
 };
 /// Indexed by `Elem`.
-constexpr Row rows[] = {{"f16", 16}, {"bf16", 16}, {"f32", 32}, {"f64", 64}, {"tf32", 32}, {"e4m3", 8}, {"e5m2", 8},
-                        {"s8", 8},   {"u8", 8},    {"s32", 32}, {"s4", 4},   {"u4", 4},    {"b1", 1}};
+constexpr ElemRow elems[] = {{"f16", 16}, {"bf16", 16}, {"f32", 32}, {"f64", 64}, {"tf32", 32},
+                             {"e4m3", 8}, {"e5m2", 8},  {"s8", 8},   {"u8", 8},   {"s32", 32},
+                             {"s4", 4},   {"u4", 4},    {"b1", 1}};
 } // namespace
 
-unsigned bitsOf(Elem type) { return rows[static_cast<unsigned>(type)].bits; }
+unsigned bitsOf(Elem type) { return elems[static_cast<unsigned>(type)].bits; }
 
 bool isInteger(Elem type) {
   switch (type) {
@@ -28,11 +29,11 @@ bool isInteger(Elem type) {
   }
 }
 
-llvm::StringRef nameOf(Elem type) { return rows[static_cast<unsigned>(type)].name; }
+llvm::StringRef nameOf(Elem type) { return elems[static_cast<unsigned>(type)].name; }
 
 std::optional<Elem> parseElem(llvm::StringRef name) {
-  for (unsigned i = 0; i < std::size(rows); ++i)
-    if (name == rows[i].name)
+  for (unsigned i = 0; i < std::size(elems); ++i)
+    if (name == elems[i].name)
       return static_cast<Elem>(i);
   return std::nullopt;
 }

@@ -78,9 +78,9 @@ private:
 };
 
 /// The parser proper. Every parse function gives false after a report and leaves `cur` behind what it read otherwise.
-class Parser {
+class YamlParser {
 public:
-  Parser(StringRef text, unsigned maxNodes, Diags &diags)
+  YamlParser(StringRef text, unsigned maxNodes, Diags &diags)
       : diags(diags), cur(withoutMark(text).begin()), end(text.end()), lineStart(cur), maxNodes(maxNodes) {}
 
   std::optional<YamlNode> run() {
@@ -480,7 +480,7 @@ std::optional<YamlNode> parseYaml(StringRef text, Diags &diags) { return parseYa
 std::optional<YamlNode> parseYaml(StringRef text, Diags &diags, const YamlLimits &limits) {
   if (!TextCheck(text, limits.bytes, diags).run())
     return std::nullopt;
-  return Parser(text, limits.nodes, diags).run();
+  return YamlParser(text, limits.nodes, diags).run();
 }
 
 } // namespace gemmc

@@ -34,9 +34,6 @@ private:
     diags.report(id, rangeOf(where), std::forward<Args>(args)...);
     return false;
   }
-  static llvm::SMRange rangeOf(llvm::StringRef where) {
-    return {llvm::SMLoc::getFromPointer(where.begin()), llvm::SMLoc::getFromPointer(where.end())};
-  }
 
   void skipSpace(bool lines) {
     while (!rest.empty()) {

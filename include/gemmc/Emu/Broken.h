@@ -1,5 +1,6 @@
 /// A rule of the machine that an operation breaks, as the pure functions of `gemmc::emu::sem` report it.
 #pragma once
+#include "llvm/Support/FormatVariadic.h"
 #include <string>
 
 namespace gemmc::emu::sem {
@@ -11,5 +12,10 @@ struct Broken {
   std::string text; ///< The rule with its numbers; lower case, no full stop.
   explicit operator bool() const { return rule != nullptr; }
 };
+
+/// `format` with its arguments, the text.
+template <typename... Args> Broken broken(const char *rule, const char *format, Args &&...args) {
+  return {rule, llvm::formatv(format, std::forward<Args>(args)...).str()};
+}
 
 } // namespace gemmc::emu::sem

@@ -16,6 +16,11 @@
 
 namespace gemmc {
 
+/// Where a piece of a file's text lies.
+inline llvm::SMRange rangeOf(llvm::StringRef text) {
+  return {llvm::SMLoc::getFromPointer(text.begin()), llvm::SMLoc::getFromPointer(text.end())};
+}
+
 enum class Severity : uint8_t { error, warning, note };
 
 /// One name for each row of the tables.
