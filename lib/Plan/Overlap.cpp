@@ -18,17 +18,20 @@ constexpr double mostBytesToOverlap = 4e8;
 
 /// Whether half a microsecond, what hiding a launch saves, is little beside the time: more than 80 to 95.
 bool isLong(const Draft &draft) {
-  constexpr double mostProducts = 0x1p35;
+  const double mostProducts = draft.multipliesDoubles() ? 0x1p31 : 0x1p35;
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
   return m && n && k && (double(*m) * double(*n) * double(*k) > mostProducts || bytesRead(draft) > mostBytesToOverlap);
 }
 
 /// Whether a launch is a part of the time that is worth hiding, and hiding it was seen to pay: skinny products 2 to 6%,
-/// 1024^3 8%, products of 2 to 3.5 us 13 to 27%.
+/// 1024^3 8%, products of 2 to 3.5 us 13 to 27%. Of f64 at most one CTA an SM, 1 to 13%: several that come as
+/// places fall free share the SMs unevenly and take up to 44% longer (docs/hopper-types.md, *f64*).
 bool hidesLaunch(const Draft &draft) {
   const Spec &s = draft.spec();
-  return draft.wgmma() && *s.copy == CopyKind::tma && *s.split != SplitMode::stream_k && draft.extentM() &&
-         draft.extentN() && draft.extentK() && !isLong(draft);
+  if (*s.split == SplitMode::stream_k || !draft.extentK() || isLong(draft))
+    return false;
+  std::optional<Grid> grid = gridOf(draft);
+  return grid && (draft.multipliesDoubles() ? grid->oneWave() : draft.wgmma() && *s.copy == CopyKind::tma);
 }
 
 /// Kernels that start before the one in front of them has ended.
@@ -85,6 +88,8 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   if (*s.a.repack == Repack::on || *s.b.repack == Repack::on)
     return {Trigger::end, "what is launched behind it is a copy, which begins when the product in front has ended"};
   std::optional<Grid> grid = gridOf(draft);
+  if (draft.multipliesDoubles() && !(grid && grid->oneWave()))
+    return {Trigger::end, "the kernel behind is launched all at once: its CTAs share the SMs evenly"};
   if (!grid || !draft.wgmma() || !draft.extentK())
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const int64_t depth = *draft.extentK() / draft.plan.clusterK; // of a CTA
