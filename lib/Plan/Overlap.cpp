@@ -54,7 +54,9 @@ void decideDependence(Draft &draft) {
     s.dependent.decide(Persistence::off, *s.split == SplitMode::stream_k
                                              ? "the kernels of stream-K were not measured to gain by it"
                                          : isLong(draft) ? "hiding the launch of so long a kernel saves next to nothing"
-                                                         : "one kernel, and what runs before it is not known");
+                                         : draft.multipliesDoubles() && gridOf(draft)
+                                             ? "several of its CTAs share an SM: unevenly, where they come one by one"
+                                             : "one kernel, and what runs before it is not known");
   if (*s.dependent == Persistence::on && *s.target != Target::sm_90a)
     draft.diags.report(Diag::plan_needs_sm90a, s.dependent.range, "launch.dependent: on", nameOf(*s.target))
         .fix(s.dependent.range, "off");
