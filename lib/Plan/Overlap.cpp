@@ -16,7 +16,8 @@ double bytesRead(const Draft &draft) {
 /// docs/hopper-clock.md, *Launched together*).
 constexpr double mostBytesToOverlap = 4e8;
 
-/// Whether half a microsecond, what hiding a launch saves, is little beside the time: more than 80 to 95.
+/// Whether half a microsecond, what hiding a launch saves, is little beside the time: more than 80 to 95 us, of f64
+/// that many fewer multiply-adds.
 bool isLong(const Draft &draft) {
   const double mostProducts = draft.multipliesDoubles() ? 0x1p31 : 0x1p35;
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
@@ -24,7 +25,7 @@ bool isLong(const Draft &draft) {
 }
 
 /// Whether a launch is a part of the time that is worth hiding, and hiding it was seen to pay: skinny products 2 to 6%,
-/// 1024^3 8%, products of 2 to 3.5 us 13 to 27%. Of f64 at most one CTA an SM, 1 to 13%: several that come as
+/// 1024^3 8%, products of 2 to 3.5 us 13 to 27%. f64 with at most one CTA an SM 1 to 13%; several that come as
 /// places fall free share the SMs unevenly and take up to 44% longer (docs/hopper-types.md, *f64*).
 bool hidesLaunch(const Draft &draft) {
   const Spec &s = draft.spec();
