@@ -16,23 +16,30 @@ double bytesRead(const Draft &draft) {
 /// docs/hopper-clock.md, *Launched together*).
 constexpr double mostBytesToOverlap = 4e8;
 
-/// Whether half a microsecond, what hiding a launch saves, is little beside the time: more than 80 to 95 us, of f64
-/// that many fewer multiply-adds.
+/// Whether half a microsecond, what hiding a launch saves, is little beside the time: more than 60 to 95 us, of f64 and
+/// 4-bit integers, which sm_90 multiplies in many instructions, that many fewer multiply-adds.
 bool isLong(const Draft &draft) {
-  const double mostProducts = draft.multipliesDoubles() ? 0x1p31 : 0x1p35;
+  const double mostProducts = draft.multipliesDoubles() ? 0x1p31 : draft.inputBits() == 4 ? 0x1p27 : 0x1p35;
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
   return m && n && k && (double(*m) * double(*n) * double(*k) > mostProducts || bytesRead(draft) > mostBytesToOverlap);
 }
 
+/// Whether several CTAs share an SM whose tensor cores, or what stands for them, keep them busy: f64, and 8-bit floats
+/// by mma. They finish late where they share unevenly, as they do when they come one by one, as places fall free: f64
+/// by up to 44%, e4m3 by 2 and 27% (docs/hopper-types.md, *f64*; docs/hopper-clock.md, *Launched together*).
+bool crowdsTensorCores(const Draft &draft, const Grid &grid) {
+  const bool slow = draft.multipliesDoubles() || (!draft.wgmma() && isFloat8(*draft.spec().a.type));
+  return slow && !grid.oneWave();
+}
+
 /// Whether a launch is a part of the time that is worth hiding, and hiding it was seen to pay: skinny products 2 to 6%,
-/// 1024^3 8%, products of 2 to 3.5 us 13 to 27%. f64 with at most one CTA an SM 1 to 13%; several that come as
-/// places fall free share the SMs unevenly and take up to 44% longer (docs/hopper-types.md, *f64*).
+/// 1024^3 8%, products of 2 to 3.5 us 13 to 27%; of mma and wmma 1 to 18%, of f64 with at most one CTA an SM 1 to 13%.
 bool hidesLaunch(const Draft &draft) {
   const Spec &s = draft.spec();
   if (*s.split == SplitMode::stream_k || !draft.extentK() || isLong(draft))
     return false;
   std::optional<Grid> grid = gridOf(draft);
-  return grid && (draft.multipliesDoubles() ? grid->oneWave() : draft.wgmma() && *s.copy == CopyKind::tma);
+  return grid && !crowdsTensorCores(draft, *grid);
 }
 
 /// Kernels that start before the one in front of them has ended.
@@ -52,12 +59,11 @@ void decideDependence(Draft &draft) {
     s.dependent.decide(Persistence::on,
                        "its launch is hidden behind the end of the kernel in front: 2 to 27% of so short a time");
   else
-    s.dependent.decide(Persistence::off, *s.split == SplitMode::stream_k
-                                             ? "the kernels of stream-K were not measured to gain by it"
-                                         : isLong(draft) ? "hiding the launch of so long a kernel saves next to nothing"
-                                         : draft.multipliesDoubles() && gridOf(draft)
-                                             ? "several of its CTAs share an SM: unevenly, where they come one by one"
-                                             : "one kernel, and what runs before it is not known");
+    s.dependent.decide(Persistence::off,
+                       *s.split == SplitMode::stream_k ? "the kernels of stream-K were not measured to gain by it"
+                       : isLong(draft)                 ? "hiding the launch of so long a kernel saves next to nothing"
+                       : gridOf(draft) ? "several of its CTAs share an SM: unevenly, where they come one by one"
+                                       : "one kernel, and what runs before it is not known");
   if (*s.dependent == Persistence::on && *s.target != Target::sm_90a)
     draft.diags.report(Diag::plan_needs_sm90a, s.dependent.range, "launch.dependent: on", nameOf(*s.target))
         .fix(s.dependent.range, "off");
@@ -91,8 +97,11 @@ std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   if (*s.a.repack == Repack::on || *s.b.repack == Repack::on)
     return {Trigger::end, "what is launched behind it is a copy, which begins when the product in front has ended"};
   std::optional<Grid> grid = gridOf(draft);
-  if (draft.multipliesDoubles() && !(grid && grid->oneWave()))
+  if (grid && crowdsTensorCores(draft, *grid))
     return {Trigger::end, "the kernel behind is launched all at once: its CTAs share the SMs evenly"};
+  // 15 products in slices, but f64: from the start 0.96 to 1.36 of what they take apart, at the end 0.97 to 1.03.
+  if (!draft.wgmma() && !draft.multipliesDoubles() && *s.split != SplitMode::none)
+    return {Trigger::end, "the kernel behind is launched all at once: slices of a tile run together"};
   if (!grid || !draft.wgmma() || !draft.extentK())
     return {Trigger::start, "the kernel behind begins as places fall free"};
   const int64_t depth = *draft.extentK() / draft.plan.clusterK; // of a CTA
