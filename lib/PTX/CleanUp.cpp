@@ -18,7 +18,7 @@ bool runRound(Function &function, HoistCounts &counts) {
   return runAlone(function, [&](Work &work) {
     foldConstants(work);
     foldAddresses(work);
-    shareCommonExpressions(work);
+    shareCommonExpressions(work, counts);
     removeDeadCode(work); // what folding and sharing left unused need not be moved
     hoistLoopInvariants(work, counts);
   });
@@ -56,7 +56,8 @@ bool foldAddresses(Function &function) {
   return runAlone(function, [](Work &work) { foldAddresses(work); });
 }
 bool shareCommonExpressions(Function &function) {
-  return runAlone(function, [](Work &work) { shareCommonExpressions(work); });
+  HoistCounts counts;
+  return runAlone(function, [&](Work &work) { shareCommonExpressions(work, counts); });
 }
 bool hoistLoopInvariants(Function &function) {
   HoistCounts counts;

@@ -42,7 +42,7 @@ private:
 
 void foldConstants(Work &work);
 void foldAddresses(Work &work);
-void shareCommonExpressions(Work &work);
+void shareCommonExpressions(Work &work, HoistCounts &counts);
 void hoistLoopInvariants(Work &work, HoistCounts &counts);
 void removeDeadCode(Work &work);
 

@@ -116,6 +116,23 @@ TEST(ShareCommonExpressions, LeavesWhatItMust) {
         "volatile registers, no commuting sub, loads, guards, blocks side by side");
 }
 
+/// As where a loop's first turn was peeled: all that its body computes stands in front of it, too.
+TEST(ShareCommonExpressions, KeepsABoundOnWhatALoopTakes) {
+  std::string first, turn = "L_loop:\n";
+  for (int i = 0; i < 100; ++i) {
+    first += llvm::formatv("xor.b32 %v{0}, %r0, {0};\nst.shared.u32 [%r1+{1}], %v{0};\n", i, 4 * i).str();
+    for (int time = 0; time < 2; ++time) // a value that is taken twice is one
+      turn +=
+          llvm::formatv("xor.b32 %w{0}, %r0, {1};\nst.shared.u32 [%r2+{2}], %w{0};\n", 2 * i + time, i, 4 * i).str();
+  }
+  Module module = kernel(".reg .b32 %v<100>, %w<200>;\nmov.u32 %r0, %tid.x;\n" + first + turn + "bra L_loop;");
+  shareCommonExpressions(module.functions[0]);
+  std::string text = bodyOf(module);
+  auto [above, loop] = llvm::StringRef(text).split("L_loop:");
+  EXPECT_EQ(above.count("xor"), 100u);
+  EXPECT_EQ(loop.count("xor"), 36u) << "64 are taken from above, the others computed once";
+}
+
 TEST(HoistLoopInvariants, MovesInFrontOfTheLoop) {
   becomes(hoistLoopInvariants, R"(
     mov.u32 %r0, 0;
