@@ -9,16 +9,23 @@ namespace gemmc::ptx {
 namespace {
 
 /// Values that a loop takes from in front of it, where its first turn was peeled, live through all its turns, like
-/// those that were moved out of it. Beyond so many it computes them anew: of 680 mma kernels whose warps have 96 to 144
-/// sums a thread 139 spilled without a bound, 80 with it. Of what the planner chooses by itself this changes next to
-/// nothing, a bound of 32 a third of all mma kernels (2026-11-28).
-constexpr unsigned maxTaken = 64;
+/// those that were moved out of it. Beyond so many it computes them anew, sooner where the kernel has many sums: of 680
+/// mma kernels whose warps have 96 to 144 a thread 139 spilled without a bound, 80 with it. Of what the planner chooses
+/// by itself this changes next to nothing, a bound of 32 a third of all mma kernels (2026-11-28).
+unsigned mostTaken(const Work &work) {
+  constexpr unsigned least = 64, all = 256, forEach = 2;
+  unsigned carried = 0; // registers that are written more than once: sums, counters
+  for (RegId reg = 0; reg < work.function.regs.size(); ++reg)
+    carried += !work.flow.isValue(reg);
+  return std::max(least, all - std::min(all, forEach * carried));
+}
 
 class Sharer {
 public:
   Sharer(Work &work, HoistCounts &counts)
-      : work(work), twinOf(work.function.regs.size(), Flow::none), lastDef(work.function.regs.size(), Flow::none),
-        takenFrom(work.function.regs.size(), Flow::none), loopOf(work.flow.blocks.size(), Flow::none) {
+      : work(work), maxTaken(mostTaken(work)), twinOf(work.function.regs.size(), Flow::none),
+        lastDef(work.function.regs.size(), Flow::none), takenFrom(work.function.regs.size(), Flow::none),
+        loopOf(work.flow.blocks.size(), Flow::none) {
     auto loops = work.flow.loops();
     for (uint32_t i = loops.size(); i-- > 0;) // inner ones, which come first, have the last word
       for (uint32_t block : loops[i].blocks)
@@ -115,6 +122,7 @@ private:
   }
 
   Work &work;
+  const unsigned maxTaken;                 ///< By one loop.
   llvm::DenseMap<uint64_t, uint32_t> seen; ///< Hash of an instruction -> its statement.
   std::vector<uint32_t> twinOf;            ///< By register: what it is replaced by, or none.
   std::vector<uint32_t> lastDef;           ///< By register: the definition seen last in the walk.
