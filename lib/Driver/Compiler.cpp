@@ -58,7 +58,8 @@ ptx::SpecInfo specInfo(const Spec &spec, const ptx::KernelInfo &kernel, const st
   const std::pair<llvm::StringLiteral, llvm::SMRange> fields[] = {
       {"tile.block", spec.block.range},       {"tile.warp", spec.warp.range},
       {"pipeline.stages", spec.stages.range}, {"raster.scheduler", spec.scheduler.range},
-      {"epilogue.store", spec.store.range},   {"epilogue.c", spec.loadC.range}};
+      {"epilogue.store", spec.store.range},   {"epilogue.c", spec.loadC.range},
+      {"a.repack", spec.a.repack.range},      {"b.repack", spec.b.repack.range}};
   ptx::SpecInfo info;
   if (file.empty() || llvm::StringRef(file).find_first_of("\"\\\n") != llvm::StringRef::npos)
     return info;

@@ -303,7 +303,10 @@ void chooseCopyBytes(Draft &draft) {
   plan.copyBytesA = copyBytesOf(draft, draft.kernelA());
   plan.copyBytesB = copyBytesOf(draft, draft.kernelB());
   s.copyBytes.decide(std::max(plan.copyBytesA, plan.copyBytesB), "what row starts allow");
-  int64_t least = *s.copy == CopyKind::tma ? 16 : *s.copy == CopyKind::cp_async ? 4 : bytesOf(*s.a.type);
+  const int64_t element = bytesOf(*s.a.type); // of which no copy moves a part
+  int64_t least = *s.copy == CopyKind::tma        ? 16
+                  : *s.copy == CopyKind::cp_async ? std::max<int64_t>(4, element)
+                                                  : element;
   if (*s.copyBytes >= least || (!s.copyBytes.given && draft.diags.hasErrors())) // which row starts have caused
     return;
   draft.diags

@@ -247,6 +247,8 @@ static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t d
     return formatv("is for whole tiles: `split.mode` is {0}, not none", nameOf(*s.split));
   if (s.scheduler.given && *s.scheduler == Scheduler::dynamic)
     return "remembers the tile before: `raster.scheduler` is dynamic, not static";
+  if (draft.shifts())
+    return "keeps stages filled that are a warpgroup's to shift into: lines are shifted (`repack: inside`)";
   if (draft.holdsA())
     return formatv("multiplies halves of A from shared memory: `fragments.{0}` is not descriptor",
                    draft.plan.swapped ? "b" : "a");

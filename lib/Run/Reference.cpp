@@ -65,11 +65,11 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
     return;
   a = unpack(problem.a, threads);
   b = unpack(problem.b, threads);
+  if (problem.bits == ptx::BitProduct::xor_)
+    unpackDifference();
   if (problem.negated)
     for (double &x : a)
       x = -x;
-  if (problem.bits == ptx::BitProduct::xor_)
-    unpackDifference();
 }
 
 void Reference::unpackDifference() {

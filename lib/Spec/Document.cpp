@@ -132,11 +132,14 @@ constexpr StringRef rules = R"(```
 
 The reader takes a strict subset of YAML, so that a spec means the same to everybody:
 
-- maps, lists and single values, in block or in flow form; comments; quotes around words; one document, at most 1 MiB.
+- maps, lists and single values, in block or in flow form; comments; quotes around words; one document, at most 1 MiB, its lines
+  at most 16384 bytes.
 - Not read: anchors and aliases, tags, merge keys, directives, block text (`|`, `>`), values over several lines, keys that
   are given twice, tabs as indentation, control characters, text that is not UTF-8.
 - Numbers are decimal digits: no `+`, leading zeros, `_`, unit or, for whole numbers, exponent. Factors are written like
-  `1`, `-0.5`, `2.5e-3`.
+  `1`, `-0.5`, `2.5e-3`. They are kept as f32, of f64 products, too (`0.1` is 0.100000001490116): 0, or a magnitude of 1.2e-38 to 3.4e38.
+  Where D is s32 they are whole numbers from -65536 to 65536, and not `dynamic`.
+- `c.type` may differ from `d.type`; left open it is the same.
 - Switches are `on` or `off`; `true` and `false` mean the same.
 - An unknown key or word is an error, and the nearest known one is proposed.
 )";

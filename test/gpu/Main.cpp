@@ -5,6 +5,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <thread>
@@ -139,9 +140,17 @@ struct Session {
 } // namespace
 
 int main(int argc, char **argv) {
-  cl::ParseCommandLineOptions(argc, argv, "Compares the emulator with the GPU, instruction by instruction\n");
+  constexpr int badInput = 2;
+  // With a stream of ours, wrong options are a return value and not LLVM's exit(1), which here means "differs".
+  if (!cl::ParseCommandLineOptions(argc, argv, "Compares the emulator with the GPU, instruction by instruction\n",
+                                   &errs()))
+    return badInput;
   auto begin = std::chrono::steady_clock::now();
   Session session;
+  if (session.tasks.empty()) {
+    WithColor::error() << "no family or question has any of the names of `--only`: `--list` prints them\n";
+    return badInput;
+  }
   if (list) {
     for (const Task &task : session.tasks)
       outs() << task.name << "\n";

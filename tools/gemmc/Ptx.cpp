@@ -16,6 +16,10 @@ cl::opt<std::string> templates("templates", cl::desc("Check the PTX templates of
 
 int run() {
   Diags diags;
+  if (verifyOnly && !output.empty()) {
+    diags.report(Diag::option_useless, {}, "-o", "with `--verify-only` nothing is printed");
+    return finish(diags);
+  }
   if (!templates.empty() && (!ptx::setTemplateDirectory(templates, diags) || !ptx::checkTemplates(diags)))
     return finish(diags);
   auto text = readCode(input, diags);
