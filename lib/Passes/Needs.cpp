@@ -144,15 +144,18 @@ bool fitsBringC(const Kernel &kernel) {
   if (kernel.root.word("load_c") != "tma")
     return true; // the pass does nothing
   bool producer = false, consumer = false;
-  for (const Op &role : kernel.body()) {
+  for (const Op &role : kernel.body()) { // each is one or the other
     if (role.kind != OpKind::Role)
       continue;
-    const Op *elect = findIn(role.body, OpKind::Elect), *tiles = findIn(role.body, OpKind::Tiles);
-    producer |= elect && findIn(elect->body, OpKind::Tiles);
-    if (!tiles || tiles->body.empty() || tiles->body.back().kind != OpKind::Store)
+    if (const Op *elect = findIn(role.body, OpKind::Elect)) {
+      producer = findIn(elect->body, OpKind::Tiles);
       continue;
+    }
+    const Op *tiles = findIn(role.body, OpKind::Tiles);
+    if (!tiles || tiles->body.empty() || tiles->body.back().kind != OpKind::Store)
+      return false;
     const Op &store = tiles->body.back();
-    consumer |= store.has("c") && store.has("through") && store.word("via") == "tma" && !store.has("cursor");
+    consumer = store.has("c") && store.has("through") && store.word("via") == "tma" && !store.has("cursor");
   }
   return producer && consumer && declares(kernel, "acc", OpKind::Accumulator) && kernel.root.has("store_buffers") &&
          !kernel.declaration("brought") && !kernel.declaration("left");
