@@ -78,20 +78,15 @@ int printAll(tune::Database &database, Diags &diags) {
   return finish(diags);
 }
 
-/// All files or, where one is wrong, none.
-int importAll(tune::Database &database, Diags &diags) {
+/// What the files of `--import` have, all or, where one is wrong, none; read before a database is made for it.
+std::vector<tune::Tuned> readImports(Diags &diags) {
   std::vector<tune::Tuned> all;
   for (const std::string &file : imports) {
     auto text = readFile(file, diags);
     if (auto entries = text ? tune::readEntries(*text, diags) : std::nullopt)
       append_range(all, *entries);
   }
-  if (diags.hasErrors())
-    return finish(diags);
-  if (auto failed = database.store(all))
-    return finishWith(*failed, diags);
-  outs() << all.size() << " entries taken\n";
-  return finish(diags);
+  return all;
 }
 
 /// Specs that plan, by the names of their files or in suites.
@@ -189,6 +184,7 @@ int run() {
   if (files.empty() && asJson)
     diags.report(Diag::option_useless, {}, "--json", "nothing is measured; `--export -` prints YAML");
   std::vector<tune::Job> jobs = readJobs(diags);
+  const std::vector<tune::Tuned> imported = readImports(diags);
   if (diags.hasErrors())
     return finish(diags);
   auto path = databasePath();
@@ -211,9 +207,11 @@ int run() {
       return finishWith(opened.failure(), diags);
     database.emplace(std::move(*opened));
   }
-  if (!imports.empty())
-    if (int code = importAll(*database, diags))
-      return code;
+  if (!imports.empty()) {
+    if (auto failed = database->store(imported))
+      return finishWith(*failed, diags);
+    outs() << imported.size() << " entries taken\n";
+  }
   int code = jobs.empty() ? Ok : tuneJobs(jobs, device, database ? &*database : nullptr, diags);
   if (code == Ok && list)
     code = printAll(*database, diags);
