@@ -5,6 +5,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
+#include <new>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -130,7 +132,15 @@ int finish(const Diags &diags, int otherwise) {
 }
 } // namespace gemmc::tool
 
+/// No memory is left for a word of the library, either.
+[[noreturn]] static void endWithoutMemory() {
+  constexpr char text[] = "error: this machine, or `ulimit -v`, has too little memory for this\n";
+  [[maybe_unused]] auto written = ::write(STDERR_FILENO, text, sizeof text - 1);
+  ::_exit(gemmc::tool::NotHere);
+}
+
 int main(int argc, char **argv) {
+  std::set_new_handler(endWithoutMemory);
   cl::SetVersionPrinter(
       [](raw_ostream &os) { os << "gemmc " GEMMC_VERSION " (LLVM Support " LLVM_VERSION_STRING ")\n"; });
   // With a stream of ours, wrong options are a return value and not LLVM's exit(1), which here means "no".
