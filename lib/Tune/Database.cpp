@@ -161,6 +161,9 @@ MaybeFailure Database::prepareSchema(Mode mode) {
     bool fresh = *version == 0 && *id == 0 && *tables == 0;
     if (!fresh && *id != applicationId)
       return Failure::make(Diag::tuning_foreign, path, *id).hint("name another file with --database or GEMMC_TUNING");
+    if (*version < 0)
+      return Failure::make(Diag::tuning_corrupt, path, formatv("its version is {0}", *version).str())
+          .hint("name another file with --database or GEMMC_TUNING");
     if (*version > schema)
       return Failure::make(Diag::tuning_newer, path, *version, schema)
           .hint("use that gemmc, or name another file with --database or GEMMC_TUNING");

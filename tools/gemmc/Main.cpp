@@ -51,6 +51,11 @@ static std::optional<std::string> readBounded(StringRef path, std::string &error
   return std::nullopt;
 }
 
+static std::vector<std::string> &filesRead() {
+  static std::vector<std::string> files;
+  return files;
+}
+
 std::optional<StringRef> readFile(StringRef path, Diags &diags) {
   std::string error;
   std::optional<std::string> text = readBounded(path, error);
@@ -58,6 +63,8 @@ std::optional<StringRef> readFile(StringRef path, Diags &diags) {
     diags.report(Diag::file_unreadable, {}, path, error);
     return std::nullopt;
   }
+  if (path != "-")
+    filesRead().push_back(path.str());
   StringRef source = diags.addSource(path == "-" ? "<stdin>" : path, StringRef(*text).take_front(maxFileBytes));
   if (text->size() <= maxFileBytes)
     return source;
@@ -66,17 +73,29 @@ std::optional<StringRef> readFile(StringRef path, Diags &diags) {
   return std::nullopt;
 }
 
+bool wasRead(StringRef path) {
+  return any_of(filesRead(), [&](const std::string &file) { return sys::fs::equivalent(file, path); });
+}
+
 std::optional<StringRef> readCode(StringRef path, Diags &diags) {
   auto text = readFile(path, diags);
   return text ? std::optional(withoutMark(*text)) : std::nullopt;
 }
 
-/// A file as a whole, by a temporary one beside it and a rename.
+/// A file as a whole, by a temporary one beside it and a rename, if all of it could be written.
 static Error writeWhole(StringRef path, StringRef text) {
-  return writeToOutput(path, [&](raw_ostream &os) {
-    os << text;
-    return Error::success();
-  });
+  auto file = sys::fs::TempFile::create(path + ".temp-stream-%%%%%%");
+  if (!file)
+    return createFileError(path, file.takeError());
+  raw_fd_ostream os(file->FD, /*shouldClose=*/false);
+  os << text;
+  os.flush();
+  if (std::error_code error = os.error()) {
+    os.clear_error();
+    consumeError(file->discard());
+    return errorCodeToError(error);
+  }
+  return file->keep(path);
 }
 
 /// Into what there is: a device, a pipe, a link that leads nowhere yet.

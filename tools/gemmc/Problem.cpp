@@ -197,6 +197,10 @@ int finishWith(const Failure &failure, Diags &diags) {
 void writeTimeline(const emu::Timeline &timeline, StringRef file, Diags &diags) {
   if (file.empty())
     return;
+  if (wasRead(file)) {
+    diags.report(Diag::file_is_input, {}, file);
+    return;
+  }
   std::string text;
   raw_string_ostream os(text);
   timeline.write(os);

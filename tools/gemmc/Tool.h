@@ -21,6 +21,8 @@ constexpr size_t maxFileBytes = 32 << 20;
 std::optional<llvm::StringRef> readFile(llvm::StringRef path, Diags &diags);
 /// The same for PTX and tile IR, without the byte order mark that an editor may have put in front.
 std::optional<llvm::StringRef> readCode(llvm::StringRef path, Diags &diags);
+/// Whether `readFile` has read that file: an input, which a timeline must not replace.
+bool wasRead(llvm::StringRef path);
 /// Writes whole or not at all (temporary file and rename), where `path` or what it links to is a file or is not there;
 /// what is neither (a device, a pipe) is written into. "-" and "" are standard output.
 bool writeFile(llvm::StringRef path, llvm::StringRef text, Diags &diags);

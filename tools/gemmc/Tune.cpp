@@ -192,6 +192,10 @@ int run() {
     return finishWith(path.failure(), diags);
   if (path->empty() && manage)
     return finishWith(Failure::make(Diag::tuning_no_place), diags);
+  if (!exportFile.empty() && sys::fs::equivalent(exportFile.getValue(), *path)) {
+    diags.report(Diag::file_unwritable, {}, exportFile.getValue(), "it is the database");
+    return finish(diags);
+  }
   std::shared_ptr<const Device> device;
   if (!jobs.empty()) { // first: without one, no database is made
     auto opened = timeLimit.openDevice();
