@@ -10,7 +10,8 @@
 
 namespace gemmc::ptx {
 
-/// How many instructions have been moved out of each loop (by its label); lasts over the rounds.
+/// How many instructions have been moved out of each loop (by its label), how many predicates of them, and how many
+/// values it takes from in front of it (by its label and a word); lasts over the rounds.
 using HoistCounts = llvm::StringMap<unsigned>;
 
 struct Work {
