@@ -9,9 +9,16 @@ AsyncPolicy::~AsyncPolicy() = default;
 
 void AsyncQueue::issue(AsyncOp op) {
   if (policy->atIssue(op))
-    complete(op);
-  else
-    pending.push_back(std::move(op));
+    return complete(op);
+  pending.push_back(std::move(op));
+  if (pending.size() > most)
+    completeAt(0);
+}
+
+void AsyncQueue::completeAt(size_t index) {
+  AsyncOp op = std::move(pending[index]);
+  pending.erase(pending.begin() + index);
+  complete(op);
 }
 
 void AsyncQueue::complete(AsyncOp &op) {
@@ -24,10 +31,7 @@ void AsyncQueue::complete(AsyncOp &op) {
 bool AsyncQueue::completeOne() {
   if (pending.empty())
     return false;
-  size_t index = policy->pick(pending);
-  AsyncOp op = std::move(pending[index]);
-  pending.erase(pending.begin() + index);
-  complete(op);
+  completeAt(policy->pick(pending));
   return true;
 }
 
@@ -68,6 +72,13 @@ void AsyncQueue::waitGroups(const Warp &warp, unsigned lane, uint32_t due, bool 
 }
 
 void AsyncQueue::finish(const Warp &warp, unsigned lane) { waitGroups(warp, lane, ~0u, false); }
+
+/// The older half completes at once, so that what remains is seldom moved.
+void WarpAsync::issue(const CpAsync &copy) {
+  if (copies.size() >= most)
+    finishCopies(~Mask(0), copies[most / 2].serial);
+  copies.push_back(copy);
+}
 
 void WarpAsync::commitCopies(Mask mask) {
   for (Mask rest = mask; rest; rest &= rest - 1)

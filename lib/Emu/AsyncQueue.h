@@ -3,7 +3,8 @@
 /// An operation is issued, then its sources are read, then its results land; what happens in between is free, and a
 /// program that needs them earlier must wait. The default policy is lazy: an operation completes when its own waiter
 /// asks (groups) or when no warp of the cluster can go on (mbarriers), oldest first, so that a missing wait shows up as
-/// stale data. Other orders are other policies.
+/// stale data. Other orders are other policies. No queue of the hardware is endless, and no program may count on an
+/// operation that has not completed: where very many are in flight, the oldest complete.
 #pragma once
 #include "Program.h"
 #include "gemmc/Emu/Groups.h"
@@ -60,6 +61,8 @@ public:
 
 private:
   void complete(AsyncOp &op);
+  void completeAt(size_t index);
+  static constexpr size_t most = 4096; ///< In flight, of a cluster.
   AsyncPolicy lazy;
   AsyncPolicy *policy = &lazy;
   std::deque<AsyncOp> pending;
@@ -79,7 +82,7 @@ struct CpAsync {
 
 /// Asynchronous work that only the issuing thread or warp can wait for.
 struct WarpAsync {
-  std::vector<CpAsync> copies;
+  std::vector<CpAsync> copies; ///< Oldest first.
   std::array<sem::GroupsState, numLanes> copyGroups{}, bulkGroups{};
   uint64_t lastSerial = 0;
 
@@ -89,6 +92,7 @@ struct WarpAsync {
     state = outcome.state;
     return outcome;
   }
+  void issue(const CpAsync &copy);
   void commitCopies(Mask mask);
   /// Completes the copies of these lanes that a wait makes due.
   void waitCopies(Mask mask, sem::GroupsCommand command);
@@ -98,6 +102,7 @@ struct WarpAsync {
   bool completeOneCopy(bool newest);
 
 private:
+  static constexpr size_t most = 1024; ///< In flight, of a warp.
   void finish(Mask mask, std::function<bool(const CpAsync &, unsigned)> due);
 };
 

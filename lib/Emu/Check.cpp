@@ -377,7 +377,7 @@ Check::About Check::aboutRace(const Access &now, const Access &before, const Cel
   return about;
 }
 
-void Check::report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const std::string &text,
+void Check::report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const llvm::Twine &text,
                    const Access *before, uint64_t ofCluster, const About &about) {
   uint32_t earlier = before ? before->pc + 1 : 0;
   if (!reported.insert({rule.str(), pcOf(code), earlier}).second)
@@ -385,7 +385,7 @@ void Check::report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef 
   Finding finding;
   finding.verdict = severityOf(rule, cluster.launch.options.check.foreign);
   finding.code = rule.str();
-  finding.message = text;
+  finding.message = text.str();
   Access now;
   now.pc = pcOf(code);
   now.warp = warp.number();

@@ -89,6 +89,8 @@ public:
     const Clocks *issue = nullptr; ///< wgmma: when it was issued; `clocks` are those of the last wgmma.fence.
     bool repeats = false;          ///< A bulk store that another lane issues as well, by the same instruction (BG-7).
   };
+  /// An instruction for bulk copies begins: what its lanes access is told from what they access when it comes again.
+  void bulkBegins(Warp &warp) { ++of(warp).now; }
   /// A copy into shared memory that completes at the target's mbarrier; notes the phase in the target.
   Agent loadAgent(const Actor &actor, BulkTarget &target);
   /// A bulk store: its reading half or its writing half.
@@ -121,7 +123,7 @@ public:
     std::optional<uint64_t> kStep, otherKStep;
   };
   /// Reports a broken rule with the severity of its row in Rules.def; each pair of instructions once.
-  void report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const std::string &text,
+  void report(Warp &warp, const Code &code, unsigned lane, llvm::StringRef rule, const llvm::Twine &text,
               const Access *before = nullptr, uint64_t ofCluster = ownCluster, const About &about = {});
 
 private:
@@ -194,7 +196,7 @@ private:
 
   struct Problem {
     const char *rule = nullptr;
-    std::string text;
+    std::string text; ///< Empty where the rule has been reported for the two instructions: a loop may break it often.
   };
   enum class Space : uint8_t { shared, global };
 
@@ -223,6 +225,7 @@ private:
   bool ordered(const Agent &agent, Sight order, const Access &before) const {
     return ordered(agent, *agent.clocks, order, before);
   }
+  Problem problem(const Agent &agent, const Access &before, const char *rule, const llvm::Twine &text) const;
   std::optional<Problem> judge(const Agent &agent, const Access &before, Space space) const;
   bool sameCta(const Agent &agent, const Access &before) const;
   std::optional<Problem> judgeOrder(const Agent &agent, const Access &before, Space space) const;
@@ -248,8 +251,10 @@ private:
   void checkRemote(const Actor &actor, Cta &cta, bool async = false);
   void exitCta(Warp &warp, const Code &code, unsigned lane);
   void touchRegisters(Warp &warp, const Code &code);
+  bool isReported(llvm::StringRef rule, const Code &code, const Access *before) const {
+    return reported.count({rule.str(), pcOf(code), before ? before->pc + 1 : 0});
+  }
   uint32_t pcOf(const Code &code) const { return &code - cluster.program.code.data(); }
-  std::string nameOf(const Access &access) const;
   std::optional<uint64_t> kStepOf(const Access &access) const;
   /// `offset`: where two accesses meet.
   About aboutRace(const Access &now, const Access &before, const Cell &cell, uint32_t offset) const;

@@ -4,20 +4,24 @@
 #include "Lanes.h"
 #include "llvm/Support/FormatVariadic.h"
 
-using llvm::formatv;
+using namespace llvm;
 
 namespace gemmc::emu {
 
-std::string Check::nameOf(const Access &access) const {
+raw_ostream &operator<<(raw_ostream &out, const Access &access) {
   const char *what = access.kind == Access::copy      ? "cp.async"
                      : access.kind == Access::wgmma   ? "asynchronous (wgmma)"
                      : access.kind == Access::bulk    ? "asynchronous (bulk copy)"
                      : access.kind == Access::generic ? "generic"
                                                       : "mbarrier";
-  return formatv("{0} {1}", what, access.write ? "write" : "read");
+  return out << what << (access.write ? " write" : " read");
 }
 
 // --- The rules
+
+Check::Problem Check::problem(const Agent &agent, const Access &before, const char *rule, const Twine &text) const {
+  return {rule, isReported(rule, agent.actor.code, &before) ? "" : text.str()};
+}
 
 Epoch Check::ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t component) const {
   const OwnLanes &own = warps[warp.number()].own;
@@ -67,19 +71,19 @@ std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Acce
   const SharedClocks &behind = warps[agent.actor.warp.number()].behindCluster;
   if (behind && (*behind)[Sight::execution].knows(before.component, before.lanes, before.epoch) &&
       !(*behind)[Sight::generic].knows(before.component, before.lanes, before.epoch))
-    return Problem{"CL-6",
+    return problem(agent, before, "CL-6",
                    formatv("only a relaxed arrival at the cluster barrier stands between {0} and {1}: it orders "
                            "no memory without a fence",
-                           nameOf(before), nameOf(agent.access))};
+                           before, agent.access));
   if (ordered(agent, Sight::execution, before))
-    return Problem{sameCta(agent, before) ? "MB-18" : "MB-19",
+    return problem(agent, before, sameCta(agent, before) ? "MB-18" : "MB-19",
                    formatv("this {0} comes after the earlier {1} in time, but its effect is not ordered: relaxed, or "
                            "a scope that does not include both threads",
-                           nameOf(agent.access), nameOf(before))};
+                           agent.access, before));
   bool sameWarp = before.warp == agent.actor.warp.number();
-  return Problem{"DR-1",
+  return problem(agent, before, "DR-1",
                  formatv("data race: {0} after {1} of the same bytes, and no synchronisation between them{2}",
-                         nameOf(agent.access), nameOf(before), sameWarp ? " (lanes of one warp: bar.warp.sync)" : "")};
+                         agent.access, before, sameWarp ? " (lanes of one warp: bar.warp.sync)" : ""));
 }
 
 /// Generic before asynchronous.
@@ -91,44 +95,50 @@ std::optional<Check::Problem> Check::judgeProxies(const Agent &agent, const Acce
   if (ordered(agent, strict, before))
     return std::nullopt;
   if (agent.issue && ordered(agent, *agent.issue, strict, before))
-    return Problem{"WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it"};
+    return problem(agent, before, "WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it");
   if (isShared && ordered(agent, Sight::oneWay, before))
-    return Problem{"FP-4",
+    return problem(agent, before, "FP-4",
                    formatv("the {0} has the release half of a one-way proxy fence behind it, and its acquire half "
                            "is missing in this thread: fence.proxy.async::generic.acquire",
-                           nameOf(before))};
+                           before));
   if (ordered(agent, loose, before))
-    return Problem{"PX-2", formatv("the {0} is fenced by another thread than the one that made it", nameOf(before))};
+    return problem(agent, before, "PX-2",
+                   formatv("the {0} is fenced by another thread than the one that made it", before));
   bool inTime = ordered(agent, Sight::execution, before) ||
                 (agent.issue && ordered(agent, *agent.issue, Sight::execution, before));
   if (!inTime)
     return before.kind == Access::copy
                ? uncopied(agent, before)
-               : Problem{"DR-1", formatv("data race: {0} after {1} of the same bytes, and no synchronisation between "
-                                         "them",
-                                         nameOf(agent.access), nameOf(before))};
+               : problem(agent, before, "DR-1",
+                         formatv("data race: {0} after {1} of the same bytes, and no synchronisation between "
+                                 "them",
+                                 agent.access, before));
   if (ordered(agent, other, before))
-    return Problem{"PX-8", formatv("the fence.proxy.async between them names another state space than {0}",
-                                   isShared ? "shared" : "global")};
+    return problem(agent, before, "PX-8",
+                   formatv("the fence.proxy.async between them names another state space than {0}",
+                           isShared ? "shared" : "global"));
   if (before.write && isShared) {
     const WarpState &writer = warps[before.warp], &reader = warps[agent.actor.warp.number()];
     bool plain = true;
     forLanes(before.lanes, [&](unsigned l) { plain &= writer.own.plainFence[l] >= before.issued; });
     if (plain)
-      return Problem{"FP-1",
-                     formatv("the fence between {0} and {1} is no proxy fence", nameOf(before), nameOf(agent.access))};
+      return problem(agent, before, "FP-1",
+                     formatv("the fence between {0} and {1} is no proxy fence", before, agent.access));
     if (reader.own.oneWayAcquire[agent.actor.lane])
-      return Problem{"FP-4", formatv("this thread has the acquire half of a one-way proxy fence, and the {0} has no "
-                                     "release half behind it: fence.proxy.async::generic.release",
-                                     nameOf(before))};
+      return problem(agent, before, "FP-4",
+                     formatv("this thread has the acquire half of a one-way proxy fence, and the {0} has no "
+                             "release half behind it: fence.proxy.async::generic.release",
+                             before));
     if (reader.own.fenced[0][agent.actor.lane])
-      return Problem{"FP-2", formatv("this thread's fence.proxy.async came before it knew of the {0}: a fence covers "
-                                     "what its own thread has done or knows",
-                                     nameOf(before))};
+      return problem(agent, before, "FP-2",
+                     formatv("this thread's fence.proxy.async came before it knew of the {0}: a fence covers "
+                             "what its own thread has done or knows",
+                             before));
   }
   const char *rule = !before.write ? "PX-4" : before.kind == Access::copy ? "PX-3" : isShared ? "PX-1" : "PX-7";
-  return Problem{rule, formatv("no fence.proxy.async between {0} and {1} of the same {2} bytes", nameOf(before),
-                               nameOf(agent.access), isShared ? "shared" : "global")};
+  return problem(agent, before, rule,
+                 formatv("no fence.proxy.async between {0} and {1} of the same {2} bytes", before, agent.access,
+                         isShared ? "shared" : "global"));
 }
 
 /// Asynchronous before anything.
@@ -137,34 +147,38 @@ std::optional<Check::Problem> Check::judgeAsync(const Agent &agent, const Access
   if (ordered(agent, need, before))
     return std::nullopt;
   if (agent.issue && ordered(agent, *agent.issue, need, before))
-    return Problem{"WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it"};
-  std::string now = nameOf(agent.access);
+    return problem(agent, before, "WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it");
+  const Access &now = agent.access;
   if (need == Sight::ordered && ordered(agent, Sight::execution, before))
-    return Problem{"MB-18", formatv("{0} of bytes of an earlier asynchronous {1} that it follows by a relaxed "
-                                    "synchronisation only, which orders no memory",
-                                    now, before.write ? "write" : "read")};
+    return problem(agent, before, "MB-18",
+                   formatv("{0} of bytes of an earlier asynchronous {1} that it follows by a relaxed "
+                           "synchronisation only, which orders no memory",
+                           now, before.write ? "write" : "read"));
   bool isStore = before.component < 5 * numWarps && before.kind == Access::bulk;
   if (isStore)
     return unstored(agent, before);
-  if (auto problem = onlyBarrier(agent, before))
-    return problem;
+  if (auto barrier = onlyBarrier(agent, before))
+    return barrier;
   if (before.kind == Access::wgmma)
-    return Problem{"WG-6", formatv("{0} of bytes that a wgmma may still read: its thread does not know that the wgmma "
-                                   "was waited for (wgmma.wait_group, then a signal)",
-                                   now)};
-  return Problem{"TM-6", formatv("{0} of bytes that a bulk copy may still {1}: no successful wait for its mbarrier's "
-                                 "phase between them",
-                                 now, before.write ? "write" : "read")};
+    return problem(agent, before, "WG-6",
+                   formatv("{0} of bytes that a wgmma may still read: its thread does not know that the wgmma "
+                           "was waited for (wgmma.wait_group, then a signal)",
+                           now));
+  return problem(agent, before, "TM-6",
+                 formatv("{0} of bytes that a bulk copy may still {1}: no successful wait for its mbarrier's "
+                         "phase between them",
+                         now, before.write ? "write" : "read"));
 }
 
 /// Two addresses of the same bytes are like two proxies, for strong accesses, too (8.6). Of generic accesses.
 std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &before, Space space) const {
-  auto problem = judgeOrder(agent, before, space);
-  if (problem || before.alias == agent.access.alias || before.kind != Access::generic ||
+  auto unordered = judgeOrder(agent, before, space);
+  if (unordered || before.alias == agent.access.alias || before.kind != Access::generic ||
       agent.access.kind != Access::generic || ordered(agent, Sight::aliased, before))
-    return problem;
-  return Problem{"PX-9", formatv("no fence.proxy.alias between {0} and {1}, which call the same bytes by two addresses",
-                                 nameOf(before), nameOf(agent.access))};
+    return unordered;
+  return problem(agent, before, "PX-9",
+                 formatv("no fence.proxy.alias between {0} and {1}, which call the same bytes by two addresses", before,
+                         agent.access));
 }
 
 std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access &before, Space space) const {
@@ -172,7 +186,7 @@ std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access
   if (before.kind == Access::none || (before.strong && agent.access.strong && inScope))
     return std::nullopt;
   if (before.kind == Access::mbarrier)
-    return Problem{"MB-3", formatv("{0} of the bytes of a valid mbarrier", nameOf(agent.access))};
+    return problem(agent, before, "MB-3", formatv("{0} of the bytes of a valid mbarrier", agent.access));
   if (before.isAsync())
     return judgeAsync(agent, before);
   return agent.access.isAsync() ? judgeProxies(agent, before, space) : judgeGeneric(agent, before);
@@ -181,19 +195,25 @@ std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access
 // --- Cells
 
 namespace {
+/// A lane's later read stands for its earlier ones of the same kind: who knows of it knows of them.
 void addReader(Cell &cell, const Access &reader) {
-  for (Access &other : cell.readers)
-    if (other.component == reader.component && other.kind == reader.kind && other.collective == reader.collective) {
-      if (other.epoch == reader.epoch) {
-        other.lanes |= reader.lanes;
-        return;
-      }
-      if (other.epoch < reader.epoch && !(other.lanes & ~reader.lanes)) {
-        other = reader;
-        return;
-      }
-    }
-  cell.readers.push_back(reader);
+  Access *place = nullptr;
+  bool emptied = false;
+  for (Access &other : cell.readers) {
+    if (other.component != reader.component || other.kind != reader.kind || other.collective != reader.collective ||
+        other.strong != reader.strong || other.ofCta != reader.ofCta)
+      continue;
+    if (other.epoch == reader.epoch)
+      place = &other;
+    else if (other.epoch < reader.epoch && !(other.lanes &= ~reader.lanes))
+      emptied = true;
+  }
+  if (place)
+    place->lanes |= reader.lanes;
+  else
+    cell.readers.push_back(reader);
+  if (emptied)
+    erase_if(cell.readers, [](const Access &other) { return !other.lanes; });
 }
 } // namespace
 
@@ -202,10 +222,11 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
   auto complain = [&](const Access &before) {
     if (before.warp == actor.warp.number() && before.pc == agent.access.pc && before.epoch == agent.access.epoch &&
         before.component == agent.access.component &&
-        (agent.access.kind != Access::bulk || before.lanes == agent.access.lanes || agent.repeats))
-      return; // lanes of one instruction (DR-4; of bulk stores BG-5, BG-7), or the four warps' shares of one wgmma
+        (agent.access.kind != Access::bulk ||
+         (before.issued == agent.access.issued && (before.lanes == agent.access.lanes || agent.repeats))))
+      return; // lanes of one instruction (DR-4, BG-7), pieces of one bulk copy, or the four warps' shares of one wgmma
     auto problem = judge(agent, before, space);
-    if (!problem || reported.count({problem->rule, pcOf(actor.code), before.pc + 1}))
+    if (!problem || problem->text.empty())
       return;
     if (space == Space::shared)
       report(actor.warp, actor.code, actor.lane, problem->rule,
@@ -217,10 +238,10 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
   };
   agent.access.write = isWrite;
   // A thread may load what nobody has written, ahead of its loop's end: only what comes of it counts.
-  if (isRead && agent.access.isAsync() && cell.write.kind == Access::none && space == Space::shared)
+  if (isRead && agent.access.isAsync() && cell.write.kind == Access::none && space == Space::shared &&
+      !isReported("DR-2", actor.code, nullptr))
     report(actor.warp, actor.code, actor.lane, "DR-2",
-           formatv("{0} of shared memory that nobody has written: {1}", nameOf(agent.access),
-                   describeShared(cluster, address)),
+           formatv("{0} of shared memory that nobody has written: {1}", agent.access, describeShared(cluster, address)),
            nullptr, ownCluster, aboutRace(agent.access, agent.access, cell, address));
   complain(cell.write);
   if (isWrite) {

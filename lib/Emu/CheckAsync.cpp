@@ -182,7 +182,6 @@ Check::Agent Check::loadAgent(const Actor &actor, BulkTarget &target) {
   target.phase = barrier.completed;
   agent.access.kind = Access::bulk;
   agent.access.component = barrier.component;
-  agent.access.issued = of(actor.warp).now;
   agent.access.epoch = barrier.completed + 1;
   agent.access.lanes = allLanes;
   barrier.issued = agent.access.epoch;

@@ -42,35 +42,55 @@ static bool isAtomic(const Access &access) { return access.strong && !access.isA
 /// What polls takes the place of its last access, which had the same bytes.
 uint32_t LaunchCheck::numberOf(const Use &now, const Cell &first) {
   if (isAtomic(now.access) && first.strong) {
-    Use &last = uses[first.strong - 1];
+    Use &last = uses[first.strong - 1].use;
     if (last.cluster == now.cluster && last.access.pc == now.access.pc) {
       last = now;
       return first.strong;
     }
   }
   bool always = now.access.write && !isAtomic(now.access);
-  if (!always && uses.size() >= maxUses)
+  if (!always && uses.size() - freeNumbers.size() >= maxUses)
     return 0;
-  uses.push_back(now);
-  return uses.size();
+  if (freeNumbers.empty()) {
+    uses.push_back({now});
+    return uses.size();
+  }
+  uint32_t number = freeNumbers.back();
+  freeNumbers.pop_back();
+  uses[number - 1].use = now;
+  return number;
+}
+
+void LaunchCheck::put(uint32_t &place, uint32_t number) {
+  if (place == number)
+    return;
+  if (place && !--uses[place - 1].places)
+    freeNumbers.push_back(place);
+  if (number)
+    ++uses[number - 1].places;
+  place = number;
 }
 
 void LaunchCheck::remember(Cell &cell, const Use &now, uint32_t number) {
   if (isAtomic(now.access)) {
-    cell.strong = number;
+    put(cell.strong, number);
     return;
   }
   if (now.access.write && !now.access.strong) {
-    cell = Cell();
-    cell.write = number;
+    put(cell.strong, 0);
+    for (uint32_t &other : cell.others)
+      put(other, 0);
+    cell.next = 0;
+    put(cell.write, number);
     return;
   }
   for (uint32_t &other : cell.others)
-    if (!other || (uses[other - 1].cluster == now.cluster && uses[other - 1].access.write == now.access.write)) {
-      other = number;
+    if (!other ||
+        (uses[other - 1].use.cluster == now.cluster && uses[other - 1].use.access.write == now.access.write)) {
+      put(other, number);
       return;
     }
-  cell.others[cell.next++ % Cell::numOthers] = number;
+  put(cell.others[cell.next++ % Cell::numOthers], number);
 }
 
 void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
@@ -80,7 +100,7 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
   std::lock_guard lock(mutex);
   std::optional<uint32_t> number;
   auto look = [&](uint32_t earlier, uint64_t at) {
-    const Use *before = earlier ? &uses[earlier - 1] : nullptr;
+    const Use *before = earlier ? &uses[earlier - 1].use : nullptr;
     if (before && before->cluster != now.cluster && (before->access.write || now.access.write) &&
         !(before->access.strong && now.access.strong))
       visit(*before, at);
@@ -111,19 +131,19 @@ std::optional<Check::Problem> Check::judgeForeign(const Agent &agent, const Acce
   using Known = ForeignClocks::Known;
   bool isStore = before.isAsync() && before.write;
   if (!known.knows(&Known::generic, owner, before))
-    return Problem{"DR-1",
+    return problem(agent, before, "DR-1",
                    formatv("data race between clusters: {0} of global bytes that another cluster {1} ({2}), and "
                            "no {3}release and acquire of .gpu scope between them",
-                           nameOf(now), before.write ? "wrote" : "read", nameOf(before),
-                           isStore ? "full cp.async.bulk.wait_group by its thread, then " : "")};
+                           now, before.write ? "wrote" : "read", before,
+                           isStore ? "full cp.async.bulk.wait_group by its thread, then " : ""));
   if (!now.isAsync() || before.isAsync() || known.knows(&Known::async, owner, before))
     return std::nullopt;
   if (known.knows(&Known::loose, owner, before))
-    return Problem{"PX-2", formatv("the {0} by another cluster is fenced by another thread than the one that made it",
-                                   nameOf(before))};
-  return Problem{before.write ? "PX-7" : "PX-4",
-                 formatv("no fence.proxy.async between {0} by another cluster and {1} of the same global bytes",
-                         nameOf(before), nameOf(now))};
+    return problem(agent, before, "PX-2",
+                   formatv("the {0} by another cluster is fenced by another thread than the one that made it", before));
+  return problem(
+      agent, before, before.write ? "PX-7" : "PX-4",
+      formatv("no fence.proxy.async between {0} by another cluster and {1} of the same global bytes", before, now));
 }
 
 void Check::acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
@@ -131,7 +151,7 @@ void Check::acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes,
   access.write = writes;
   cluster.launch.check->access(address, bytes, {index, access}, [&](const LaunchCheck::Use &before, uint64_t at) {
     auto problem = judgeForeign(agent, access, before.cluster, before.access);
-    if (problem && !reported.count({problem->rule, pcOf(agent.actor.code), before.access.pc + 1}))
+    if (problem && !problem->text.empty())
       report(agent.actor.warp, agent.actor.code, agent.actor.lane, problem->rule,
              formatv("{0} (global address {1:x})", problem->text, at), &before.access, before.cluster);
   });

@@ -43,7 +43,13 @@ private:
     uint32_t write = 0, strong = 0, others[numOthers] = {};
     uint8_t next = 0;
   };
+  /// A use, and how many of the cells' places have its number: without one the number is free again.
+  struct Numbered {
+    Use use;
+    uint32_t places = 0;
+  };
   uint32_t numberOf(const Use &now, const Cell &first);
+  void put(uint32_t &place, uint32_t number);
   void remember(Cell &cell, const Use &now, uint32_t number);
   std::vector<Cell> *pageOf(uint64_t page, bool writes);
 
@@ -53,7 +59,8 @@ private:
   std::unordered_map<uint64_t, ForeignClocks> released;
   std::unordered_map<uint64_t, std::vector<Cell>> pages;
   uint64_t readPages = 0;
-  std::deque<Use> uses; ///< By number, from 1 on.
+  std::deque<Numbered> uses; ///< By number, from 1 on.
+  std::vector<uint32_t> freeNumbers;
 };
 
 } // namespace gemmc::emu

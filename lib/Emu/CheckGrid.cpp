@@ -24,7 +24,7 @@ void Check::dependency(const Agent &agent, uint64_t address, uint64_t bytes, boo
         agent.actor.warp, agent.actor.code, agent.actor.lane, "GD-1",
         formatv("this kernel may start before the one in front of it has ended, whatever that is, which may still use "
                 "these bytes (global address {0:x}): no griddepcontrol.wait before this {1}",
-                address, nameOf(agent.access)));
+                address, agent.access));
     waited = true;
   }
   for (uint64_t at = address >> touchBits; bytes && at <= (address + bytes - 1) >> touchBits; ++at) {
@@ -37,7 +37,7 @@ void Check::dependency(const Agent &agent, uint64_t address, uint64_t bytes, boo
         agent.actor.warp, agent.actor.code, agent.actor.lane, "GD-1",
         formatv("the kernel before this one let its dependents launch, and may still {0} these bytes (global address "
                 "{1:x}): no griddepcontrol.wait before this {2}",
-                found->second & touchWrite ? "write" : "read", at << touchBits, nameOf(agent.access)));
+                found->second & touchWrite ? "write" : "read", at << touchBits, agent.access));
     waited = true;
   }
 }

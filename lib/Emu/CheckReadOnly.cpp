@@ -40,8 +40,10 @@ void Check::readOnly(const Agent &agent, uint64_t address, uint64_t bytes, bool 
   if (!conflict)
     return;
   const Access &before = conflict->earlier.access;
-  std::string text = writes ? formatv("{0} of global bytes that this kernel reads by ld.global.nc", nameOf(now.access))
-                            : formatv("ld.global.nc of bytes that this kernel writes ({0})", nameOf(before));
+  if (isReported("DR-3", agent.actor.code, &before))
+    return;
+  std::string text = writes ? formatv("{0} of global bytes that this kernel reads by ld.global.nc", now.access).str()
+                            : formatv("ld.global.nc of bytes that this kernel writes ({0})", before).str();
   report(agent.actor.warp, agent.actor.code, agent.actor.lane, "DR-3",
          formatv("{0}: its cache is not coherent, so they must stay as they are while the kernel runs; ld.global reads "
                  "what changes (global address {1:x})",

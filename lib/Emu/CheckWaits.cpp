@@ -27,10 +27,10 @@ std::optional<Check::Problem> Check::onlyBarrier(const Agent &agent, const Acces
                                                                                               : nullptr;
   if (!rule)
     return std::nullopt;
-  return Problem{rule,
+  return problem(agent, before, rule,
                  formatv("a barrier of threads stands between the {0} and this {1}, and nobody has waited for it: "
                          "barriers do not complete asynchronous operations",
-                         nameOf(before), nameOf(agent.access))};
+                         before, agent.access));
 }
 
 Check::Problem Check::uncopied(const Agent &agent, const Access &before) const {
@@ -44,29 +44,32 @@ Check::Problem Check::uncopied(const Agent &agent, const Access &before) const {
     bulkWaited &= state.bulkWait.at[l] > before.issued;
   });
   if (covered)
-    return {"CA-4", formatv("only its own thread (warp {0}) has waited for this cp.async: no barrier between the wait "
-                            "and this access",
-                            owner.index)};
+    return problem(agent, before, "CA-4",
+                   formatv("only its own thread (warp {0}) has waited for this cp.async: no barrier between the wait "
+                           "and this access",
+                           owner.index));
   if (agent.access.kind == Access::copy)
-    return {"CA-10", "two cp.async of the same bytes, and no wait for the first between them"};
+    return problem(agent, before, "CA-10", "two cp.async of the same bytes, and no wait for the first between them");
   if (waited && !committed)
-    return {"CA-6", "this cp.async was not committed when its thread waited: a wait_group covers committed groups"};
+    return problem(agent, before, "CA-6",
+                   "this cp.async was not committed when its thread waited: a wait_group covers committed groups");
   if (!waited && bulkWaited)
-    return {"CA-9", "its thread has waited for bulk groups, which are not those of cp.async"};
+    return problem(agent, before, "CA-9", "its thread has waited for bulk groups, which are not those of cp.async");
   unsigned lane = agent.actor.lane;
   bool mineWaited = mine.copyWait.at[lane] != 0;
   if (!waited && mineWaited && !(before.lanes & laneBits[lane] && &owner == &agent.actor.warp))
-    return {"CA-3", "another thread than the one that issued this cp.async has waited: groups are a thread's own"};
-  if (auto problem = onlyBarrier(agent, before))
-    return *problem;
-  return {"CA-5", "nobody has waited for this cp.async: no cp.async.wait_group between them that covers it"};
+    return problem(agent, before, "CA-3",
+                   "another thread than the one that issued this cp.async has waited: groups are a thread's own");
+  if (auto barrier = onlyBarrier(agent, before))
+    return *barrier;
+  return problem(agent, before, "CA-5",
+                 "nobody has waited for this cp.async: no cp.async.wait_group between them that covers it");
 }
 
 /// A bulk store: the reading of its source, or its writes.
 Check::Problem Check::unstored(const Agent &agent, const Access &before) const {
   const WarpState &state = warps[before.warp];
   const Cta &cta = *cluster.ctas[before.warp / cluster.warpsPerCta];
-  std::string now = nameOf(agent.access);
   bool waited = true, committed = true, copyWaited = true;
   forLanes(before.lanes, [&](unsigned l) {
     waited &= state.bulkWait.at[l] > before.issued;
@@ -74,22 +77,25 @@ Check::Problem Check::unstored(const Agent &agent, const Access &before) const {
     copyWaited &= state.copyWait.at[l] > before.issued;
   });
   if (waited && !committed)
-    return {"BG-6", "this bulk store was not committed when its thread waited: a wait_group covers committed groups"};
+    return problem(agent, before, "BG-6",
+                   "this bulk store was not committed when its thread waited: a wait_group covers committed groups");
   if (!waited && copyWaited)
-    return {"CA-9", "its thread has waited for groups of cp.async, which are not bulk groups"};
+    return problem(agent, before, "CA-9", "its thread has waited for groups of cp.async, which are not bulk groups");
   if (!waited && ctas[cta.rank].idleBulkWait)
-    return {"BG-3",
-            "another thread than the one that issued this bulk store has waited: bulk groups are a thread's own"};
-  if (auto problem = onlyBarrier(agent, before))
-    return *problem;
+    return problem(
+        agent, before, "BG-3",
+        "another thread than the one that issued this bulk store has waited: bulk groups are a thread's own");
+  if (auto barrier = onlyBarrier(agent, before))
+    return *barrier;
   if (!before.write)
-    return {"BG-1", formatv("{0} of bytes that a bulk store may still read: no cp.async.bulk.wait_group(.read) "
-                            "by the thread that issued it, then a barrier, between them",
-                            now)};
-  return {agent.access.write ? "BG-5" : "BG-2",
-          formatv("{0} of global bytes that a bulk store may still write: no full cp.async.bulk.wait_group "
-                  "between them",
-                  now)};
+    return problem(agent, before, "BG-1",
+                   formatv("{0} of bytes that a bulk store may still read: no cp.async.bulk.wait_group(.read) "
+                           "by the thread that issued it, then a barrier, between them",
+                           agent.access));
+  return problem(agent, before, agent.access.write ? "BG-5" : "BG-2",
+                 formatv("{0} of global bytes that a bulk store may still write: no full cp.async.bulk.wait_group "
+                         "between them",
+                         agent.access));
 }
 
 // --- Tests of mbarriers that say False

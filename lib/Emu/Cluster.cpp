@@ -99,7 +99,7 @@ bool Cluster::runWarps(bool &alive) {
 bool Cluster::run() {
   // Warp instructions without an effect. A long one in front of the first, as it lets another cluster begin.
   constexpr uint64_t spun = uint64_t(1) << 14, spunAgain = uint64_t(1) << 10;
-  uint64_t seen = version, since = steps, told = steps;
+  uint64_t seen = version, since = work(), told = since;
   for (;;) {
     bool alive = false, progress = runWarps(alive);
     if (failed || launch.stop.load(std::memory_order_relaxed))
@@ -112,18 +112,21 @@ bool Cluster::run() {
     }
     if (failed)
       return true;
+    const uint64_t now = work();
     if (version != seen) {
-      busy += steps - since;
-      seen = version, since = steps, spins = false;
+      busy += now - since;
+      seen = version, since = now, spins = false;
       if (busy >= launch.options.stepLimit()) {
         reportBusy();
         return true;
       }
-      if (steps - told >= spun) {
-        told = steps;
+      if (endsForMistakes())
+        return true;
+      if (now - told >= spun) {
+        told = now;
         launch.changes.fetch_add(1, std::memory_order_relaxed);
       }
-    } else if (steps - since >= (spins ? spunAgain : spun)) {
+    } else if (now - since >= (spins ? spunAgain : spun)) {
       spins = true;
       return false;
     }
@@ -239,10 +242,23 @@ void Cluster::reportQuiet(uint64_t quiet) {
 
 void Cluster::reportBusy() {
   reportLimit(
-      formatv("the cluster has executed {0} warp instructions, not counting turns that changed nothing, and has not "
+      formatv("the cluster has executed {0} warp instructions{1}, not counting turns that changed nothing, and has not "
               "ended: long work, or a loop that never ends and writes ever new values, which cannot be told "
               "from it (--max-instructions sets another limit)",
-              busy));
+              busy, copied >= 512 ? " (each 512 bytes of a bulk copy as one)" : ""));
+}
+
+/// A run with a mistake is for finding others: it ends when none has come for long.
+bool Cluster::endsForMistakes() {
+  constexpr uint64_t patience = uint64_t(1) << 18;
+  if (size_t mistakes = launch.mistakes; mistakes != mistakesSeen) {
+    mistakesSeen = mistakes;
+    busyAtMistake = busy;
+  }
+  if (!mistakesSeen || busy - busyAtMistake < patience)
+    return false;
+  reportLimit(formatv("{0} warp instructions after the last new mistake: the run ends here", busy - busyAtMistake));
+  return true;
 }
 
 /// One finding for the whole cluster: at the first group that waits for an mbarrier, else at the first one, the others

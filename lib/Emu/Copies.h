@@ -45,8 +45,8 @@ bool repeatsStore(Warp &warp, const Code &code, Mask mask, unsigned lane, llvm::
 /// complete-tx on the target's mbarrier; false after a finding (MB-22 when the CTA is gone).
 bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &target, uint32_t bytes);
 
-/// Puts a lane's operation in flight; `inGroup`: it belongs to the thread's bulk group.
-void issueBulk(Warp &warp, const Code &code, unsigned lane, bool inGroup, std::function<void()> read,
+/// Puts a lane's operation on `bytes` in flight; `inGroup`: it belongs to the thread's bulk group.
+void issueBulk(Warp &warp, const Code &code, unsigned lane, uint64_t bytes, bool inGroup, std::function<void()> read,
                std::function<void()> land);
 
 /// The reduction among the modifiers as `sem::ReduceOp` plus 1; 0 when there is none.

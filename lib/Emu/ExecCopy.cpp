@@ -98,8 +98,9 @@ bool arriveBytes(Warp &warp, const Code &code, unsigned lane, const BulkTarget &
   return commandMbarrier(warp, code, lane, target.cta->shared.data() + target.mbarrier, command, false).has_value();
 }
 
-void issueBulk(Warp &warp, const Code &code, unsigned lane, bool inGroup, std::function<void()> read,
+void issueBulk(Warp &warp, const Code &code, unsigned lane, uint64_t bytes, bool inGroup, std::function<void()> read,
                std::function<void()> land) {
+  warp.cluster.copied += bytes;
   AsyncOp op;
   op.code = &code;
   op.issuer = &warp;
@@ -179,7 +180,7 @@ Step cpAsync(Warp &warp, const Code &code, Mask mask) {
   }
   if (warp.cluster.timeline)
     warp.cluster.timeline->groupIssued(warp, copy.group[firstLane(mask)], addresses[firstLane(mask)]);
-  warp.async.copies.push_back(copy);
+  warp.async.issue(copy);
   if (warp.cluster.schedule.eager())
     warp.async.completeOneCopy(true);
   return Step::Next;
@@ -227,7 +228,7 @@ Step cpArrive(Warp &warp, const Code &code, Mask mask) {
   if (step == Step::Stop)
     return step;
   uint64_t serial = warp.async.lastSerial;
-  issueBulk(warp, code, firstLane(mask), false, nullptr, [&warp, &code, mask, objects, serial] {
+  issueBulk(warp, code, firstLane(mask), 0, false, nullptr, [&warp, &code, mask, objects, serial] {
     warp.async.finishCopies(mask, serial);
     sem::MbarrierCommand arrive;
     arrive.op = sem::MbarrierCommand::arrive;
@@ -267,6 +268,7 @@ std::function<void()> readInto(Buffer buffer, const std::byte *from) {
 void checkLoad(Warp &warp, const Code &code, unsigned lane, std::vector<BulkTarget> &targets, uint32_t bytes) {
   for (BulkTarget &target : targets) {
     Check::Agent agent = warp.cluster.check->loadAgent({warp, code, lane}, target);
+    agent.access.strong = code.imm[1] != 0; // reductions are atomic
     warp.cluster.check->shared(agent, *target.cta, target.offset, bytes, true);
     if (!code.imm[1])
       std::memset(target.cta->shared.data() + target.offset, 0xff, bytes);
@@ -290,6 +292,8 @@ bool checkOther(Warp &warp, const Code &code, unsigned lane, const BulkTarget &t
 /// Operands: [dst], [src], size, [mbar], mask. `imm[0]`: the source is global (else shared::cta); `imm[1]`: a reduction
 /// plus 1.
 Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
+  if (warp.cluster.check)
+    warp.cluster.check->bulkBegins(warp);
   if (warp.cluster.check && !code.imm[1] && !checkOnce(warp, code, mask, 0, 3))
     return Step::Stop;
   return eachLane(mask, [&](unsigned l) {
@@ -314,7 +318,7 @@ Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
       else
         check->global(agent, warp.address(code.args[1], l), bytes, false);
     }
-    issueBulk(warp, code, l, false, readInto(buffer, from), [&warp, &code, l, buffer, targets = *targets] {
+    issueBulk(warp, code, l, bytes, false, readInto(buffer, from), [&warp, &code, l, buffer, targets = *targets] {
       for (const BulkTarget &target : targets) {
         std::byte *to = target.cta->shared.data() + target.offset;
         if (code.imm[1])
@@ -331,6 +335,8 @@ Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
 
 /// Operands: [dst], [src], size. `imm[1]`: a reduction plus 1.
 Step bulkStore(Warp &warp, const Code &code, Mask mask) {
+  if (warp.cluster.check)
+    warp.cluster.check->bulkBegins(warp);
   return eachLane(mask, [&](unsigned l) {
     auto bytes = static_cast<uint32_t>(warp.value(code.args[2], l));
     if (!checkSize(warp, code, l, bytes))
@@ -353,7 +359,7 @@ Step bulkStore(Warp &warp, const Code &code, Mask mask) {
       });
       check->global(writes, warp.address(code.args[0], l), bytes, true);
     }
-    issueBulk(warp, code, l, true, readInto(buffer, from), [&warp, &code, to, buffer] {
+    issueBulk(warp, code, l, bytes, true, readInto(buffer, from), [&warp, &code, to, buffer] {
       if (!code.imm[1]) {
         std::copy(buffer->begin(), buffer->end(), to);
         return;
@@ -389,6 +395,8 @@ Step stAsync(Warp &warp, const Code &code, Mask mask) {
     }
     return value;
   };
+  if (warp.cluster.check)
+    warp.cluster.check->bulkBegins(warp);
   std::array<std::byte *, numLanes> places{};
   Step step = eachLane(mask, [&](unsigned l) {
     auto targets = bulkTargets(
@@ -400,10 +408,11 @@ Step stAsync(Warp &warp, const Code &code, Mask mask) {
       checkLoad(warp, code, l, *targets, bytes);
     const BulkTarget &target = targets->front();
     places[l] = target.cta->shared.data() + target.offset;
-    issueBulk(warp, code, l, false, nullptr, [&warp, &code, l, bytes, target, to = places[l], value = stored(l)] {
-      std::copy_n(value.begin(), bytes, to);
-      arriveBytes(warp, code, l, target, bytes);
-    });
+    issueBulk(warp, code, l, bytes, false, nullptr,
+              [&warp, &code, l, bytes, target, to = places[l], value = stored(l)] {
+                std::copy_n(value.begin(), bytes, to);
+                arriveBytes(warp, code, l, target, bytes);
+              });
     return true;
   });
   if (warp.cluster.check && step == Step::Next)

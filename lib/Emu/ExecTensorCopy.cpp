@@ -137,7 +137,7 @@ bool loadOne(Warp &warp, const Code &code, unsigned l) {
   if (warp.cluster.check && !checkLoad(warp, code, l, *access, *targets))
     return false;
   issueBulk(
-      warp, code, l, false, [&warp, &code, l, access] { readGlobal(warp, code, l, *access); },
+      warp, code, l, bytes, false, [&warp, &code, l, access] { readGlobal(warp, code, l, *access); },
       [&warp, &code, l, access, bytes, targets = *targets] {
         for (const BulkTarget &target : targets) {
           if (warp.cluster.failed)
@@ -224,7 +224,7 @@ bool storeOne(Warp &warp, const Code &code, Mask mask, unsigned l) {
   if (warp.cluster.check)
     checkStore(warp, code, mask, l, *access);
   issueBulk(
-      warp, code, l, true, [&warp, &code, l, access] { readShared(warp, code, l, *access); },
+      warp, code, l, access->map.boxBytes(), true, [&warp, &code, l, access] { readShared(warp, code, l, *access); },
       [&warp, &code, l, access] {
         if (!warp.cluster.failed)
           writeGlobal(warp, code, l, *access);
@@ -244,6 +244,8 @@ template <bool (*one)(Warp &, const Code &, unsigned)> Step eachLane(Warp &warp,
   return good ? Step::Next : Step::Stop;
 }
 Step storeAll(Warp &warp, const Code &code, Mask mask) {
+  if (warp.cluster.check)
+    warp.cluster.check->bulkBegins(warp);
   bool good = true;
   forLanes(mask, [&](unsigned l) { good = good && storeOne(warp, code, mask, l); });
   return good ? Step::Next : Step::Stop;
@@ -251,6 +253,8 @@ Step storeAll(Warp &warp, const Code &code, Mask mask) {
 /// Prefetches may be repeated.
 Step loadAll(Warp &warp, const Code &code, Mask mask) {
   bool once = !warp.cluster.check || checkOnce(warp, code, mask, 0, 2);
+  if (warp.cluster.check)
+    warp.cluster.check->bulkBegins(warp);
   return once ? eachLane<loadOne>(warp, code, mask) : Step::Stop;
 }
 } // namespace

@@ -127,15 +127,15 @@ void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total,
       } else {
         return;
       }
-      const uint64_t version = cluster->version, steps = cluster->steps;
+      const uint64_t version = cluster->version, work = cluster->work();
       const bool ended = cluster->run();
       if (ended || cluster->version != version)
         ++launch.changes;
-      quiet = launch.changes == seen ? quiet + cluster->steps - steps : 0;
+      quiet = launch.changes == seen ? quiet + cluster->work() - work : 0;
       seen = launch.changes;
       if (ended) {
         launch.end(*cluster);
-      } else if (quiet >= maxQuiet) {
+      } else if (quiet >= maxQuiet / (launch.mistakes ? 32 : 1)) {
         cluster->reportQuiet(quiet);
         launch.end(*cluster);
       } else {

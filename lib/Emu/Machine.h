@@ -185,7 +185,7 @@ public:
   std::atomic<uint64_t> changes{0}; ///< Grows, now and then, while clusters change what others may see.
   std::mutex mutex;
   Result result;
-  size_t mistakes = 0;                                ///< Of the findings.
+  std::atomic<size_t> mistakes{0};                    ///< Of the findings.
   std::vector<uint8_t> executed;                      ///< By instruction, in any cluster; empty: nobody looks.
   std::unordered_map<uint64_t, uint8_t> earlyTouches; ///< See `Memory::earlyTouches`; of this launch.
   std::shared_ptr<LaunchCheck> check;                 ///< Null: nobody looks for races.
@@ -213,6 +213,8 @@ public:
   /// that has not begun, or is not being run.
   bool run();
   void reportQuiet(uint64_t steps); ///< Nobody has changed anything for so many warp instructions.
+  /// Warp instructions, a bulk copy one more for each 512 bytes: what an endless loop is known by.
+  uint64_t work() const { return steps + copied / 512; }
   /// A finding at `pc` of `warp`; the run goes on. `sharedOffset`: what it is about, in the window of a CTA.
   void note(Verdict verdict, llvm::StringRef rule, const llvm::Twine &message, const Warp &warp, const Code &code,
             unsigned lane, std::optional<uint32_t> sharedOffset = std::nullopt);
@@ -223,7 +225,8 @@ public:
   std::vector<std::unique_ptr<Cta>> ctas;
   AsyncQueue async;
   uint64_t steps = 0;
-  uint64_t busy = 0;    ///< Steps without those that changed nothing for long.
+  uint64_t copied = 0;  ///< Bytes of bulk copies.
+  uint64_t busy = 0;    ///< Work without that of turns that changed nothing for long.
   uint64_t version = 0; ///< Grows with every effect that another warp may see.
   bool spins = false;   ///< Gave its turn to other clusters, and nothing of its own has changed since.
   bool failed = false;
@@ -250,9 +253,12 @@ private:
   void reportDeadlock();
   void reportCauses();
   void reportBusy();
+  bool endsForMistakes();
   void reportLimit(const llvm::Twine &message);
   std::string describeWaits() const;
   std::byte *findGlobal(uint64_t address, uint64_t bytes);
+  uint64_t busyAtMistake = 0; ///< `busy` when the launch's last mistake was found.
+  size_t mistakesSeen = 0;
   std::array<Memory::Span, 4> spans;
   unsigned nextSpan = 0;
 };

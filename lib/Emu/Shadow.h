@@ -13,7 +13,8 @@ struct Access {
   bool ofCta = false; ///< Strong, of .cta scope: among other CTAs it is a plain one (8.7.1).
   uint32_t component = 0;
   Epoch epoch = 0;
-  Epoch issued = 0; ///< The warp's own epoch when it issued the operation.
+  Epoch issued =
+      0; ///< The warp's own epoch when it issued the operation; each turn of a loop has its own for its bulk copy.
   Mask lanes = 0;
   uint32_t pc = 0;    ///< Index of the instruction in the program.
   uint16_t warp = 0;  ///< Index in the cluster: who executed it (or issued the operation).
@@ -21,6 +22,8 @@ struct Access {
 
   bool isAsync() const { return kind == wgmma || kind == bulk; }
 };
+/// `generic write`, `cp.async read`.
+llvm::raw_ostream &operator<<(llvm::raw_ostream &out, const Access &access);
 
 struct Cell {
   Access write;

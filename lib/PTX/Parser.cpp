@@ -118,6 +118,7 @@ void Parser::moduleItem(Module &module) {
 
 void Parser::version(Module &module) {
   StringRef text = lex.digitsAndDots();
+  module.versionLine = lex.lineOf(text.begin());
   auto [major, minor] = text.split('.');
   if (major.getAsInteger(10, module.versionMajor) || minor.getAsInteger(10, module.versionMinor) ||
       !module.versionMajor || module.versionMajor > 99 || module.versionMinor > 9) {
@@ -133,8 +134,10 @@ void Parser::target(Module &module) {
       diags.report(Diag::ptx_expected, lex.here(), "a target such as `sm_90a`");
       return;
     }
-    if (module.target.empty())
-      module.target = word.str(); // what follows are modes: texmode_independent, debug
+    if (!module.target.empty())
+      continue; // what follows are modes: texmode_independent, debug
+    module.target = word.str();
+    module.targetLine = lex.lineOf(word.begin());
   } while (lex.take(','));
 }
 
@@ -187,6 +190,7 @@ void Parser::entry(Module &module, Variable linkage) {
     return recover();
   }
   made.name = name.str();
+  made.line = lex.lineOf(name.begin());
   if (!moduleNames.insert(name).second)
     diags.report(Diag::ptx_redeclared, rangeOf(name), name);
   paramNames.clear();
@@ -210,6 +214,7 @@ void Parser::func(Module &module, Variable linkage) {
     return recover();
   }
   made.name = name.str();
+  made.line = lex.lineOf(name.begin());
   if (!moduleNames.insert(name).second && !declaredOnly.contains(name))
     diags.report(Diag::ptx_redeclared, rangeOf(name), name);
   declaredOnly.insert(name);
@@ -387,6 +392,7 @@ bool Parser::variableName(Variable &variable) {
     return false;
   }
   variable.name = name.str();
+  variable.line = lex.lineOf(name.begin());
   bool good = true;
   while (lex.take('[')) {
     bool open = lex.take(']');

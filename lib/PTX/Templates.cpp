@@ -122,7 +122,8 @@ bool checkHoles(const Template &made, const Places &places, StringRef text, Diag
   module.versionMajor = 8;
   module.versionMinor = 8;
   module.target = StringRef(made.name).starts_with("sm90/") ? "sm_90a" : "sm_80";
-  Checker(module, made.function, diags, text, &known).run();
+  const SourceLines lines(text);
+  Checker(module, made.function, diags, lines, &known).run();
   return diags.numErrors() == before;
 }
 

@@ -58,28 +58,48 @@ Family familyOf(Type type) {
 }
 } // namespace
 
-/// The statement's line in the source; nothing for what was built.
-SMRange Checker::line() const {
-  if (!inst || !inst->line || source.empty())
+SMRange SourceLines::operator[](uint32_t line) const {
+  if (!line || text.empty())
     return {};
-  if (lineStarts.empty()) {
-    lineStarts.push_back(source.begin());
-    for (const char &c : source)
+  if (starts.empty()) {
+    starts.push_back(text.begin());
+    for (const char &c : text)
       if (c == '\n')
-        lineStarts.push_back(&c + 1);
+        starts.push_back(&c + 1);
   }
-  if (inst->line > lineStarts.size())
+  if (line > starts.size())
     return {};
-  StringRef text(lineStarts[inst->line - 1], source.end() - lineStarts[inst->line - 1]);
-  text = text.take_until([](char c) { return c == '\n'; });
-  size_t comment = text.find("//");
-  text = text.take_front(comment).trim();
-  return rangeOf(text);
+  StringRef found(starts[line - 1], text.end() - starts[line - 1]);
+  found = found.take_until([](char c) { return c == '\n'; });
+  return rangeOf(found.take_front(found.find("//")).trim());
 }
+
+namespace {
+/// The bytes of a small state space, variable by variable.
+class SpaceRoom {
+public:
+  SpaceRoom(StringRef what, uint64_t most) : what(what), most(most) {}
+  /// Reports the first variable that there is no room for.
+  void take(const Variable &variable, Diags &diags, const SourceLines &lines) {
+    uint64_t align = std::max(variable.align, std::max(1u, bitsOf(variable.type) / 8));
+    used = (used + align - 1) / align * align;
+    used = variable.bytes() > UINT64_MAX / 2 ? UINT64_MAX / 2 : used + variable.bytes();
+    if (used > most && !full)
+      diags.report(Diag::ptx_space_full, lines[variable.line], what, used, variable.name, most);
+    full |= used > most;
+  }
+
+private:
+  StringRef what;
+  uint64_t most, used = 0;
+  bool full = false;
+};
+} // namespace
 
 void Checker::run() {
   setUp();
   directives();
+  spaces();
   labels();
   for (const Stmt &stmt : function.body) {
     if (stmt.kind != Stmt::Instruction)
@@ -120,6 +140,17 @@ void Checker::directives() {
     fail(Diag::ptx_directive_value, "reqnctapercluster", ctas, "at most 16 CTAs");
   if ((ctas || function.explicitcluster || function.maxclusterrank) && (target.sm < 90 || version < 78))
     fail(Diag::ptx_needs_target, ".reqnctapercluster", "sm_90 and PTX 7.8", module.target);
+}
+
+/// CUDA Programming Guide, technical specifications per compute capability; PTX ISA 5.1.6 for parameters.
+void Checker::spaces() {
+  SpaceRoom local("`.local` variables of a thread", 512 * 1024), params("a kernel's parameters", 32764);
+  for (const Variable &variable : function.vars)
+    if (variable.space == Space::local)
+      local.take(variable, diags, lines);
+  if (function.isEntry)
+    for (const Variable &param : function.params)
+      params.take(param, diags, lines);
 }
 
 void Checker::labels() {
@@ -374,13 +405,24 @@ static bool verify(const Module &module, Diags &diags, StringRef source, bool is
   unsigned before = diags.numErrors();
   auto target = parseTarget(module.target);
   unsigned version = module.versionMajor * 10 + module.versionMinor;
+  const SourceLines lines(source);
   if (!target)
-    diags.report(Diag::ptx_bad_target, {}, module.target);
+    diags.report(Diag::ptx_bad_target, lines[module.targetLine], module.target);
   else if (unsigned needed = versionOfTarget(*target); version < needed)
-    diags.report(Diag::ptx_target_version, {}, module.target, versionText(needed), versionText(version));
+    diags.report(Diag::ptx_target_version, lines[module.versionLine], module.target, versionText(needed),
+                 versionText(version));
+  SpaceRoom constants("`.const` variables of a module", 64 * 1024);
+  auto takeConstants = [&](ArrayRef<Variable> variables) {
+    for (const Variable &variable : variables)
+      if (variable.space == Space::constant)
+        constants.take(variable, diags, lines);
+  };
+  takeConstants(module.vars);
+  for (const Function &function : module.functions)
+    takeConstants(function.vars);
   for (const Function &function : module.functions) {
     unsigned errors = diags.numErrors();
-    Checker checker(module, function, diags, source, nullptr);
+    Checker checker(module, function, diags, lines, nullptr);
     checker.run();
     if (isProgram && diags.numErrors() == errors)
       checker.registers();

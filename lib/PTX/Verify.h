@@ -12,12 +12,23 @@ struct Target {
 };
 std::optional<Target> parseTarget(llvm::StringRef name);
 
+/// The lines of a source, by number from 1 on, without comments; nothing for 0, which stands for what was built.
+class SourceLines {
+public:
+  explicit SourceLines(llvm::StringRef text) : text(text) {}
+  llvm::SMRange operator[](uint32_t line) const;
+
+private:
+  llvm::StringRef text;
+  mutable std::vector<const char *> starts;
+};
+
 /// One run of the verifier. `inst` is the instruction being looked at.
 class Checker {
 public:
-  Checker(const Module &module, const Function &function, Diags &diags, llvm::StringRef source,
+  Checker(const Module &module, const Function &function, Diags &diags, const SourceLines &lines,
           const llvm::StringMap<Type> *holes)
-      : module(module), function(function), diags(diags), source(source), holes(holes) {}
+      : module(module), function(function), diags(diags), lines(lines), holes(holes) {}
   void run();
   /// Of a whole function that `run` found nothing wrong with: registers that are read before anything has written them.
   void registers();
@@ -41,10 +52,12 @@ public:
   Type typeOf(RegId reg) const { return function.regs[reg].type; }
 
 private:
-  llvm::SMRange line() const;
+  /// Of the instruction; without one, of the function.
+  llvm::SMRange line() const { return lines[inst ? inst->line : function.line]; }
   llvm::SMRange spelled(RegId reg) const;
   void setUp();
   void directives();
+  void spaces();
   void labels();
   void instruction();
   void modifiers();
@@ -60,13 +73,12 @@ private:
   const Module &module;
   const Function &function;
   Diags &diags;
-  llvm::StringRef source;
+  const SourceLines &lines;
   const llvm::StringMap<Type> *holes;
   Target target;
   unsigned version = 0;
   bool good = true;
   llvm::StringSet<> names;
-  mutable std::vector<const char *> lineStarts;
 };
 
 /// `verify<Name>` of the instruction, or nullptr when its form says everything.

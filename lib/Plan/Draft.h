@@ -56,6 +56,8 @@ struct Draft {
   const Spec &spec() const { return plan.spec; }
   bool wgmma() const { return *spec().instruction == Instruction::wgmma; }
   bool inCluster() const { return *spec().splitThrough == SplitThrough::cluster; } ///< Slices of k meet there.
+  /// Slices of k, without a word on how they are made: split_k.
+  bool asksForSlices() const { return !spec().split.given && spec().splitSlices.given && *spec().splitSlices > 1; }
   /// Slices of a tile that meet in the workspace.
   int64_t slicesInMemory() const {
     return *spec().split == SplitMode::split_k && !inCluster() ? *spec().splitSlices : 1;

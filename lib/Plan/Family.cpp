@@ -114,6 +114,10 @@ std::string mmaWish(const Draft &draft) {
   if (s.swizzle.given &&
       (*s.swizzle == Swizzle::padded || *s.swizzle == Swizzle::xor_ || *s.swizzle == Swizzle::blocked))
     return formatv("swizzle {0} was asked for", nameOf(*s.swizzle));
+  if (s.padding.given && *s.padding > 0)
+    return formatv("padding of {0} bytes was asked for", *s.padding);
+  if (s.copyBytes.given && *s.copyBytes < 16)
+    return formatv("copies of {0} bytes were asked for, TMA moves 16 at a time", *s.copyBytes);
   unsigned m = draft.plan.swapped ? 1 : 0, n = 1 - m;
   if (s.block.given && (*s.block)[m] < 64)
     return formatv("a block tile of {0} rows was asked for, wgmma multiplies 64", (*s.block)[m]);
@@ -163,23 +167,33 @@ std::string whyNotWgmma(const Spec &s) {
   }
 }
 
+/// What multiplies where it is not wgmma, and why if a given field says so.
+std::pair<Instruction, std::string> mmaOrWmma(const Spec &s) {
+  for (const auto &[load, path] : {std::pair{&s.fragmentsA, "fragments.a"}, {&s.fragmentsB, "fragments.b"}})
+    if (load->given && **load == FragmentLoad::wmma_load)
+      return {Instruction::wmma, formatv("`{0}: wmma_load` goes with wmma", path)};
+  return {Instruction::mma, ""};
+}
+
 void chooseInstruction(Draft &draft) {
   Spec &s = draft.spec();
   std::vector<Wish> wishes = wgmmaWishes(s);
+  auto [plain, because] = mmaOrWmma(s);
+  auto decidePlain = [&](std::string why) { s.instruction.decide(plain, because.empty() ? std::move(why) : because); };
   bool hopper = *s.target == Target::sm_90a;
   if (!hopper) {
     refuseRepack(draft, formatv("TMA would read it, and came with sm_90a: the target is {0}", nameOf(*s.target)));
     for (const Wish &wish : wishes)
       draft.diags.report(Diag::plan_needs_sm90a, wish.range, wish.text, nameOf(*s.target));
-    s.instruction.decide(wishes.empty() ? Instruction::mma : Instruction::wgmma,
-                         formatv("the matrix instruction of {0}; wgmma came with sm_90a", nameOf(*s.target)));
+    std::string why = formatv("the matrix instruction of {0}; wgmma came with sm_90a", nameOf(*s.target));
+    wishes.empty() ? decidePlain(why) : s.instruction.decide(Instruction::wgmma, why);
     return;
   }
   if (std::string why = whyNotWgmma(s); !why.empty()) {
     refuseRepack(draft, why);
     for (const Wish &wish : wishes)
       draft.diags.report(Diag::plan_wgmma_type, wish.range, wish.text, why);
-    s.instruction.decide(Instruction::mma, why);
+    decidePlain(why);
     if (!wishes.empty())
       s.instruction.value = Instruction::mma;
     return;
@@ -190,9 +204,9 @@ void chooseInstruction(Draft &draft) {
   if (!wishes.empty())
     s.instruction.decide(Instruction::wgmma, formatv("`{0}` goes with wgmma", wishes.front().text));
   else if (!wish.empty())
-    s.instruction.decide(Instruction::mma, wish);
+    decidePlain(wish);
   else if (!obstacle.empty())
-    s.instruction.decide(Instruction::mma, obstacle + "; mma takes operands that other copies bring");
+    decidePlain(obstacle + "; mma takes operands that other copies bring");
   else
     s.instruction.decide(Instruction::wgmma, *s.a.repack == Repack::off && *s.b.repack == Repack::off
                                                  ? "twice the rate of mma.sync, and a and b can be read by TMA"
@@ -235,6 +249,21 @@ void chooseCopy(Draft &draft) {
   }
 }
 
+/// 128 bytes; less where a given tile has no multiple of them along k, and nothing wants whole ones.
+void chooseSpan(Draft &draft) {
+  Spec &s = draft.spec();
+  const bool fixed = draft.shifts() || draft.turnsInside(s.a) || draft.turnsInside(s.b);
+  const int64_t bytes = s.block.given && !fixed && (draft.kMajorA() || draft.kMajorB())
+                            ? (*s.block)[2] * int64_t(draft.inputBits()) / 8
+                            : 128;
+  for (auto [swizzle, span] : {std::pair{Swizzle::b64, 64}, {Swizzle::b32, 32}})
+    if (bytes % (2 * span) != 0 && bytes % span == 0)
+      s.swizzle.decide(
+          swizzle, formatv("the tile's {0} bytes along k are a multiple of {1}, not of {2}", bytes, span, 2 * span));
+  if (bytes % 128 == 0 || bytes % 32 != 0)
+    s.swizzle.decide(Swizzle::b128, "rows of 128 bytes spread over all 32 banks: no bank conflicts");
+}
+
 void chooseSwizzle(Draft &draft) {
   Spec &s = draft.spec();
   bool narrow = *s.swizzle == Swizzle::b32 || *s.swizzle == Swizzle::b64 || *s.swizzle == Swizzle::b128;
@@ -249,7 +278,9 @@ void chooseSwizzle(Draft &draft) {
                               : draft.wmma() ? "padded"
                                              : "xor");
   if (draft.wgmma())
-    s.swizzle.decide(Swizzle::b128, "rows of 128 bytes spread over all 32 banks: no bank conflicts");
+    chooseSpan(draft);
+  else if (s.padding.given && *s.padding > 0)
+    s.swizzle.decide(Swizzle::padded, formatv("padding of {0} bytes was asked for", *s.padding));
   else if (draft.wmma())
     s.swizzle.decide(Swizzle::padded, "wmma.load takes rows at equal distances: padding spreads them over the banks");
   else

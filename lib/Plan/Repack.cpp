@@ -147,7 +147,8 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
     return formatv("lines are written with swizzle 128B: `swizzle` is {0}", nameOf(*s.swizzle));
   if (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] != 1)
     return "CTAs do not share lines that are shifted: `tile.cluster` is not 1 along m and n";
-  if (s.split.given && *s.split != SplitMode::none && !(s.splitThrough.given && draft.inCluster()))
+  if (((s.split.given && *s.split != SplitMode::none) || draft.asksForSlices()) &&
+      !(s.splitThrough.given && draft.inCluster()))
     return "slices of k meet in the cluster (`split.through: cluster`) where lines are shifted";
   if (s.inFlight.given && *s.inFlight >= shiftedStages)
     return formatv("of what was shifted there are {0} tiles: `pipeline.in_flight` is {1}", shiftedStages, *s.inFlight);

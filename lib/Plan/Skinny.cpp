@@ -163,8 +163,9 @@ std::optional<Stream> givenStream(const Draft &draft) {
   Stream way{block[0], block[1], block[2], cluster[2], "as the spec says", cluster[0], cluster[1]};
   if (!sliced || cluster[2] > 1)
     return way;
-  const bool known = s.split.given && *s.split == SplitMode::split_k && s.splitSlices.given && *s.splitSlices > 1 &&
-                     !(s.splitThrough.given && *s.splitThrough == SplitThrough::cluster);
+  const bool splits = s.split.given && *s.split == SplitMode::split_k && s.splitSlices.given && *s.splitSlices > 1;
+  const bool known =
+      (splits || draft.asksForSlices()) && !(s.splitThrough.given && *s.splitThrough == SplitThrough::cluster);
   if (!known || cluster[0] * cluster[1] != 1 || !streamMayMeetInMemory(draft, sidesOf(draft)))
     return std::nullopt;
   way.slices = *s.splitSlices, way.through = SplitThrough::workspace;

@@ -39,12 +39,14 @@ void decideSplit(Draft &draft) {
   const int64_t slices = draft.stream ? draft.stream->slices : draft.way.slices;
   const bool inMemory =
       slices > 1 && (draft.stream ? draft.stream->through : draft.way.through) == SplitThrough::workspace;
-  const int64_t alongK = s.cluster.given ? (*s.cluster)[2] : inMemory ? 1 : slices;
+  const int64_t alongK = s.cluster.given ? (*s.cluster)[2] : inMemory || draft.asksForSlices() ? 1 : slices;
   bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
   std::string ctas = draft.stream           ? draft.stream->reason
                      : draft.way.slices > 1 ? "few tiles, each of many steps"
                                             : formatv("`tile.cluster` has {0} CTAs along k", alongK).str();
-  if (alongK > 1 || asked || inMemory)
+  if (draft.asksForSlices())
+    s.split.decide(SplitMode::split_k, formatv("`split.slices` asks for {0}", *s.splitSlices).str());
+  else if (alongK > 1 || asked || inMemory)
     s.split.decide(SplitMode::split_k, asked && alongK == 1 ? "the CTAs of a cluster share k" : ctas);
   else
     s.split.decide(SplitMode::none, "one CTA computes a tile");
@@ -79,7 +81,10 @@ double partsOf(const Draft &draft, const Grid &grid) {
 void checkSplit(Draft &draft) {
   Spec &s = draft.spec();
   auto refuse = [&](const std::string &why) {
-    llvm::SMRange place = s.split.given ? s.split.range : s.splitThrough.given ? s.splitThrough.range : s.cluster.range;
+    llvm::SMRange place = s.split.given           ? s.split.range
+                          : draft.asksForSlices() ? s.splitSlices.range
+                          : s.splitThrough.given  ? s.splitThrough.range
+                                                  : s.cluster.range;
     Problem &problem = draft.diags.report(Diag::plan_split, place, nameOf(*s.split), why);
     if (s.split.given && !draft.inCluster())
       problem.fix(place, "none");

@@ -1,31 +1,14 @@
 #include "gemmc/Emu/Emulator.h"
 #include "Once.h"
+#include "Sample.h"
 #include "gemmc/Run/Executor.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
 #include <cstring>
-#include <set>
 #include <thread>
 
 namespace gemmc::run {
 namespace {
-/// Distinct cluster indices below `total`: the first, the last, and others by `seed`.
-std::vector<uint64_t> sampleOf(uint64_t total, uint64_t wanted, uint64_t seed) {
-  std::set<uint64_t> chosen;
-  if (wanted >= total) {
-    for (uint64_t i = 0; i < total; ++i)
-      chosen.insert(i);
-  } else {
-    Random random(seed);
-    if (wanted > 1)
-      chosen.insert(0);
-    chosen.insert(total - 1);
-    while (chosen.size() < wanted)
-      chosen.insert(random.below(total));
-  }
-  return {chosen.begin(), chosen.end()};
-}
-
 /// Large enough that every persistent CTA takes one tile, small enough that `sms * anything` is no overflow.
 constexpr int64_t manySms = int64_t(1) << 30;
 

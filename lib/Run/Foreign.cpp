@@ -1,11 +1,11 @@
 #include "gemmc/Run/Foreign.h"
 #include "Once.h"
+#include "Sample.h"
 #include "gemmc/Run/Verify.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <set>
 #include <thread>
 
 using llvm::formatv;
@@ -248,15 +248,6 @@ std::vector<std::string> Session::print() {
   return lines;
 }
 
-/// The first, the last, and others by a seed.
-std::vector<uint64_t> sampleOf(uint64_t total, uint64_t wanted) {
-  std::set<uint64_t> chosen{0, total - 1};
-  Random random(1);
-  while (chosen.size() < wanted)
-    chosen.insert(random.below(total));
-  return {chosen.begin(), chosen.end()};
-}
-
 /// What `clean` says nothing of.
 std::string remarkOn(const std::map<uint32_t, std::string> &idle) {
   constexpr size_t mostListed = 6;
@@ -290,9 +281,9 @@ ForeignReport runForeign(const ptx::Module &module, const ForeignLaunch &launch,
     check.clustersTotal = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2] /
                           (launch.cluster[0] * launch.cluster[1] * launch.cluster[2]);
     uint64_t wanted = request.run.ctas.value_or(0);
-    bool sampled = wanted && std::max<uint64_t>(2, wanted) < check.clustersTotal;
+    bool sampled = wanted && wanted < check.clustersTotal;
     if (sampled)
-      options.clusters = sampleOf(check.clustersTotal, wanted);
+      options.clusters = sampleOf(check.clustersTotal, wanted, 1);
     check.clustersRun = sampled ? options.clusters.size() : check.clustersTotal;
     Session session(module, launch);
     emu::Result result = session.run(options);

@@ -34,6 +34,8 @@ public:
   ForeignLaunch launch;
 
 private:
+  uint64_t taken = 0; ///< Bytes of global memory.
+
   // Forms of nodes. Each reports what is wrong; the caller looks at the sink in the end.
   bool isMap(const YamlNode &node, StringRef what, ArrayRef<StringRef> known, ArrayRef<StringRef> needed = {});
   const std::vector<YamlNode> &items(const YamlNode *node, StringRef key);
@@ -53,6 +55,7 @@ private:
 
   void kernel(const YamlNode &root);
   void geometry(const YamlNode &root);
+  bool takeRoom(uint64_t bytes, SMRange range);
   void bufferOf(const YamlEntry &entry);
   void fill(const YamlNode &node, ForeignBuffer &into);
   ForeignArg arg(const YamlNode &node, unsigned depth);
@@ -260,6 +263,15 @@ void Reader::expectValues(const Expr &formula, const YamlNode &node, StringRef k
 
 // --- Buffers
 
+/// Variables of the module come first.
+bool Reader::takeRoom(uint64_t bytes, SMRange range) {
+  bool fitted = taken <= maxForeignBytes;
+  taken += bytes;
+  if (taken > maxForeignBytes && fitted)
+    diags.report(Diag::foreign_too_large, range, taken, maxForeignBytes);
+  return taken <= maxForeignBytes;
+}
+
 void Reader::fill(const YamlNode &node, ForeignBuffer &into) {
   static constexpr std::pair<StringLiteral, ForeignBuffer::Fill> words[] = {{"zero", ForeignBuffer::zero},
                                                                             {"random", ForeignBuffer::random},
@@ -292,6 +304,7 @@ void Reader::bufferOf(const YamlEntry &source) {
     if (of < launch.buffers.size()) {
       made.type = launch.buffers[of].type, made.count = launch.buffers[of].count;
       made.aliasOf = launch.buffers[of].aliasOf.value_or(of);
+      takeRoom(made.bytes(), source.value.range);
     }
     launch.buffers.push_back(std::move(made));
     return;
@@ -316,6 +329,8 @@ void Reader::bufferOf(const YamlEntry &source) {
     }
     made.count *= count;
   }
+  if (!takeRoom(made.bytes(), size.range))
+    made.count = 1; // nothing walks over it
   made.seed = integer(source.value, "seed", 0, INT64_MAX, 1 + launch.buffers.size());
   if (const YamlNode *node = source.value.find("fill"))
     fill(*node, made);
@@ -565,17 +580,14 @@ bool Reader::read(const YamlNode &root) {
     return false;
   kernel(root);
   geometry(root);
+  for (const ptx::Variable &variable : module.vars)
+    takeRoom(variable.bytes(), root.range);
   if (const YamlNode *buffers = root.find("buffers")) {
     if (buffers->kind != YamlNode::Map)
       diags.report(Diag::launch_kind, buffers->range, "buffers", "a map from names to {type, size, fill}");
     for (const YamlEntry &one : buffers->entries)
       bufferOf(one);
   }
-  uint64_t bytes = 0;
-  for (const ForeignBuffer &one : launch.buffers)
-    bytes += one.bytes();
-  if (bytes > maxForeignBytes)
-    diags.report(Diag::run_too_large, root.find("buffers")->range, bytes, maxForeignBytes);
   for (const YamlNode &node : items(root.find("args"), "args"))
     launch.args.push_back(arg(node, 0));
   matchParams(root);

@@ -61,10 +61,13 @@ void Run::chooseSample() {
   if (!executor.isEmulator())
     return;
   choice.maxInstructions = request.maxInstructions;
-  if (request.ctas) {
+  if (request.ctas && (!*request.ctas || code->info.blockM)) {
     choice.sampleClusters = *request.ctas;
     return;
   }
+  if (request.ctas)
+    report.remarks.push_back("--ctas is without effect: the CTAs of this kernel hand sums to each other, so all run "
+                             "(--sms sets how many there are)");
   double flops = 2 * problem.macs();
   if (flops <= wholeGridFlops || code->info.kernels.empty() || code->info.blockM == 0)
     return;

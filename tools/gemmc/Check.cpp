@@ -1,6 +1,7 @@
 // gemmc check: a kernel on the emulator under adversarial schedules, searched for races, misuse and deadlocks.
 #include "gemmc/Run/Check.h"
 #include "Foreign.h"
+#include "GridOptions.h"
 #include "InstructionLimit.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -15,10 +16,7 @@ Count<1, 1000000> schedules("schedules", cl::desc("How many: lazy, eager, revers
                             cl::init(4), cl::sub(checkCommand));
 cl::opt<uint64_t> scheduleSeed("schedule-seed", cl::desc("Of the random schedules"), cl::init(1),
                                cl::sub(checkCommand));
-cl::opt<uint64_t> ctas("ctas", cl::desc("Check a sample of that many clusters (0 = all; default: by size)"),
-                       cl::sub(checkCommand));
-Count<1, 65536> sms("sms", cl::desc("Multiprocessors: fewer make persistent CTAs take more tiles (default: 16)"),
-                    cl::init(16), cl::sub(checkCommand));
+GridOptions grid(checkCommand);
 Threads threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(checkCommand));
 InstructionLimit maxInstructions(checkCommand);
 cl::opt<std::string> launchFile("launch",
@@ -45,6 +43,7 @@ int exitCode(emu::Verdict verdict) {
 
 /// With a launch file of its own (docs/foreign-ptx.md).
 int runForeign(const ForeignInput &input, Diags &diags) {
+  grid.checkUse(/*launchFile=*/true, diags);
   if (!checkLaunchOptions(problem, diags))
     return finish(diags);
   run::CheckRequest request;
@@ -56,8 +55,7 @@ int runForeign(const ForeignInput &input, Diags &diags) {
   request.foreign = true;
   emu::Timeline timeline;
   request.timeline = timelineFile.empty() ? nullptr : &timeline;
-  if (ctas.getNumOccurrences())
-    request.run.ctas = ctas;
+  grid.putInto(request.run);
   run::ForeignReport report = [&] {
     Progress progress("checking");
     return run::runForeign(input.module, input.launch, request);
@@ -80,7 +78,8 @@ int runIt() {
     return finish(diags);
   if (auto foreign = readForeignInput(kernel.path(), launchFile, diags, failed))
     return runForeign(*foreign, diags);
-  if (failed)
+  grid.checkUse(/*launchFile=*/false, diags);
+  if (failed || diags.hasErrors())
     return finish(diags);
   auto code = kernel.compile(diags, launchFile);
   if (!code)
@@ -93,13 +92,12 @@ int runIt() {
   maxInstructions.putInto(request.run);
   request.schedules = schedules;
   request.seed = scheduleSeed;
-  request.sms = sms;
+  request.sms = grid.numSms();
   request.stopAtError = stopAtError;
   request.foreign = !launchFile.empty();
   emu::Timeline timeline;
   request.timeline = timelineFile.empty() ? nullptr : &timeline;
-  if (ctas.getNumOccurrences())
-    request.run.ctas = ctas;
+  grid.putInto(request.run);
   auto report = [&] {
     Progress progress("checking");
     return run::checkGemm(*code, [&](Fallback kind) { return kernel.compileFallback(kind, diags); }, request);

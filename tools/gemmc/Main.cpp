@@ -131,15 +131,17 @@ bool writeFile(StringRef path, StringRef text, Diags &diags) {
   return false;
 }
 
-/// `code`, or BadInput where standard output did not take all.
-static int withOutput(int code) {
+/// At exit, LLVM's --help among the ways to it: the end is BadInput where standard output did not take all.
+static void endOutput() {
   outs().flush();
-  if (!outs().has_error())
-    return code;
-  Diags diags;
-  diags.report(Diag::file_unwritable, {}, "standard output", outs().error().message());
-  outs().clear_error(); // else its destructor ends the process
-  return finish(diags);
+  std::error_code error = outs().error();
+  outs().clear_error(); // of either stream: else its destructor ends the process
+  if (error) {
+    Diags diags;
+    diags.report(Diag::file_unwritable, {}, "standard output", error.message());
+    ::_exit(finish(diags));
+  }
+  errs().clear_error(); // nobody is left to tell
 }
 
 int finish(const Diags &diags, int otherwise) {
@@ -160,6 +162,8 @@ int finish(const Diags &diags, int otherwise) {
 
 int main(int argc, char **argv) {
   std::set_new_handler(endWithoutMemory);
+  outs(), errs(); // streams outlive what is registered after they are made
+  std::atexit(gemmc::tool::endOutput);
   cl::SetVersionPrinter(
       [](raw_ostream &os) { os << "gemmc " GEMMC_VERSION " (LLVM Support " LLVM_VERSION_STRING ")\n"; });
   // With a stream of ours, wrong options are a return value and not LLVM's exit(1), which here means "no".
@@ -168,7 +172,7 @@ int main(int argc, char **argv) {
     return gemmc::tool::BadInput;
   for (const auto &entry : gemmc::tool::commands())
     if (*entry.sub)
-      return gemmc::tool::withOutput(entry.run());
+      return entry.run();
   cl::PrintHelpMessage();
   return gemmc::tool::BadInput;
 }

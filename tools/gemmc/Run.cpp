@@ -1,5 +1,6 @@
 // gemmc run: one GEMM on the GPU or on the emulator, verified.
 #include "Foreign.h"
+#include "GridOptions.h"
 #include "InstructionLimit.h"
 #include "TimeLimit.h"
 #include "gemmc/Run/Harness.h"
@@ -25,13 +26,11 @@ cl::opt<Where>
           cl::values(clEnumValN(Where::automatic, "auto", "on the GPU if it can run this, else on the emulator"),
                      clEnumValN(Where::gpu, "gpu", "on the GPU"),
                      clEnumValN(Where::emulator, "emulator", "on the emulator")));
-cl::opt<uint64_t> ctas("ctas", cl::desc("Emulator: run a sample of that many clusters (0 = all)"), cl::sub(runCommand));
+GridOptions grid(runCommand);
 InstructionLimit maxInstructions(runCommand);
 Threads threads("threads", cl::desc("Host threads (default: all cores)"), cl::sub(runCommand));
 cl::opt<bool> check("check",
                     cl::desc("Emulator: search for races and misuse, too (`gemmc check` tries more schedules)"),
-                    cl::sub(runCommand));
-Count<1, 65536> sms("sms", cl::desc("Emulator: multiprocessors that it claims to have"), cl::init(16),
                     cl::sub(runCommand));
 /// The architecture; 0: the target's.
 enum class Chip { ofTarget = 0, sm_80 = 80, sm_86 = 86, sm_89 = 89, sm_90 = 90 };
@@ -71,8 +70,7 @@ run::RunRequest requestFor(bool onEmulator) {
   request.threads = threads;
   request.stress = stress;
   maxInstructions.putInto(request);
-  if (ctas.getNumOccurrences())
-    request.ctas = ctas;
+  grid.putInto(request);
   return request;
 }
 
@@ -153,18 +151,23 @@ bool allUsed(Diags &diags) {
          std::initializer_list<std::pair<StringRef, bool>>{{"--check", check},
                                                            {"--timeline", !timelineFile.empty()},
                                                            {"--chip", chip != Chip::ofTarget},
-                                                           {"--ctas", ctas.getNumOccurrences() > 0},
-                                                           {"--sms", sms.getNumOccurrences() > 0},
+                                                           {"--ctas", grid.samples()},
+                                                           {"--sms", grid.givesSms()},
                                                            {"--max-instructions", maxInstructions.given()}})
       if (given)
         diags.report(Diag::option_useless, {}, option, "it is for the emulator, and `--device gpu` asks for a GPU");
+  if (where == Where::emulator)
+    for (const auto &[option, given] : std::initializer_list<std::pair<StringRef, bool>>{
+             {"--cubin", !cubinFile.empty()}, {"--time-limit", timeLimit.given()}})
+      if (given)
+        diags.report(Diag::option_useless, {}, option, "it is for a GPU, and `--device emulator` asks for none");
   return !diags.hasErrors();
 }
 
 std::string nameOfChip() { return chip == Chip::ofTarget ? "" : "sm_" + utostr(unsigned(chip.getValue())); }
 
 std::unique_ptr<run::Executor> emulator(const emu::CheckOptions &options, emu::Timeline *drawn) {
-  return run::makeEmulator(threads, options, sms, nameOfChip(), drawn);
+  return run::makeEmulator(threads, options, grid.numSms(), nameOfChip(), drawn);
 }
 
 /// The executor of choice; a remark when `auto` had to take the emulator.
@@ -194,6 +197,7 @@ int runForeign(const ForeignInput &input, Diags &diags) {
                                                          {"--time-limit", timeLimit.given()}})
     if (given)
       diags.report(Diag::option_useless, {}, option, "what a launch file launches runs on the emulator alone");
+  grid.checkUse(/*launchFile=*/true, diags);
   if (repeat.getNumOccurrences())
     diags.report(Diag::option_useless, {}, "--repeat", "the launch file says what the buffers hold");
   if (chip != Chip::ofTarget)
@@ -208,8 +212,7 @@ int runForeign(const ForeignInput &input, Diags &diags) {
   request.schedules = check ? 1 : 0;
   request.foreign = true;
   request.timeline = timelineFile.empty() ? nullptr : &timeline;
-  if (ctas.getNumOccurrences())
-    request.run.ctas = ctas;
+  grid.putInto(request.run);
   run::ForeignReport report = run::runForeign(input.module, input.launch, request);
   writeTimeline(timeline, timelineFile, diags);
   for (const std::string &line : report.results)
@@ -226,7 +229,8 @@ int runIt() {
     return finish(*sink);
   if (auto foreign = readForeignInput(kernel.path(), launchFile, *sink, failed))
     return runForeign(*foreign, *sink);
-  if (failed)
+  grid.checkUse(/*launchFile=*/false, *sink);
+  if (failed || sink->hasErrors())
     return finish(*sink);
   run::Stopwatch watch;
   Start start;

@@ -165,6 +165,7 @@ struct Variable {
   unsigned ptrAlign = 0;             ///< Parameter: `.ptr` with this alignment of the pointee; 0 = not said.
   std::optional<Space> ptrSpace;     ///< Parameter: `.ptr` and the space it points to (reg = generic).
   std::vector<std::string> comments; ///< Lines above it, without `//`.
+  uint32_t line = 0;                 ///< In the source, from 1 on; 0: it was built.
   uint64_t bytes() const;
 };
 
@@ -183,6 +184,7 @@ struct Function {
   std::vector<Stmt> body;
   std::vector<llvm::SMRange> origins{llvm::SMRange()};
   std::vector<std::string> comments; ///< Lines above the kernel, without `//`.
+  uint32_t line = 0;                 ///< Of its name in the source, from 1 on; 0: it was built.
 
   RegId addReg(Type type, llvm::StringRef name); ///< Makes the name unique by a number when it is taken.
   /// A label name that no statement of this function has: `L_stem`, `L_stem_1`...
@@ -201,7 +203,8 @@ struct Module {
   unsigned versionMajor = 8, versionMinor = 3;
   std::string target = "sm_80";
   unsigned addressSize = 64;
-  std::vector<std::string> header; ///< Comment lines at the head, without `//`: holds the launch information.
+  uint32_t versionLine = 0, targetLine = 0; ///< In the source, from 1 on; 0: it was built.
+  std::vector<std::string> header;          ///< Comment lines at the head, without `//`: holds the launch information.
   std::vector<Variable> vars;
   std::vector<Function> functions;
   /// The one with a body, if there is one.
