@@ -56,7 +56,7 @@ void Lowering::bringByTma(const Op &op) {
   if (!always) {
     end = b.label("brought_c");
     Val isZero = b.reg(Type::pred, "beta_is_zero");
-    b("setp.eq.f32", isZero, beta, Val(ptx::Operand::makeF32(0)));
+    compareBeta("eq", isZero);
     b.when(isZero)("bra", end);
   }
   Val row0 = value(op.ref("from").index[0]), col0 = value(op.ref("from").index[1]);

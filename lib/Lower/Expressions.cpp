@@ -37,24 +37,34 @@ Val Lowering::floatInRegister(const Val &value) {
   return reg;
 }
 
-std::optional<float> fixedScale(llvm::StringRef word) {
+std::optional<double> fixedScale(llvm::StringRef word) {
   double value = 0;
-  return word.getAsDouble(value) ? std::nullopt : std::optional(float(value));
+  return word.getAsDouble(value) ? std::nullopt : std::optional(value);
 }
 
-Val Lowering::factorOf(const std::optional<float> &fixed, const Val &given, Elem sums) {
+ptx::Type Lowering::factorType() const {
+  bool doubles = false;
+  tile::walk(kernel.body(),
+             [&](const Op &op) { doubles |= op.kind == OpKind::Accumulator && op.word("type") == nameOf(Elem::f64); });
+  return doubles ? Type::f64 : Type::f32;
+}
+
+void Lowering::compareBeta(llvm::StringRef how, const Val &into) {
+  if (factorType() == Type::f64)
+    b("setp." + how.str() + ".f64", into, beta, Val(ptx::Operand::makeF64(0)));
+  else
+    b("setp." + how.str() + ".f32", into, beta, Val(ptx::Operand::makeF32(0)));
+}
+
+Val Lowering::factorOf(const std::optional<double> &fixed, const Val &given, Elem sums) {
   if (sums == Elem::s32)
     return int64_t(*fixed);
-  if (sums != Elem::f64)
-    return fixed ? Val(ptx::Operand::makeF32(*fixed)) : given;
-  if (fixed)
-    return Val(ptx::Operand::makeF64(*fixed));
-  Val wide = b.reg(Type::f64, "factor");
-  b("cvt.f64.f32", wide, given);
-  return wide;
+  if (!fixed)
+    return given;
+  return sums == Elem::f64 ? Val(ptx::Operand::makeF64(*fixed)) : Val(ptx::Operand::makeF32(float(*fixed)));
 }
 
-Val Lowering::factorInRegister(const std::optional<float> &fixed, const Val &given, Elem sums) {
+Val Lowering::factorInRegister(const std::optional<double> &fixed, const Val &given, Elem sums) {
   const Val factor = factorOf(fixed, given, sums);
   return sums == Elem::s32 || sums == Elem::f64 ? factor : floatInRegister(factor);
 }

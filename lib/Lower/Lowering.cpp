@@ -173,7 +173,7 @@ void Lowering::declareParams() {
         add(ParamInfo::Int, Type::u32, name, "", number);
   for (llvm::StringRef key : {"alpha", "beta"})
     if (scalesBy(key, "dynamic") || scalesBy(key, "-dynamic"))
-      add(ParamInfo::Float, Type::f32, key, key);
+      add(ParamInfo::Float, factorType(), key, key);
 }
 
 bool Lowering::scalesBy(llvm::StringRef key, llvm::StringRef word) const {
@@ -234,11 +234,12 @@ void Lowering::identify() {
       break;
     }
     case ptx::ParamInfo::Float: {
-      Val reg = b.reg(Type::f32, name);
-      b("ld.param.f32", reg, at(b.symbol(param.name)));
+      Val reg = b.reg(param.type, name);
+      const std::string type = nameOf(param.type).str();
+      b("ld.param." + type, reg, at(b.symbol(param.name)));
       (name == "alpha" ? alpha : beta) = reg;
       if (scalesBy(name, "-dynamic"))
-        b("neg.f32", reg, reg);
+        b("neg." + type, reg, reg);
       break;
     }
     }

@@ -46,7 +46,7 @@ private:
 /// `ld.shared` of 4 words as `ld.shared.v4.b32`, of one as `ld.shared.b32`.
 std::string vectorOf(llvm::StringRef stem, int64_t count, llvm::StringRef type);
 /// alpha or beta as an op has it; nullopt: `dynamic` or (alpha) `-dynamic`, it is given at launch.
-std::optional<float> fixedScale(llvm::StringRef word);
+std::optional<double> fixedScale(llvm::StringRef word);
 constexpr int64_t barrierBytes = 8;
 constexpr int64_t maxOffset = int64_t(1) << 30; ///< An address holds 32 bits of offset.
 constexpr int64_t groupThreads = 128;           ///< Of a warpgroup.
@@ -142,10 +142,12 @@ private:
   /// The lane's part of a place in a fragment.
   Val laneSum(llvm::ArrayRef<LaneTerm> terms, llvm::StringRef name);
   Val floatInRegister(const Val &value);
+  ptx::Type factorType() const; ///< Of alpha and beta that are given at launch: f64 beside such sums, else f32.
+  void compareBeta(llvm::StringRef how, const Val &into); ///< With 0; `how`: `eq`, `neu`.
   /// alpha or beta as an operand beside sums of that type: what the spec fixes, else (`nullopt`) what is `given` at
   /// launch. Those of s32 are whole and always fixed; sums of f16 are scaled as f32.
-  Val factorOf(const std::optional<float> &fixed, const Val &given, Elem sums);
-  Val factorInRegister(const std::optional<float> &fixed, const Val &given, Elem sums); ///< Of floats.
+  Val factorOf(const std::optional<double> &fixed, const Val &given, Elem sums);
+  Val factorInRegister(const std::optional<double> &fixed, const Val &given, Elem sums); ///< Of floats.
   /// Whether `extent` is known to be a multiple of `step`: then no tile reaches beyond it.
   static bool covers(const Expr &extent, int64_t step);
   /// Whether no tile of the kernel's, or of its clusters, reaches beyond a matrix like D.
@@ -400,7 +402,7 @@ private:
     Val tile, slot, first,
         count; ///< Of the tile; own slot; where the tile's slots begin (stream-k: its first CTA); parts.
   } parts;
-  Val alpha, beta; ///< f32 registers when given at launch; alpha with the product's sign.
+  Val alpha, beta; ///< Registers of `factorType` when given at launch; alpha with the product's sign.
 };
 
 } // namespace gemmc

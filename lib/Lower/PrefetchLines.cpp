@@ -17,7 +17,7 @@ void Lowering::prefetchLines(const Op &op) {
   Val reads;
   if (op.word("beta") == "dynamic") {
     reads = b.reg(Type::pred, "reads_c");
-    b("setp.neu.f32", reads, beta, Val(ptx::Operand::makeF32(0)));
+    compareBeta("neu", reads);
   }
   const Val pitch = pitches.of(t);
   const bool aligned = pitch.isImm() && pitch.op.imm % lineBytes == 0 && bytes % lineBytes == 0;

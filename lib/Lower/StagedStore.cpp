@@ -15,7 +15,7 @@ struct Lowering::CopyOut {
   ptx::Builder &b;
   const StagedTile &from;
   const TensorView &d, *c;
-  std::optional<float> alpha, beta;
+  std::optional<double> alpha, beta;
   bool byRow;              ///< Lines are rows of D.
   Val line0, col0;         ///< Of the tile's first element, along D's lines.
   bool inward = false;     ///< From global memory to the tile.
@@ -38,14 +38,14 @@ struct Lowering::CopyOut {
   CopyOut(Lowering &lowering, const Op &op, const StagedTile &from)
       : l(lowering), b(lowering.b), from(from), d(l.tensors.find(op.subject.name)->second),
         c(op.has("c") && !from.finished ? &l.tensors.find(op.ref("c").name)->second : nullptr),
-        alpha(from.finished ? 1.0f : fixedScale(op.word("alpha"))), beta(fixedScale(op.word("beta"))),
+        alpha(from.finished ? 1.0 : fixedScale(op.word("alpha"))), beta(fixedScale(op.word("beta"))),
         byRow(d.order == Order::row), line0(byRow ? from.row0 : from.col0), col0(byRow ? from.col0 : from.row0) {
     begin();
   }
   /// The other way: `from` is filled with what `tensor` holds there.
   CopyOut(Lowering &lowering, const tile::Ref &tensor, const StagedTile &from)
-      : l(lowering), b(lowering.b), from(from), d(l.tensors.find(tensor.name)->second), c(nullptr), alpha(1.0f),
-        beta(0.0f), byRow(d.order == Order::row), line0(byRow ? from.row0 : from.col0),
+      : l(lowering), b(lowering.b), from(from), d(l.tensors.find(tensor.name)->second), c(nullptr), alpha(1.0),
+        beta(0.0), byRow(d.order == Order::row), line0(byRow ? from.row0 : from.col0),
         col0(byRow ? from.col0 : from.row0), inward(true) {
     begin();
   }
@@ -438,7 +438,7 @@ struct Lowering::CopyOut {
     }
     b.comment("beta is zero: C is not read");
     Val isZero = b.reg(Type::pred, "beta_is_zero"), withC = b.label("with_c");
-    b("setp.eq.f32", isZero, l.beta, zeroF32());
+    l.compareBeta("eq", isZero);
     b.unless(isZero)("bra", withC);
     paths(false, inside, end);
     b("bra", end);
@@ -515,7 +515,7 @@ void Lowering::bring(const Op &op) {
   Val end = b.label("brought");
   if (op.word("beta") == "dynamic") {
     Val reads = b.label("reads_c"), isZero = b.reg(Type::pred, "beta_is_zero");
-    b("setp.eq.f32", isZero, beta, zeroF32());
+    compareBeta("eq", isZero);
     b.unless(isZero)("bra", reads);
     copy.clear();
     b("bra", end);

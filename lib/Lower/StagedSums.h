@@ -13,7 +13,7 @@ struct Lowering::StagedSums {
   const AccumulatorView &acc;
   bool finished; ///< D itself is staged, not the sums.
   Elem type;     ///< What is staged.
-  std::optional<float> alpha, beta;
+  std::optional<double> alpha, beta;
 
   /// Sums in s32, whose alpha and beta are whole numbers that the spec fixes.
   bool isWhole() const { return acc.type == Elem::s32; }

@@ -8,7 +8,7 @@ namespace {
 struct Epilogue {
   const AccumulatorView *acc;
   const TensorView *d, *c; ///< c: nullptr when it is not read.
-  std::optional<float> fixedAlpha, fixedBeta;
+  std::optional<double> fixedAlpha, fixedBeta;
   std::vector<FragmentMap::Offset> pairs; ///< Of neighbouring columns that a thread holds in one block, in order.
 };
 } // namespace
@@ -350,7 +350,7 @@ void Lowering::store(const Op &op) {
   } else {
     b.comment("beta is zero: C is not read");
     Val isZero = b.reg(Type::pred, "beta_is_zero"), withC = b.label("with_c");
-    b("setp.eq.f32", isZero, beta, Val(ptx::Operand::makeF32(0)));
+    compareBeta("eq", isZero);
     b.unless(isZero)("bra", withC);
     paths(false);
     b("bra", end);

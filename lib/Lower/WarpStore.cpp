@@ -422,7 +422,7 @@ void Lowering::storeThroughShared(const Op &op) {
     store.linesOfC.emplace(*this, tensors.find(op.ref("c").name)->second);
   if ((brought || byLines) && !sums.beta) {
     store.readsC = b.reg(Type::pred, "reads_c");
-    b("setp.neu.f32", store.readsC, beta, Val(ptx::Operand::makeF32(0)));
+    compareBeta("neu", store.readsC);
   }
   store.run();
 }

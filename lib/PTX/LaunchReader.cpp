@@ -167,7 +167,7 @@ struct ParamForm {
 };
 constexpr ParamForm paramForms[] = {{"pointer", "a pointer", "u64"},
                                     {"int", "an integer", "u32, s32, u64 or s64"},
-                                    {"float", "a factor", "f32"},
+                                    {"float", "a factor", "f32 or f64"},
                                     {"map", "a tensor map", "b8"}};
 
 bool takes(ParamInfo::Kind kind, Type type) {
@@ -177,7 +177,7 @@ bool takes(ParamInfo::Kind kind, Type type) {
   case ParamInfo::Int:
     return type == Type::u32 || type == Type::s32 || type == Type::u64 || type == Type::s64;
   case ParamInfo::Float:
-    return type == Type::f32;
+    return type == Type::f32 || type == Type::f64;
   case ParamInfo::TensorMap:
     return type == Type::b8;
   }

@@ -185,7 +185,9 @@ HostMatrix Session::matrix(const ForeignExpect::Matrix &of, int64_t rows, int64_
 std::string Session::gemm(const ForeignExpect &expect, bool &wrong) {
   GemmProblem problem;
   problem.args.m = expect.m, problem.args.n = expect.n, problem.args.k = expect.k;
-  problem.args.alpha = expect.alpha, problem.args.beta = expect.beta;
+  const bool doubles = expect.accumulator == Elem::f64;
+  problem.args.alpha = doubles ? expect.alpha : static_cast<float>(expect.alpha);
+  problem.args.beta = doubles ? expect.beta : static_cast<float>(expect.beta);
   problem.accumulator = expect.accumulator;
   problem.exact = expect.exact;
   problem.randomSigns = false; // nobody knows

@@ -51,15 +51,15 @@ Arithmetic arithmeticOf(const CublasProblem &problem) {
 struct Factor {
   alignas(8) std::byte bytes[8] = {};
   template <typename T> void put(T value) { std::memcpy(bytes, &value, sizeof(value)); }
-  Factor(cuda::LtDataType type, float value) {
+  Factor(cuda::LtDataType type, double value) {
     if (type == cuda::ltF16)
       put(static_cast<_Float16>(value)); // a number one writes by hand
     else if (type == cuda::ltF64)
-      put(static_cast<double>(value));
+      put(value);
     else if (type == cuda::ltS32)
       put(static_cast<int32_t>(value));
     else
-      put(value);
+      put(static_cast<float>(value));
   }
 };
 } // namespace

@@ -42,18 +42,24 @@ MaybeFailure checkSizes(const LaunchInfo &info, const LaunchArgs &args) {
   return std::nullopt;
 }
 
+/// A factor as the kernel has it.
+double factorOf(const LaunchInfo &info, double value) {
+  return info.accumulator == Elem::f64 ? value : static_cast<float>(value);
+}
+
 /// As few digits as tell it from its neighbours.
-std::string numberOf(double value) {
+std::string numberOf(const LaunchInfo &info, double value) {
   char text[32];
-  return {text, std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr};
+  return {text, info.accumulator == Elem::f64 ? std::to_chars(text, std::end(text), value).ptr
+                                              : std::to_chars(text, std::end(text), static_cast<float>(value)).ptr};
 }
 
 MaybeFailure checkScales(const LaunchInfo &info, const LaunchArgs &args) {
-  if (info.alpha && static_cast<float>(*info.alpha) != args.alpha)
-    return Failure::make(Diag::launch_fixed, "alpha", numberOf(args.alpha), numberOf(*info.alpha))
+  if (info.alpha && factorOf(info, *info.alpha) != factorOf(info, args.alpha))
+    return Failure::make(Diag::launch_fixed, "alpha", numberOf(info, args.alpha), numberOf(info, *info.alpha))
         .hint(dynamicWould("", "alpha"));
-  if (info.beta && static_cast<float>(*info.beta) != args.beta)
-    return Failure::make(Diag::launch_fixed, "beta", numberOf(args.beta), numberOf(*info.beta))
+  if (info.beta && factorOf(info, *info.beta) != factorOf(info, args.beta))
+    return Failure::make(Diag::launch_fixed, "beta", numberOf(info, args.beta), numberOf(info, *info.beta))
         .hint(dynamicWould("", "beta"));
   return std::nullopt;
 }
@@ -67,8 +73,8 @@ MaybeFailure checkLd(const Matrix &matrix) {
     return Failure::make(Diag::launch_fixed, matrix.ldName, matrix.ld, matrix.info.ld.constant())
         .hint(dynamicWould((std::string(matrix.name) + ".").c_str(), "ld"));
   if (matrix.ld % perByte(matrix.info.type) != 0)
-    return Failure::make(Diag::launch_packed, matrix.ldName, matrix.ld, nameOf(matrix.info.type),
-                         perByte(matrix.info.type));
+    return Failure::make(Diag::launch_packed, matrix.ld == extent ? "k" : matrix.ldName, matrix.ld,
+                         nameOf(matrix.info.type), perByte(matrix.info.type));
   if (!matrixBytes(matrix.info.type, matrix.info.order, matrix.rows, matrix.cols, matrix.ld))
     return Failure::make(Diag::launch_too_large, matrix.name, matrix.rows, matrix.cols, matrix.ld);
   return std::nullopt;

@@ -146,8 +146,9 @@ MaybeFailure Preparation::param(const ParamInfo &param, MapEncoder encode, std::
     if (param.source != "alpha" && param.source != "beta")
       return unknown();
     // Infinity times an empty sum would be NaN.
-    float value = param.source == "beta" ? args.beta : args.readsInputs() ? args.alpha : 0;
-    std::memcpy(place, &value, 4);
+    double value = param.source == "beta" ? args.beta : args.readsInputs() ? args.alpha : 0;
+    float narrow = static_cast<float>(value);
+    param.type == ptx::Type::f64 ? std::memcpy(place, &value, 8) : std::memcpy(place, &narrow, 4);
     return std::nullopt;
   }
   case ParamInfo::TensorMap: {

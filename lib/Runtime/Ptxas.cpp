@@ -173,6 +173,8 @@ Outcome<PtxasResult> assemblePtx(llvm::StringRef ptx, const PtxasOptions &option
     return *failed;
   PtxasResult result;
   std::string cubin = readWhole(output);
+  if (cubin.empty())
+    return Failure::make(Diag::ptxas_nothing, program);
   result.cubin.assign(cubin.begin(), cubin.end());
   result.report = parsePtxasLog(text);
   return result;

@@ -126,11 +126,16 @@ bool ReplayCache::serves(const LaunchInfo &info) {
 }
 
 ReplayKey::ReplayKey(const LaunchArgs &args)
-    : numbers{args.m,   args.n,   args.k,
-              args.lda, args.ldb, args.ldc,
-              args.ldd, 0,        static_cast<int64_t>(args.workspaceBytes)} {
-  numbers[7] =
-      static_cast<int64_t>(uint64_t(llvm::bit_cast<uint32_t>(args.alpha)) << 32 | llvm::bit_cast<uint32_t>(args.beta));
+    : numbers{args.m,
+              args.n,
+              args.k,
+              args.lda,
+              args.ldb,
+              args.ldc,
+              args.ldd,
+              llvm::bit_cast<int64_t>(args.alpha),
+              llvm::bit_cast<int64_t>(args.beta),
+              static_cast<int64_t>(args.workspaceBytes)} {
   for (const auto &[index, address] : llvm::enumerate(addressesOf(args))) {
     addresses[index] = static_cast<uint8_t>(address % seenOfAddresses);
     addresses[5] |= static_cast<uint8_t>((address == 0) << index);

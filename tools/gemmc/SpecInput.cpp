@@ -32,14 +32,25 @@ std::optional<Spec> SpecInput::readVariant(StringRef words, Diags &diags) const 
   return read(path, std::vector<std::string>(parts.begin(), parts.end()), diags);
 }
 
+/// Begins as gemmc and nvcc begin PTX.
+static bool looksLikePtx(StringRef text) {
+  text = text.ltrim();
+  while (text.consume_front("//") && !text.starts_with("! gemmc launch"))
+    text = text.drop_until([](char c) { return c == '\n'; }).ltrim();
+  return text.starts_with("! gemmc launch") || text.starts_with(".version");
+}
+
 /// The text of a spec or a suite; what has the name of something else is told apart before it is read as YAML.
 static std::optional<StringRef> readText(StringRef path, Diags &diags) {
   if (path.ends_with(".ptx"))
     diags.report(Diag::spec_is_other, {}, path, "PTX: `gemmc run`, `check`, `bench` and `ptx` take it");
   else if (path.ends_with(".tile"))
     diags.report(Diag::spec_is_other, {}, path, "tile IR: `gemmc opt` takes it");
+  else if (auto text = readFile(path, diags); !text || !looksLikePtx(*text))
+    return text;
   else
-    return readFile(path, diags);
+    diags.report(Diag::spec_is_other, {}, path == "-" ? "standard input" : path,
+                 "PTX: `gemmc run`, `check` and `bench` take it from a file whose name ends in .ptx");
   return std::nullopt;
 }
 

@@ -36,10 +36,11 @@ struct TensorMapInfo {
 struct ParamInfo {
   enum Kind : uint8_t { Pointer, Int, Float, TensorMap };
   Kind kind = Pointer;
-  std::string name;      ///< Of the .param.
-  Type type = Type::u64; ///< u64 pointers; u32, s32, u64, s64 ints; f32 floats; b8 tensor maps (128 bytes, align 64).
-  std::string source;    ///< Pointer: the buffer. Float: alpha (0 where k is 0) or beta. TensorMap: the map's name.
-  Expr value;            ///< Int: its value.
+  std::string name; ///< Of the .param.
+  Type type =
+      Type::u64;      ///< u64 pointers; u32, s32, u64, s64 ints; f32, f64 floats; b8 tensor maps (128 bytes, align 64).
+  std::string source; ///< Pointer: the buffer. Float: alpha (0 where k is 0) or beta. TensorMap: the map's name.
+  Expr value;         ///< Int: its value.
 };
 
 /// A part of dynamic shared memory: what messages call its bytes. Nothing is launched differently for it.

@@ -20,7 +20,7 @@ struct CublasProblem {
   CublasOperand a, b, c, d;
   Elem accumulator = Elem::f32;
   bool fast = true; ///< 8-bit floats: sums stay in the tensor cores.
-  float alpha = 1, beta = 0;
+  double alpha = 1, beta = 0;
 };
 
 class CublasLt {

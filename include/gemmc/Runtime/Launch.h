@@ -12,8 +12,8 @@ struct LaunchArgs {
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0; ///< Elements.
   uint64_t a = 0, b = 0, c = 0, d = 0;        ///< Device addresses. Null is fine for what is not read (see checkArgs).
-  float alpha = 1, beta = 0;
-  uint64_t workspace = 0; ///< Device address, a multiple of 256.
+  double alpha = 1, beta = 0;                 ///< As f32, but for kernels whose sums are f64.
+  uint64_t workspace = 0;                     ///< Device address, a multiple of 256.
   uint64_t workspaceBytes = 0;
   /// The workspace is as the last launch of the same kernels left it: those that only ready it are left out.
   bool workspaceReady = false;

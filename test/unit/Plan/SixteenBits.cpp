@@ -203,7 +203,7 @@ TEST(PlanSixteenBits, GivenTilesAndOddLines) {
   spec.b.layout = given(Order::col);
   spec.block = given(Tile3{128, 128, 256});
   EXPECT_EQ(*planOf(spec).spec.block, (Tile3{128, 128, 256}));
-  spec.block = given(Tile3{128, 128, 96});
+  spec.block = given(Tile3{128, 128, 80});
   EXPECT_EQ(problemsOf(spec), (std::vector<std::string>{"plan_block_multiple"}));
   spec.block = {};
   spec.k = given(fixed(2049)); // no line starts at a multiple of 16 bytes: copies

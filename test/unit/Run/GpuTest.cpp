@@ -33,8 +33,10 @@ LaunchArgs argsOf(void **params) {
     std::memcpy(addresses[i], params[i], 8);
   for (int i = 0; i < 7; ++i)
     std::memcpy(numbers[i], params[4 + i], 8);
-  std::memcpy(&args.alpha, params[11], 4);
-  std::memcpy(&args.beta, params[12], 4);
+  float factors[2];
+  for (int i = 0; i < 2; ++i)
+    std::memcpy(&factors[i], params[11 + i], 4);
+  args.alpha = factors[0], args.beta = factors[1];
   return args;
 }
 std::optional<Code> noFallback(Fallback) { return std::nullopt; }

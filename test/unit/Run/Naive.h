@@ -75,7 +75,7 @@ inline void gemm(const ptx::LaunchInfo &info, const LaunchArgs &args) {
       for (int64_t k = 0; k < args.k && args.alpha != 0; ++k)
         sum += load(info.a.type, element(args.a, info.a, args.lda, i, k)) *
                load(info.b.type, element(args.b, info.b, args.ldb, k, j));
-      float value = args.alpha != 0 && args.k != 0 ? args.alpha * sum : 0;
+      float value = args.alpha != 0 && args.k != 0 ? float(args.alpha) * sum : 0;
       if (args.beta != 0)
         value += args.beta * load(info.c.type, element(args.c, info.c, args.ldc, i, j));
       store(info.d.type, element(args.d, info.d, args.ldd, i, j), value);
