@@ -141,19 +141,43 @@ void Lowering::store(const Op &op) {
       return type == Elem::f32 ? Type::f32 : type == Elem::f64 ? Type::f64 : type == Elem::s32 ? Type::b32 : Type::b16;
     }
 
-    Val loadC(const Place &place, Val guard) {
+    /// A register for an element of C; 0 where a guard may leave it alone.
+    Val rawC(const Val &guard) {
       Elem type = e.c->type;
       Val raw = b.reg(registerOf(type), "c");
-      if (guard.isReg()) {
-        if (type == Elem::f32)
-          b("mov.f32", raw, Val(ptx::Operand::makeF32(0)));
-        else if (type == Elem::f64)
-          b("mov.f64", raw, Val(ptx::Operand::makeF64(0)));
-        else
-          b(type == Elem::s32 ? "mov.b32" : "mov.b16", raw, 0);
+      if (!guard.isReg())
+        return raw;
+      if (type == Elem::f32)
+        b("mov.f32", raw, Val(ptx::Operand::makeF32(0)));
+      else if (type == Elem::f64)
+        b("mov.f64", raw, Val(ptx::Operand::makeF64(0)));
+      else
+        b(type == Elem::s32 ? "mov.b32" : "mov.b16", raw, 0);
+      return raw;
+    }
+    Val loadC(const Place &place, const Val &guard) {
+      Val raw = rawC(guard);
+      if (guard.isReg())
         b.when(guard);
-      }
-      b(loadOf(type), raw, at(place.base, place.offset));
+      b(loadOf(e.c->type), raw, at(place.base, place.offset));
+      return raw;
+    }
+    /// Two neighbours of a row in one access; two of 16 bits are a word.
+    std::pair<Val, Val> loadPairOfC(const Place &place, const Val &guard) {
+      const bool word = registerOf(e.c->type) == Type::b16;
+      Val x = word ? b.reg(Type::b32, "c") : rawC(guard), y = word ? Val() : rawC(guard);
+      if (word && guard.isReg())
+        b("mov.b32", x, 0);
+      if (guard.isReg())
+        b.when(guard);
+      const std::string load = loadOf(e.c->type), type = load.substr(load.rfind('.'));
+      word ? b("ld.global.b32", x, at(place.base, place.offset))
+           : b("ld.global.v2" + type, Val(std::vector<Val>{x, y}), at(place.base, place.offset));
+      return {x, y};
+    }
+    /// An element of C as the sums are.
+    Val widened(const Val &raw) {
+      Elem type = e.c->type;
       if (registerOf(type) != Type::b16)
         return raw;
       Val wide = b.reg(Type::f32, "c");
@@ -167,8 +191,8 @@ void Lowering::store(const Op &op) {
       return wide;
     }
 
-    Val plusC(Val x, const Place &place, Val guard) {
-      Val c = loadC(place, guard), sum = b.reg(sumType(), "x");
+    Val plusC(const Val &x, const Val &raw) {
+      Val c = widened(raw), sum = b.reg(sumType(), "x");
       Val factor = l.factorOf(e.fixedBeta, l.beta, e.acc->type);
       if (isS32())
         b("mad.lo.s32", sum, c, factor, x);
@@ -226,7 +250,18 @@ void Lowering::store(const Op &op) {
     /// A pair of neighbouring columns of block (i, j), at (row, col) from the thread's first element.
     struct Pair {
       int64_t i, j, pair, row, col;
+      Val guards[2], c[2]; ///< Of its two elements, where there are edges, and C.
     };
+    /// Pairs whose C is on its way at a time: a load does not pass a store that may be to the same place, and takes as
+    /// long as some 30 stores. mma's fragments have left registers for them; wgmma hides it behind other warps.
+    size_t pairsAtATime(const Path &path) const {
+      if (!path.readC || l.isWgmma)
+        return 1;
+      const int64_t words = isF64() ? 4 : 2,
+                    sums = int64_t(e.acc->regs.size()) * int64_t(e.acc->regs[0].size()) * words / 2;
+      const int64_t most = l.function.maxnreg ? l.function.maxnreg : std::min(255u, 65536 / l.function.reqntid[0]);
+      return std::clamp<int64_t>(most - sums - 64, words, path.checked ? 4 * words : 32) / words;
+    }
 
     /// All elements of the thread, row by row, or column by column where a tensor is in columns: a thread has many of
     /// them and few rows.
@@ -236,8 +271,13 @@ void Lowering::store(const Op &op) {
       for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
         for (int64_t j = 0; j < acc.warpN / acc.blockColumns; ++j)
           for (int64_t pair = 0; pair < int64_t(e.pairs.size()); ++pair)
-            order.push_back(
-                {i, j, pair, i * acc.blockRows + e.pairs[pair].line, j * acc.blockColumns + e.pairs[pair].depth});
+            order.push_back({i,
+                             j,
+                             pair,
+                             i * acc.blockRows + e.pairs[pair].line,
+                             j * acc.blockColumns + e.pairs[pair].depth,
+                             {},
+                             {}});
       bool byRows = rowOrder(*e.d) && (!path.readC || rowOrder(*e.c));
       llvm::stable_sort(order, [&](const Pair &x, const Pair &y) { return byRows ? x.row < y.row : x.col < y.col; });
 
@@ -247,9 +287,10 @@ void Lowering::store(const Op &op) {
         c.emplace(through(*e.c, "c_start"));
       int64_t line = -1;
       Val lineIn[2]; // a row, or two columns
-      for (const Pair &one : order) {
+      const size_t step = pairsAtATime(path);
+      for (auto [index, one] : llvm::enumerate(order)) {
         int64_t slow = byRows ? one.row : one.col;
-        Val guard[2];
+        Val(&guard)[2] = one.guards;
         for (int64_t half = 0; path.checked && half < (path.pairs ? 1 : 2); ++half) {
           const Val &linesLeft = byRows ? rowsLeft : colsLeft, &left = byRows ? colsLeft : rowsLeft;
           Val &in = lineIn[byRows ? 0 : half];
@@ -261,11 +302,35 @@ void Lowering::store(const Op &op) {
           b("setp.gt.and.s32", guard[half], left, byRows ? one.col + half : one.row, in);
         }
         line = slow;
-        put(one, path, d, c ? &*c : nullptr, guard);
+        if (c)
+          bring(one, path, *c);
+        if ((index + 1) % step == 0 || index + 1 == order.size())
+          for (size_t done = index / step * step; done <= index; ++done)
+            put(order[done], path, d);
       }
     }
 
-    void put(const Pair &one, const Path &path, Walks &d, Walks *c, const Val (&guard)[2]) {
+    void bring(Pair &one, const Path &path, Walks &c) {
+      const Val(&guard)[2] = one.guards;
+      const TensorView &t = *e.c;
+      if (path.pairs && rowOrder(t) && t.align >= 2 * t.elemBytes()) {
+        std::tie(one.c[0], one.c[1]) = loadPairOfC(c.at(one.row, one.col, 0), guard[0]);
+        return;
+      }
+      one.c[0] = loadC(c.at(one.row, one.col, 0), guard[0]);
+      one.c[1] = loadC(c.at(one.row, one.col, 1), path.pairs ? guard[0] : guard[1]);
+    }
+
+    std::pair<Val, Val> elementsOf(const Pair &one) {
+      if (one.c[1].isReg())
+        return {one.c[0], one.c[1]};
+      Val low = b.reg(Type::b16, "c"), high = b.reg(Type::b16, "c");
+      b("mov.b32", Val(std::vector<Val>{low, high}), one.c[0]);
+      return {low, high};
+    }
+
+    void put(const Pair &one, const Path &path, Walks &d) {
+      const Val(&guard)[2] = one.guards;
       if (isRaw(path.pairs, path.readC)) {
         Place place = d.at(one.row, one.col, 0);
         if (guard[0].isReg())
@@ -274,9 +339,10 @@ void Lowering::store(const Op &op) {
         return;
       }
       auto [x, y] = scaled(one.i, one.j, one.pair);
-      if (c) {
-        x = plusC(x, c->at(one.row, one.col, 0), guard[0]);
-        y = plusC(y, c->at(one.row, one.col, 1), path.pairs ? guard[0] : guard[1]);
+      if (path.readC) {
+        auto [cx, cy] = elementsOf(one);
+        x = plusC(x, cx);
+        y = plusC(y, cy);
       }
       if (path.pairs)
         return putPair(d.at(one.row, one.col, 0), x, y, guard[0]);
