@@ -264,6 +264,8 @@ void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool
 bool Check::remembers(uint64_t address, bool writes) {
   if (!lastUsed.has(address))
     lastUsed = cluster.launch.memory.writtenAt(address);
+  if (!lastUsed.has(address)) // no allocation, but a variable of the module
+    return true;
   if (writes)
     lastUsed.set();
   return *lastUsed;
@@ -330,7 +332,7 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
   forLanes(mask, [&](unsigned l) {
     uint64_t address = addresses[l], which = where == Where::Generic ? address / window::size : 0;
     bool isShared = where == Where::Shared || where == Where::SharedCluster || which == 1;
-    if (which > 1)
+    if (which > 1 && which != window::module / window::size)
       return;
     Agent agent = genericAgent(warp, code, l, use);
     ++(isShared ? of(warp.cta).sharedUses : globalUses);

@@ -96,6 +96,15 @@ bool Cluster::runWarps(bool &alive) {
   return progress;
 }
 
+/// Of what is in flight, where all that runs changes nothing.
+bool Cluster::completeAny() {
+  bool done = async.completeOne();
+  for (auto &cta : ctas)
+    for (auto &warp : cta->warps)
+      done |= warp->async.completeOneCopy(false);
+  return done;
+}
+
 bool Cluster::run() {
   // Warp instructions without an effect. A long one in front of the first, as it lets another cluster begin.
   constexpr uint64_t spun = uint64_t(1) << 14, spunAgain = uint64_t(1) << 10;
@@ -127,6 +136,10 @@ bool Cluster::run() {
         launch.changes.fetch_add(1, std::memory_order_relaxed);
       }
     } else if (now - since >= (spins ? spunAgain : spun)) {
+      if (completeAny()) { // a warp that polls waits for another one, and that one for a copy
+        since = now;
+        continue;
+      }
       spins = true;
       return false;
     }

@@ -250,6 +250,7 @@ public:
 
 private:
   bool runWarps(bool &alive);
+  bool completeAny();
   void reportDeadlock();
   void reportCauses();
   void reportBusy();
