@@ -59,7 +59,6 @@ Decoder::Decoder(Program &program, const ptx::Module &module) : program(program)
 
 static uint64_t alignTo(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 static unsigned bytesOf(Type type) { return std::max(1u, ptx::bitsOf(type) / 8); }
-static unsigned alignOf(const ptx::Variable &variable) { return std::max(variable.align, bytesOf(variable.type)); }
 static bool isDynamic(const ptx::Variable &variable) { return !variable.extent.empty() && !variable.extent.front(); }
 
 /// The first multiple of `align` from `size` on that is no multiple of more, below 1024.
@@ -70,14 +69,14 @@ static uint64_t exactlyAligned(uint64_t size, uint64_t align) {
 
 void Decoder::placeVariable(const ptx::Variable &variable) {
   auto take = [&](uint32_t &size) {
-    uint64_t offset = alignTo(size, alignOf(variable));
+    uint64_t offset = alignTo(size, variable.alignment());
     size = offset + variable.bytes();
     return offset;
   };
   switch (variable.space) {
   case ptx::Space::shared:
     if (!isDynamic(variable)) {
-      uint32_t offset = take(program.staticShared), exact = exactlyAligned(program.exactShared, alignOf(variable));
+      uint32_t offset = take(program.staticShared), exact = exactlyAligned(program.exactShared, variable.alignment());
       program.exactShared = exact + variable.bytes();
       program.places.push_back(
           {variable.name, {Where::Shared, window::sharedBase + offset, variable.bytes(), exact - offset}});
@@ -97,7 +96,7 @@ void Decoder::layOutModule(const ptx::Module &module) {
   auto placeAll = [&](ptx::Space space, Where where, ArrayRef<ptx::Variable> variables) {
     for (const ptx::Variable &variable : variables)
       if (variable.space == space) {
-        uint64_t offset = alignTo(image.size(), std::max(alignOf(variable), 16u));
+        uint64_t offset = alignTo(image.size(), std::max(variable.alignment(), 16u));
         unsigned width = bytesOf(variable.type);
         image.resize(offset + variable.bytes());
         for (auto [i, value] : enumerate(variable.init))
@@ -133,11 +132,11 @@ void Decoder::layOutParams() {
   constexpr unsigned mapAlign = 64;
   unsigned most = 1;
   for (const ptx::Variable &param : program.function.params)
-    most = std::max(most, alignOf(param));
+    most = std::max(most, param.alignment());
   program.paramBase = most < mapAlign ? most : 0;
   uint64_t offset = 0;
   for (const ptx::Variable &param : program.function.params) {
-    offset = alignTo(offset, alignOf(param));
+    offset = alignTo(offset, param.alignment());
     program.places.push_back({param.name, {Where::Param, window::param + program.paramBase + offset, param.bytes()}});
     offset += param.bytes();
   }
@@ -170,7 +169,7 @@ void Decoder::layOut(const ptx::Module &module) {
     for (const ptx::Variable &variable : list) {
       placeVariable(variable);
       if (variable.space == ptx::Space::shared && isDynamic(variable))
-        dynamicAlign = std::max<uint64_t>(dynamicAlign, alignOf(variable));
+        dynamicAlign = std::max<uint64_t>(dynamicAlign, variable.alignment());
     }
   program.dynamicOffset = alignTo(program.staticShared, dynamicAlign);
   program.exactDynamic = exactlyAligned(program.exactShared, dynamicAlign);

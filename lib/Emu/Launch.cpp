@@ -135,7 +135,7 @@ void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total,
       seen = launch.changes;
       if (ended) {
         launch.end(*cluster);
-      } else if (quiet >= maxQuiet / (launch.mistakes ? 32 : 1)) {
+      } else if (quiet >= maxQuiet / (launch.mistakes ? 32 : 1)) { // see Cluster::endsForMistakes
         cluster->reportQuiet(quiet);
         launch.end(*cluster);
       } else {

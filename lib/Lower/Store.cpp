@@ -253,7 +253,7 @@ void Lowering::store(const Op &op) {
       Val guards[2], c[2]; ///< Of its two elements, where there are edges, and C.
     };
     /// Pairs whose C is on its way at a time: a load does not pass a store that may be to the same place, and takes as
-    /// long as some 30 stores. mma's fragments have left registers for them; wgmma hides it behind other warps.
+    /// long as some 30 stores. mma's fragments have left registers for them; wgmma, with more sums, was not tried.
     size_t pairsAtATime(const Path &path) const {
       if (!path.readC || l.isWgmma)
         return 1;
@@ -270,14 +270,11 @@ void Lowering::store(const Op &op) {
       const AccumulatorView &acc = *e.acc;
       for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
         for (int64_t j = 0; j < acc.warpN / acc.blockColumns; ++j)
-          for (int64_t pair = 0; pair < int64_t(e.pairs.size()); ++pair)
-            order.push_back({i,
-                             j,
-                             pair,
-                             i * acc.blockRows + e.pairs[pair].line,
-                             j * acc.blockColumns + e.pairs[pair].depth,
-                             {},
-                             {}});
+          for (int64_t pair = 0; pair < int64_t(e.pairs.size()); ++pair) {
+            const int64_t row = i * acc.blockRows + e.pairs[pair].line,
+                          col = j * acc.blockColumns + e.pairs[pair].depth;
+            order.push_back({i, j, pair, row, col, {}, {}});
+          }
       bool byRows = rowOrder(*e.d) && (!path.readC || rowOrder(*e.c));
       llvm::stable_sort(order, [&](const Pair &x, const Pair &y) { return byRows ? x.row < y.row : x.col < y.col; });
 

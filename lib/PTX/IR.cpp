@@ -127,6 +127,8 @@ std::string Inst::mnemonic() const {
 
 // --- Variables, functions, modules
 
+unsigned Variable::alignment() const { return std::max({align, bitsOf(type) / 8, 1u}); }
+
 uint64_t Variable::bytes() const {
   uint64_t total = (bitsOf(type) + 7) / 8;
   for (uint64_t count : extent)

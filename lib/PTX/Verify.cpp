@@ -1,6 +1,7 @@
 #include "Verify.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
@@ -81,9 +82,7 @@ public:
   SpaceRoom(StringRef what, uint64_t most) : what(what), most(most) {}
   /// Reports the first variable that there is no room for.
   void take(const Variable &variable, Diags &diags, const SourceLines &lines) {
-    uint64_t align = std::max(variable.align, std::max(1u, bitsOf(variable.type) / 8));
-    used = (used + align - 1) / align * align;
-    used = variable.bytes() > UINT64_MAX / 2 ? UINT64_MAX / 2 : used + variable.bytes();
+    used = alignTo(used, variable.alignment()) + variable.bytes();
     if (used > most && !full)
       diags.report(Diag::ptx_space_full, lines[variable.line], what, used, variable.name, most);
     full |= used > most;

@@ -256,12 +256,12 @@ void chooseSpan(Draft &draft) {
   const int64_t bytes = s.block.given && !fixed && (draft.kMajorA() || draft.kMajorB())
                             ? (*s.block)[2] * int64_t(draft.inputBits()) / 8
                             : 128;
-  for (auto [swizzle, span] : {std::pair{Swizzle::b64, 64}, {Swizzle::b32, 32}})
-    if (bytes % (2 * span) != 0 && bytes % span == 0)
-      s.swizzle.decide(
-          swizzle, formatv("the tile's {0} bytes along k are a multiple of {1}, not of {2}", bytes, span, 2 * span));
-  if (bytes % 128 == 0 || bytes % 32 != 0)
+  const int64_t span = bytes % 128 == 0 || bytes % 32 != 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
+  if (span == 128)
     s.swizzle.decide(Swizzle::b128, "rows of 128 bytes spread over all 32 banks: no bank conflicts");
+  else
+    s.swizzle.decide(span == 64 ? Swizzle::b64 : Swizzle::b32,
+                     formatv("the tile's {0} bytes along k are a multiple of {1}, not of {2}", bytes, span, 2 * span));
 }
 
 void chooseSwizzle(Draft &draft) {

@@ -149,7 +149,7 @@ std::vector<std::byte> Session::parameters() {
   std::vector<std::byte> block;
   const ptx::Function &entry = *module.find(launch.kernel);
   for (auto [arg, param] : llvm::zip(launch.args, entry.params)) {
-    size_t align = std::max(param.align, std::max(1u, ptx::bitsOf(param.type) / 8));
+    size_t align = param.alignment();
     size_t start = (block.size() + align - 1) / align * align;
     block.resize(start);
     std::vector<std::byte> bytes = bytesOf(arg);
@@ -185,9 +185,8 @@ HostMatrix Session::matrix(const ForeignExpect::Matrix &of, int64_t rows, int64_
 std::string Session::gemm(const ForeignExpect &expect, bool &wrong) {
   GemmProblem problem;
   problem.args.m = expect.m, problem.args.n = expect.n, problem.args.k = expect.k;
-  const bool doubles = expect.accumulator == Elem::f64;
-  problem.args.alpha = doubles ? expect.alpha : static_cast<float>(expect.alpha);
-  problem.args.beta = doubles ? expect.beta : static_cast<float>(expect.beta);
+  problem.args.alpha = factorBeside(expect.accumulator, expect.alpha);
+  problem.args.beta = factorBeside(expect.accumulator, expect.beta);
   problem.accumulator = expect.accumulator;
   problem.exact = expect.exact;
   problem.randomSigns = false; // nobody knows

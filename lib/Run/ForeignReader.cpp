@@ -1,5 +1,6 @@
 // The side file of foreign PTX. Strict, like the launch block: what is misspelt, missing or out of range is a located
 // error, because a launch with it would read or write where it must not.
+#include "ForeignForms.h"
 #include "gemmc/Run/Foreign.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,7 +15,6 @@ using ptx::Type;
 constexpr Type elementTypes[] = {Type::u8,  Type::u16, Type::u32, Type::u64,  Type::s8,  Type::s16,
                                  Type::s32, Type::s64, Type::f16, Type::bf16, Type::f32, Type::f64};
 
-std::string listed(ArrayRef<StringRef> names) { return "`" + join(names, "`, `") + "`"; }
 std::optional<Type> elementType(StringRef name) {
   auto found = find_if(elementTypes, [&](Type type) { return ptx::nameOf(type) == name; });
   return found == std::end(elementTypes) ? std::nullopt : std::optional(*found);
@@ -27,29 +27,17 @@ std::vector<StringRef> typeNames() {
 }
 std::optional<Elem> parsedElem(Type type) { return parseElem(ptx::nameOf(type)); }
 
-class Reader {
+class Reader : ForeignForms {
 public:
-  Reader(const ptx::Module &module, Diags &diags) : module(module), diags(diags) {}
+  Reader(const ptx::Module &module, Diags &diags) : ForeignForms(diags), module(module) {}
   bool read(const YamlNode &root);
   ForeignLaunch launch;
 
 private:
   uint64_t taken = 0; ///< Bytes of global memory.
 
-  // Forms of nodes. Each reports what is wrong; the caller looks at the sink in the end.
-  bool isMap(const YamlNode &node, StringRef what, ArrayRef<StringRef> known, ArrayRef<StringRef> needed = {});
-  const std::vector<YamlNode> &items(const YamlNode *node, StringRef key);
-  std::optional<int64_t> integer(const YamlNode &node, StringRef key, int64_t low, int64_t high);
-  std::optional<double> number(const YamlNode &node, StringRef key);
-  int64_t integer(const YamlNode &map, StringRef key, int64_t low, int64_t high, int64_t otherwise) {
-    const YamlNode *node = map.find(key);
-    return node ? integer(*node, key, low, high).value_or(otherwise) : otherwise;
-  }
-  template <typename T> void word(const YamlNode &map, StringRef key, ArrayRef<std::pair<StringRef, T>> known, T &into);
-  std::optional<Expr> formula(const YamlNode &node, StringRef key);
   void expectValues(const Expr &formula, const YamlNode &node, StringRef key, uint64_t first, uint64_t count,
                     uint64_t size);
-  std::vector<double> numbers(const YamlNode &node, StringRef key);
   uint32_t buffer(const YamlNode &map, StringRef key);
   void triple(const YamlNode &root, StringRef key, std::array<uint32_t, 3> &into, std::array<int64_t, 3> most);
 
@@ -70,102 +58,10 @@ private:
   void print(const YamlNode &node);
 
   const ptx::Module &module;
-  Diags &diags;
   const ptx::Function *entry = nullptr;
 };
 
-// --- Forms
-
-bool Reader::isMap(const YamlNode &node, StringRef what, ArrayRef<StringRef> known, ArrayRef<StringRef> needed) {
-  if (node.kind != YamlNode::Map) {
-    diags.report(Diag::launch_kind, node.range, what, "a map with the keys " + listed(known));
-    return false;
-  }
-  bool good = true;
-  for (const YamlEntry &one : node.entries)
-    if (!is_contained(known, one.key.text)) {
-      diags.report(Diag::launch_unknown_key, one.key.range, one.key.text, listed(known));
-      good = false;
-    }
-  for (StringRef key : needed)
-    if (!node.find(key)) {
-      diags.report(Diag::launch_missing_key, node.range, key);
-      good = false;
-    }
-  return good;
-}
-
-const std::vector<YamlNode> &Reader::items(const YamlNode *node, StringRef key) {
-  static const std::vector<YamlNode> none;
-  if (node && node->kind != YamlNode::List)
-    diags.report(Diag::launch_kind, node->range, key, "a list");
-  return node && node->kind == YamlNode::List ? node->items : none;
-}
-
-std::optional<int64_t> Reader::integer(const YamlNode &node, StringRef key, int64_t low, int64_t high) {
-  int64_t value = 0;
-  if (node.kind != YamlNode::Scalar || node.quoted || StringRef(node.text).getAsInteger(0, value)) {
-    diags.report(Diag::launch_kind, node.range, key, "a whole number");
-    return std::nullopt;
-  }
-  if (value >= low && value <= high)
-    return value;
-  diags.report(Diag::launch_range, node.range, key, value, low, high);
-  return std::nullopt;
-}
-
-std::optional<double> Reader::number(const YamlNode &node, StringRef key) {
-  double value = 0;
-  if (node.kind == YamlNode::Scalar && !node.quoted &&
-      (node.text == "inf" || node.text == "-inf" || node.text == "nan" || isDigit(StringRef(node.text).back()) ||
-       StringRef(node.text).ends_with(".")) &&
-      !StringRef(node.text).getAsDouble(value))
-    return value;
-  diags.report(Diag::launch_kind, node.range, key, "a number");
-  return std::nullopt;
-}
-
-template <typename T>
-void Reader::word(const YamlNode &map, StringRef key, ArrayRef<std::pair<StringRef, T>> known, T &into) {
-  const YamlNode *node = map.find(key);
-  if (!node)
-    return;
-  std::vector<StringRef> names;
-  for (const auto &[name, value] : known) {
-    names.push_back(name);
-    if (node->kind == YamlNode::Scalar && node->text == name) {
-      into = value;
-      return;
-    }
-  }
-  diags.report(Diag::launch_word, node->range, key, node->text, listed(names));
-}
-
-std::optional<Expr> Reader::formula(const YamlNode &node, StringRef key) {
-  if (node.kind != YamlNode::Scalar || node.text.empty()) {
-    diags.report(Diag::launch_kind, node.range, key,
-                 "a formula such as `i % 7`, over i (the element's index) and size");
-    return std::nullopt;
-  }
-  StringRef text(node.range.Start.getPointer(), node.range.End.getPointer() - node.range.Start.getPointer());
-  text = text.trim("\"'");
-  auto made = Expr::parse(text, diags);
-  if (made)
-    made->forEachVar([&](StringRef name) {
-      if (name != "i" && name != "size")
-        diags.report(Diag::launch_variable, node.range, name, "i, size");
-    });
-  return made;
-}
-
-std::vector<double> Reader::numbers(const YamlNode &node, StringRef key) {
-  std::vector<double> list;
-  for (const YamlNode &item : items(&node, key))
-    list.push_back(number(item, key).value_or(0));
-  if (list.empty() && node.kind == YamlNode::List)
-    diags.report(Diag::launch_kind, node.range, key, "a list of at least one number");
-  return list;
-}
+// --- Forms that only it has
 
 uint32_t Reader::buffer(const YamlNode &map, StringRef key) {
   const YamlNode *node = map.find(key);

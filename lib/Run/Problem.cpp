@@ -189,7 +189,6 @@ struct Shape {
       return given ? *given : operand.ld.constant();
     return std::max<int64_t>(perByte(operand.type), operand.order == Order::row ? cols : rows);
   }
-  double factor(double given) const { return info.accumulator == Elem::f64 ? given : static_cast<float>(given); }
   LaunchArgs args() const {
     LaunchArgs args;
     args.m = size(info.m, options.m);
@@ -199,8 +198,8 @@ struct Shape {
     args.ldb = ld(info.b, options.ldb, args.k, args.n);
     args.ldc = ld(info.c, options.ldc, args.m, args.n);
     args.ldd = ld(info.d, options.ldd, args.m, args.n);
-    args.alpha = factor(options.alpha.value_or(info.alpha.value_or(1)));
-    args.beta = factor(options.beta.value_or(info.beta.value_or(0)));
+    args.alpha = factorBeside(info.accumulator, options.alpha.value_or(info.alpha.value_or(1)));
+    args.beta = factorBeside(info.accumulator, options.beta.value_or(info.beta.value_or(0)));
     return args;
   }
 };

@@ -42,11 +42,6 @@ MaybeFailure checkSizes(const LaunchInfo &info, const LaunchArgs &args) {
   return std::nullopt;
 }
 
-/// A factor as the kernel has it.
-double factorOf(const LaunchInfo &info, double value) {
-  return info.accumulator == Elem::f64 ? value : static_cast<float>(value);
-}
-
 /// As few digits as tell it from its neighbours.
 std::string numberOf(const LaunchInfo &info, double value) {
   char text[32];
@@ -55,10 +50,10 @@ std::string numberOf(const LaunchInfo &info, double value) {
 }
 
 MaybeFailure checkScales(const LaunchInfo &info, const LaunchArgs &args) {
-  if (info.alpha && factorOf(info, *info.alpha) != factorOf(info, args.alpha))
+  if (info.alpha && factorBeside(info.accumulator, *info.alpha) != factorBeside(info.accumulator, args.alpha))
     return Failure::make(Diag::launch_fixed, "alpha", numberOf(info, args.alpha), numberOf(info, *info.alpha))
         .hint(dynamicWould("", "alpha"));
-  if (info.beta && factorOf(info, *info.beta) != factorOf(info, args.beta))
+  if (info.beta && factorBeside(info.accumulator, *info.beta) != factorBeside(info.accumulator, args.beta))
     return Failure::make(Diag::launch_fixed, "beta", numberOf(info, args.beta), numberOf(info, *info.beta))
         .hint(dynamicWould("", "beta"));
   return std::nullopt;

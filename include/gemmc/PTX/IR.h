@@ -167,6 +167,7 @@ struct Variable {
   std::vector<std::string> comments; ///< Lines above it, without `//`.
   uint32_t line = 0;                 ///< In the source, from 1 on; 0: it was built.
   uint64_t bytes() const;
+  unsigned alignment() const; ///< Bytes: what it declares, an element's size at least.
 };
 
 /// A kernel (`.entry`), or a function that kernels call (`.func`). Directives are 0 when absent.

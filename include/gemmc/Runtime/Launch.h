@@ -12,7 +12,7 @@ struct LaunchArgs {
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0; ///< Elements.
   uint64_t a = 0, b = 0, c = 0, d = 0;        ///< Device addresses. Null is fine for what is not read (see checkArgs).
-  double alpha = 1, beta = 0;                 ///< As f32, but for kernels whose sums are f64.
+  double alpha = 1, beta = 0;                 ///< See `factorBeside`.
   uint64_t workspace = 0;                     ///< Device address, a multiple of 256.
   uint64_t workspaceBytes = 0;
   /// The workspace is as the last launch of the same kernels left it: those that only ready it are left out.
@@ -21,6 +21,9 @@ struct LaunchArgs {
   /// Whether a pass over K happens at all. Else A and B are not read, and D = beta * C whatever alpha is.
   bool readsInputs() const { return alpha != 0 && k != 0; }
 };
+
+/// alpha or beta as a kernel with sums of that type has it: f32, beside f64 as it is.
+inline double factorBeside(Elem sums, double given) { return sums == Elem::f64 ? given : static_cast<float>(given); }
 
 /// The value of a launch variable (see LaunchInfo.h); nullopt for an unknown name.
 std::optional<int64_t> launchVariable(const LaunchArgs &args, int64_t sms, llvm::StringRef name);
