@@ -1,6 +1,5 @@
 // The state of the check, what lanes know, reports.
 #include "Check.h"
-#include "CheckClusters.h"
 #include "Lanes.h"
 #include "Rules.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -38,8 +37,10 @@ Check::Check(Cluster &cluster)
       numWarps(cluster.ctas.size() * cluster.warpsPerCta), numComponents(5 * numWarps), warps(numWarps),
       ctas(cluster.ctas.size()), globals(granule), wgmmaRegisters(cluster.program), gridComponent(numComponents++) {
   executed.resize(cluster.program.code.size());
-  for (const Code &code : cluster.program.code)
+  for (const Code &code : cluster.program.code) {
     mayLaunchDependents |= code.inst && code.inst->op == ptx::Op::GridDep && code.inst->has("launch_dependents");
+    hasScFences |= code.inst && isScFence(*code.inst);
+  }
   launchesDependents = cluster.launch.params.overlapped;
   mayLaunchDependents |= launchesDependents;
   for (auto &cta : cluster.ctas) {
@@ -48,7 +49,8 @@ Check::Check(Cluster &cluster)
       named = std::make_shared<Clocks>();
     for (auto &warp : cta->warps) {
       WarpState &state = of(*warp);
-      state.parts.push_back({warp->alive, {}});
+      state.exist = warp->alive;
+      state.lanes = LaneClocks(warp->alive);
       state.registers = wgmmaRegisters.start();
     }
   }
@@ -57,71 +59,35 @@ Check::~Check() = default;
 
 // --- Who knows what
 
-Check::Part &Check::partOf(const Warp &warp, unsigned lane) {
-  WarpState &state = of(warp);
-  for (Part &part : state.parts)
-    if (part.lanes >> lane & 1)
-      return part;
-  return state.parts.front();
-}
-
-/// Parts lie wholly in `mask` or outside of it.
-void Check::split(WarpState &state, Mask mask) {
-  for (size_t i = 0, count = state.parts.size(); i < count; ++i) {
-    Mask inside = state.parts[i].lanes & mask;
-    if (!inside || inside == state.parts[i].lanes)
-      continue;
-    Part part{inside, state.parts[i].clocks};
-    state.parts[i].lanes &= ~inside;
-    state.parts.push_back(std::move(part));
-  }
-}
-
-template <typename Visit> void Check::eachPart(Warp &warp, Mask mask, Visit visit) {
-  for (Part &part : of(warp).parts)
-    if (part.lanes & mask)
-      visit(part);
-}
-
-void Check::acquire(Warp &warp, Mask mask, const Clocks &from, bool executionOnly) {
-  split(of(warp), mask);
-  eachPart(warp, mask, [&](Part &part) {
-    if (!executionOnly)
-      return part.clocks.join(from);
-    for (Sight order : {Sight::execution, Sight::oneWay}) // that fence is a release of its own
-      part.clocks[order].join(from[order]);
-  });
-}
-
 /// Lanes with equal values together.
-static void learnLanes(Clock &clock, uint32_t component, Mask lanes, Mask alive,
+static void learnLanes(Clock &clock, uint32_t component, Mask lanes, Mask exist,
                        const std::array<uint32_t, numLanes> &values) {
   while (lanes) {
     uint32_t value = values[firstLane(lanes)];
     Mask same = 0;
     forLanes(lanes, [&](unsigned l) { same |= values[l] == value ? laneBits[l] : 0; });
     if (value)
-      clock.learn(component, alive & ~same ? same : allLanes, value);
+      clock.learn(component, exist & ~same ? same : allLanes, value);
     lanes &= ~same;
   }
 }
 
-/// What the lanes know, and what they have done until now.
-void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
-  WarpState &state = of(warp);
-  const OwnLanes &own = state.own;
+/// A lane that has exited hands over nothing: those that live do not speak for it.
+void Check::handOver(const Warp &warp, const Known &known, Mask mask, Clocks &to, bool executionOnly) const {
+  const OwnLanes &own = known.own;
+  const Mask exist = of(warp).exist;
   auto learn = [&](Clock &clock, uint32_t component, const PerLane &values) {
-    learnLanes(clock, component, mask, warp.alive, values);
+    learnLanes(clock, component, mask, exist, values);
   };
-  eachPart(warp, mask, [&](Part &part) {
+  known.lanes.each(mask, [&](const LaneClocks::Part &part) {
     if (!executionOnly)
       return to.join(part.clocks);
     for (Sight order : {Sight::execution, Sight::oneWay})
       to[order].join(part.clocks[order]);
   });
-  Mask lanes = warp.alive & ~mask ? mask : allLanes;
+  Mask lanes = exist & ~mask ? mask : allLanes;
   for (Sight order : {Sight::execution, Sight::ordered, Sight::generic}) {
-    to[order].learn(warpComponent(warp), lanes, state.now);
+    to[order].learn(warpComponent(warp), lanes, known.now);
     learn(to[order], copyComponent(warp), own.copies);
     learn(to[order], bulkComponent(warp, true), own.bulkRead);
     learn(to[order], bulkComponent(warp, false), own.bulkDone);
@@ -133,7 +99,6 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
   learn(to[Sight::aliased], warpComponent(warp), own.aliased);
   // fence.mbarrier_init is a release of its thread's inits, fence.proxy.async is none.
   learn(to[Sight::initialised], warpComponent(warp), executionOnly ? own.initFences : own.init);
-  ++state.now;
   if (executionOnly)
     return;
   Sight strict[2] = {Sight::asyncShared, Sight::asyncGlobal};
@@ -143,25 +108,10 @@ void Check::release(Warp &warp, Mask mask, Clocks &to, bool executionOnly) {
   }
 }
 
-void Check::unite(Warp &warp, Mask mask) {
-  WarpState &state = of(warp);
-  split(state, mask);
-  Part whole;
-  for (Part &part : state.parts)
-    if (part.lanes & mask) {
-      whole.lanes |= part.lanes;
-      whole.clocks.join(part.clocks);
-      part.lanes = 0;
-    }
-  llvm::erase_if(state.parts, [](const Part &part) { return !part.lanes; });
-  state.parts.push_back(std::move(whole));
-}
-
-Clocks Check::joined(Warp &warp) {
-  Clocks all;
-  for (const Part &part : of(warp).parts)
-    all.join(part.clocks);
-  return all;
+void Check::handFenced(const Warp &warp, Mask mask, FenceScope scope, Clocks &to) const {
+  for (const AtFence &fence : of(warp).fences[scope])
+    if (fence.lanes & mask)
+      handOver(warp, *fence.known, fence.lanes & mask, to);
 }
 
 // --- Barriers of threads
@@ -178,13 +128,13 @@ void Check::namedPassed(Warp &warp, Mask mask, uint32_t id) {
   acquire(warp, mask, *of(warp).named[id]);
   of(warp).behindNamed = of(warp).named[id];
   if (!(warp.alive & ~mask))
-    unite(warp, mask);
+    of(warp).lanes.unite(mask);
 }
 
 void Check::clusterArrived(Warp &warp, Mask mask, bool relaxed) {
   release(warp, mask, *clusterAccumulated, relaxed);
   if (relaxed)
-    clusterAccumulated->join(of(warp).atClusterFence);
+    handFenced(warp, mask, clusterFence, *clusterAccumulated);
   of(warp).atCluster = clusterAccumulated;
 }
 void Check::clusterOpened() { clusterAccumulated = std::make_shared<Clocks>(); }
@@ -192,10 +142,9 @@ void Check::clusterPassed(Warp &warp, Mask mask) {
   if (of(warp).atCluster)
     acquire(warp, mask, *of(warp).atCluster);
   of(warp).behindCluster = of(warp).atCluster;
-  if (!(warp.alive & ~mask) && of(warp).parts.size() > 1) {
-    Clocks common = joined(warp); // all lanes have waited for the same: relaxed arrivals hand over no more than time
-    for (Part &part : of(warp).parts)
-      part.clocks[Sight::execution] = common[Sight::execution];
+  if (LaneClocks &lanes = of(warp).lanes; !(warp.alive & ~mask) && lanes.differ()) {
+    Clocks common = lanes.joined(); // all have waited for the same: relaxed arrivals hand over no more than time
+    lanes.each(allLanes, [&](LaneClocks::Part &part) { part.clocks[Sight::execution] = common[Sight::execution]; });
   }
 }
 
@@ -203,7 +152,7 @@ void Check::warpSync(Warp &warp, Mask lanes) {
   Clocks all;
   release(warp, lanes, all);
   acquire(warp, lanes, all);
-  unite(warp, lanes);
+  of(warp).lanes.unite(lanes);
 }
 
 // --- Fences
@@ -211,7 +160,6 @@ void Check::warpSync(Warp &warp, Mask lanes) {
 /// For the asynchronous proxy, the lanes' own past counts strictly, and all that they know loosely.
 void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
   WarpState &state = of(warp);
-  split(state, mask);
   const uint32_t wanted[2] = {fenceShared, fenceGlobal};
   const Sight loose[2] = {Sight::looseShared, Sight::looseGlobal};
   bool useful = false;
@@ -221,7 +169,7 @@ void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
     uint64_t uses = space ? globalUses : of(warp.cta).sharedUses;
     useful |= uses && uses != state.usesAtFence[space];
     state.usesAtFence[space] = uses;
-    eachPart(warp, mask, [&](Part &part) {
+    state.lanes.each(mask, [&](LaneClocks::Part &part) {
       part.clocks[loose[space]].join(part.clocks[Sight::generic]);
       if (space)
         part.clocks.foreign.fence();
@@ -240,9 +188,9 @@ void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
 void Check::oneWayFence(Warp &warp, Mask mask, bool acquires) {
   WarpState &state = of(warp);
   OwnLanes &own = state.own;
-  split(state, mask);
   if (acquires)
-    eachPart(warp, mask, [](Part &part) { part.clocks[Sight::asyncShared].join(part.clocks[Sight::oneWay]); });
+    state.lanes.each(mask,
+                     [](LaneClocks::Part &part) { part.clocks[Sight::asyncShared].join(part.clocks[Sight::oneWay]); });
   forLanes(mask, [&](unsigned l) {
     if (acquires) {
       own.fenced[0][l] = std::max(own.fenced[0][l], own.oneWay[l]);
@@ -264,29 +212,42 @@ void Check::initFence(Warp &warp, Mask mask) {
 
 void Check::aliasFence(Warp &warp, Mask mask) {
   WarpState &state = of(warp);
-  split(state, mask);
-  eachPart(warp, mask, [](Part &part) { part.clocks[Sight::aliased].join(part.clocks[Sight::generic]); });
+  state.lanes.each(mask, [](LaneClocks::Part &part) { part.clocks[Sight::aliased].join(part.clocks[Sight::generic]); });
   forLanes(mask, [&](unsigned l) { state.own.aliased[l] = state.now; });
   ++state.now;
 }
 
-/// Relaxed reads and waits before it become acquires, relaxed writes and arrivals behind it releases: for those whom
-/// its scope includes.
+/// Relaxed reads and waits of a lane before it become acquires, its relaxed writes and arrivals behind it releases: for
+/// those whom its scope includes.
 void Check::fence(Warp &warp, const Code &code, Mask mask) {
   WarpState &state = of(warp);
   forLanes(mask, [&](unsigned l) { state.own.plainFence[l] = state.now; });
-  bool wide = isWide(*code.inst);
-  ForeignClocks later;
-  if (!wide)
-    std::swap(later, state.pendingAcquire.foreign);
-  acquire(warp, mask, state.pendingAcquire);
-  state.pendingAcquire = Clocks();
-  state.pendingAcquire.foreign = std::move(later);
-  release(warp, mask, state.atFence);
-  if (!code.inst->has("cta"))
-    state.atClusterFence = state.atFence;
-  if (wide)
-    state.atWideFence = state.atFence;
+  const FenceScope scope = scopeOf(code);
+  if (code.ordering.acquires || !code.ordering.releases)
+    state.observed.each(mask, [&](LaneClocks::Part &part) {
+      ForeignClocks later; // for a wider fence
+      if (scope != wideFence)
+        std::swap(later, part.clocks.foreign);
+      acquire(warp, part.lanes, part.clocks);
+      part.clocks = Clocks();
+      part.clocks.foreign = std::move(later);
+    });
+  const bool isSc = isScFence(*code.inst);
+  if (isSc)
+    learnScFences(warp, scope, mask);
+  if (code.ordering.releases || !code.ordering.acquires) {
+    const AtFence fence{mask, scope, std::make_shared<const Known>(state)};
+    for (unsigned narrower = anyFence; narrower <= scope; ++narrower) {
+      auto &fences = state.fences[narrower];
+      for (AtFence &earlier : fences)
+        earlier.lanes &= ~mask;
+      llvm::erase_if(fences, [](const AtFence &earlier) { return !earlier.lanes; });
+      fences.push_back(fence);
+    }
+    if (isSc)
+      keepScFence(warp, fence);
+  }
+  ++state.now;
 }
 
 // --- Exit
@@ -304,7 +265,7 @@ void Check::exit(Warp &warp, Mask mask) {
     if (state.lastCopy[l] > state.own.copies[l])
       report(warp, code, l, "CA-8", "the thread exits with cp.async that it has not waited for");
   });
-  eachPart(warp, mask, [&](Part &part) { of(warp.cta).atExit.join(part.clocks[Sight::execution]); });
+  state.lanes.each(mask, [&](LaneClocks::Part &part) { of(warp.cta).atExit.join(part.clocks[Sight::execution]); });
   of(warp.cta).atExit.learn(warpComponent(warp), mask, state.now);
   bool last = true;
   for (auto &other : warp.cta.warps)
@@ -322,6 +283,12 @@ void Check::exitCta(Warp &warp, const Code &code, unsigned lane) {
              "the CTA may exit before another CTA of the cluster touches its shared memory: no cluster barrier "
              "between that and the exit",
              &use);
+  for (const Access &copy : cta.sources)
+    if (!cta.atExit.knows(copy.component, copy.lanes, copy.epoch))
+      report(warp, code, lane, "CL-7",
+             "the CTA may exit before a copy to another CTA of the cluster has read its shared memory: no wait for the "
+             "copy's mbarrier, or for a thread that has waited for it",
+             &copy);
   for (auto &[offset, barrier] : cta.barriers)
     if (barrier.issued > cta.atExit.highest(barrier.component)) {
       Access copy;

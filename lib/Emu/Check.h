@@ -1,10 +1,14 @@
 /// Happens-before: looks at every access and every synchronisation of a cluster and finds what is not ordered, however
 /// the run came out. docs/emulator.md says what the clocks mean and which edges an instruction makes.
 #pragma once
+#include "CheckClusters.h"
 #include "CheckReadOnly.h"
 #include "Copies.h"
+#include "GlobalReads.h"
+#include "LaneClocks.h"
 #include "Machine.h"
 #include "Names.h"
+#include "Release.h"
 #include "Shadow.h"
 #include "WgmmaRegisters.h"
 #include <set>
@@ -46,7 +50,7 @@ public:
   void aliasFence(Warp &warp, Mask mask);
   void fence(Warp &warp, const Code &code, Mask mask);
   /// The fences of tensor maps that the device changes: the writer's release, the user's acquire of 128 bytes.
-  void mapReleased(Warp &warp, Mask mask);
+  void mapReleased(Warp &warp, const Code &code, Mask mask);
   void mapAcquired(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses);
   /// griddepcontrol.
   void dependentsLaunched() { launchesDependents = true; }
@@ -127,17 +131,13 @@ public:
               const Access *before = nullptr, uint64_t ofCluster = ownCluster, const About &about = {});
 
 private:
-  struct Part {
-    Mask lanes = 0;
-    Clocks clocks;
-  };
   using PerLane = std::array<uint32_t, numLanes>;
   /// What a lane has waited for and fenced itself: program order is for it alone, others learn it from a release.
   struct OwnLanes {
     PerLane copies{}, bulkRead{}, bulkDone{};             ///< Waited for.
     PerLane fenced[2] = {}, copiesFenced[2] = {}, init{}; ///< Fenced; [0] shared, [1] global.
     PerLane oneWay{}, copiesOneWay{}, oneWayAcquire{};    ///< The halves of one-way fences.
-    PerLane plainFence{}, mapReleased{}, initFences{};    ///< When it last executed one of these fences.
+    PerLane plainFence{}, initFences{};                   ///< When it last executed one of these fences.
     PerLane aliased{};                                    ///< The same of fence.proxy.alias.
   };
   /// The last wait for groups that a lane executed: when, and how much was committed then.
@@ -149,15 +149,37 @@ private:
     uint32_t pc = 0, offset = 0, completed = 0;
     bool waiting = false, unanswered = false;
   };
-  struct WarpState {
+  /// Fences, by the narrowest scope that they have.
+  enum FenceScope : uint8_t { anyFence, clusterFence, wideFence, numFenceScopes };
+  static FenceScope scopeOf(const Code &code) {
+    return code.ordering.isWide() ? wideFence : code.ordering.atCta ? anyFence : clusterFence;
+  }
+  /// All that a release by lanes of a warp hands over.
+  struct Known {
     Epoch now = 1;
     OwnLanes own;
-    llvm::SmallVector<Part, 2> parts; ///< Lanes that know the same.
+    LaneClocks lanes;
+  };
+  /// A fence of memory that these lanes have executed.
+  struct AtFence {
+    Mask lanes = 0;
+    FenceScope scope = anyFence;
+    std::shared_ptr<const Known> known;
+  };
+  /// What goes with the strong accesses of an address: what their releases hand over, and, of kernels with fence.sc,
+  /// what has happened before them.
+  struct Location {
+    ReleaseSequence<Clocks> released;
+    Clock happened;
+  };
+  struct WarpState : Known {
+    Mask exist = 0; ///< Lanes that the CTA has.
     std::unique_ptr<Clocks> atWgmmaFence;
-    Clocks atFence, pendingAcquire;                       ///< For relaxed accesses around fences.
-    Clocks atClusterFence;                                ///< The same for fences of .cluster scope and wider,
-    Clocks atWideFence;                                   ///< of .gpu and .sys scope.
-    std::array<std::vector<uint32_t>, numLanes> copyEnds; ///< By lane and group: serial of the last copy.
+    std::array<llvm::SmallVector<AtFence, 1>, numFenceScopes> fences; ///< For relaxed writes behind them.
+    LaneClocks observed;                                              ///< By relaxed reads, for fences behind them.
+    std::array<AtFence, 2> scFences;                                  ///< The last fence.sc, and the one before.
+    PerLane mapReleased[numFenceScopes] = {};                         ///< Fences of tensor maps, of these scopes.
+    std::array<std::vector<uint32_t>, numLanes> copyEnds;             ///< By lane and group: serial of the last copy.
     PerLane lastCopy{};
     LastWait copyWait, bulkWait;
     Epoch wgmmaWait = 0;
@@ -189,6 +211,7 @@ private:
     std::array<SharedClocks, 16> named;
     std::map<uint32_t, Barrier> barriers;
     std::vector<Access> remoteUses; ///< By warps of other CTAs: the last one of each.
+    std::vector<Access> sources;    ///< Reads by copies to other CTAs: the last one for each mbarrier.
     Clock atExit;
     bool idleBulkWait = false; ///< A thread has waited for bulk groups and never had any.
     uint64_t sharedUses = 0;   ///< Generic accesses and inits.
@@ -201,15 +224,17 @@ private:
   enum class Space : uint8_t { shared, global };
 
   WarpState &of(const Warp &warp) { return warps[warp.number()]; }
+  const WarpState &of(const Warp &warp) const { return warps[warp.number()]; }
   CtaState &of(const Cta &cta) { return ctas[cta.rank]; }
-  Part &partOf(const Warp &warp, unsigned lane);
-  void split(WarpState &state, Mask mask);
-  template <typename Visit> void eachPart(Warp &warp, Mask mask, Visit visit);
-  void acquire(Warp &warp, Mask mask, const Clocks &from, bool executionOnly = false);
-  void release(Warp &warp, Mask mask, Clocks &to, bool executionOnly = false);
-  /// All lanes of the warp know what one of them knows.
-  void unite(Warp &warp, Mask mask);
-  Clocks joined(Warp &warp);
+  void acquire(Warp &warp, Mask mask, const Clocks &from) { of(warp).lanes.join(mask, from); }
+  /// What the lanes know, and what they have done until now.
+  void release(Warp &warp, Mask mask, Clocks &to, bool executionOnly = false) {
+    handOver(warp, of(warp), mask, to, executionOnly);
+    ++of(warp).now;
+  }
+  void handOver(const Warp &warp, const Known &known, Mask mask, Clocks &to, bool executionOnly = false) const;
+  /// What their last fences of that scope, or a wider one, let relaxed writes of the lanes hand over.
+  void handFenced(const Warp &warp, Mask mask, FenceScope scope, Clocks &to) const;
 
   uint32_t warpComponent(const Warp &warp) const { return warp.number(); }
   uint32_t wgmmaComponent(const Warp &warp) const {
@@ -242,12 +267,20 @@ private:
   void readOnly(const Agent &agent, uint64_t address, uint64_t bytes, bool writes);
   void leavesUnanswered(Warp &warp, Mask mask);
   bool fencedElsewhere(const Access &init) const;
+  void learnScFences(Warp &warp, FenceScope scope, Mask mask);
+  void keepScFence(Warp &warp, const AtFence &fence);
+  void happens(Warp &warp, Location &location, LaunchCheck *launch, uint64_t key, unsigned lane, bool writes);
   void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use);
   void acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes, bool writes);
   std::optional<Problem> judgeForeign(const Agent &agent, const Access &now, uint64_t owner,
                                       const Access &before) const;
   void checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync);
-  bool remembers(uint64_t address, bool writes);
+  void touchGlobal(Agent &agent, uint64_t address, uint64_t bytes, bool isRead, bool isWrite);
+  bool isNoted(Agent &agent, uint64_t address, uint64_t bytes);
+  /// A read gets its place in the shadow; nothing is looked for.
+  void enter(const GlobalReads::Read &read);
+  bool observed(const Agent &agent, const Access &before, llvm::ArrayRef<const Access *> observers) const;
+  void keepStrong(const Agent &agent, Cell &cell) const;
   void checkRemote(const Actor &actor, Cta &cta, bool async = false);
   void exitCta(Warp &warp, const Code &code, unsigned lane);
   void touchRegisters(Warp &warp, const Code &code);
@@ -269,19 +302,23 @@ private:
   std::vector<WarpState> warps;
   std::vector<CtaState> ctas;
   ShadowPages globals;
-  Memory::Written lastUsed; ///< Of global memory.
+  GlobalReads globalReads;
   SharedClocks clusterAccumulated = std::make_shared<Clocks>();
-  std::unordered_map<uint64_t, Clocks> locations; ///< Of strong accesses.
+  std::unordered_map<uint64_t, Location> locations;
   WgmmaRegisters wgmmaRegisters;
+  /// fence.proxy.tensormap::generic.acquire of a thread, and the writes that it has made visible: cluster, component,
+  /// epoch.
   struct MapAcquire {
     Access event;
-    std::vector<std::pair<uint32_t, Epoch>> writes; ///< That it has made visible.
+    FenceScope scope = anyFence;
+    std::vector<std::tuple<uint64_t, uint32_t, Epoch>> writes;
   };
   std::map<uint64_t, std::vector<MapAcquire>> mapAcquires;
   uint64_t globalUses = 0;
   std::vector<uint8_t> executed;   ///< By instruction.
   std::map<uint32_t, bool> fences; ///< Proxy fences by instruction: whether there ever was something to fence.
   uint32_t gridComponent;
+  bool hasScFences = false;
   bool mayLaunchDependents = false, launchesDependents = false;
   std::unordered_map<uint64_t, uint8_t> globalTouches; ///< Of a kernel that lets its dependents launch.
   std::set<std::tuple<std::string, uint32_t, uint32_t>> reported;

@@ -1,6 +1,5 @@
 // Accesses to memory: who must be ordered before whom, and by what.
 #include "Check.h"
-#include "CheckClusters.h"
 #include "Lanes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -183,7 +182,8 @@ std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &bef
 
 std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access &before, Space space) const {
   const bool inScope = sameCta(agent, before) || !(before.ofCta || agent.access.ofCta);
-  if (before.kind == Access::none || (before.strong && agent.access.strong && inScope))
+  const bool sameSize = before.bytes == agent.access.bytes || before.isAsync() || agent.access.isAsync();
+  if (before.kind == Access::none || (before.strong && agent.access.strong && inScope && sameSize))
     return std::nullopt;
   if (before.kind == Access::mbarrier)
     return problem(agent, before, "MB-3", formatv("{0} of the bytes of a valid mbarrier", agent.access));
@@ -217,8 +217,36 @@ void addReader(Cell &cell, const Access &reader) {
 }
 } // namespace
 
+/// Whether the agent comes behind a strong read of what `before` left there, by its own thread or one that it knows of:
+/// that is an order, too, of these bytes alone (8.9.5).
+bool Check::observed(const Agent &agent, const Access &before, llvm::ArrayRef<const Access *> observers) const {
+  return before.strong && before.write && !agent.access.isAsync() &&
+         llvm::any_of(observers, [&](const Access *one) { return ordered(agent, Sight::generic, *one); });
+}
+
+/// A strong write takes the place of those before it: they are remembered where somebody may still meet them.
+void Check::keepStrong(const Agent &agent, Cell &cell) const {
+  auto keep = [&](const Access &access) {
+    if (!access.strong || ordered(agent, Sight::generic, access))
+      return;
+    if (!cell.earlier)
+      cell.earlier = std::make_unique<std::vector<Access>>();
+    llvm::erase_if(*cell.earlier, [&](const Access &other) {
+      return other.component == access.component && other.write == access.write && !(other.lanes & ~access.lanes);
+    });
+    cell.earlier->push_back(access);
+    constexpr size_t many = 16; // now and then those go that somebody knows of
+    if (size_t size = cell.earlier->size(); size >= many && !(size & (size - 1)))
+      llvm::erase_if(*cell.earlier, [&](const Access &other) { return ordered(agent, Sight::generic, other); });
+  };
+  keep(cell.write);
+  for (const Access &reader : cell.readers)
+    keep(reader);
+}
+
 void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool isRead, bool isWrite) {
   const Actor &actor = agent.actor;
+  llvm::SmallVector<const Access *, 4> observers; // of what the access looked at has left
   auto complain = [&](const Access &before) {
     if (before.warp == actor.warp.number() && before.pc == agent.access.pc && before.epoch == agent.access.epoch &&
         before.component == agent.access.component &&
@@ -226,7 +254,7 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
          (before.issued == agent.access.issued && (before.lanes == agent.access.lanes || agent.repeats))))
       return; // lanes of one instruction (DR-4, BG-7), pieces of one bulk copy, or the four warps' shares of one wgmma
     auto problem = judge(agent, before, space);
-    if (!problem || problem->text.empty())
+    if (!problem || problem->text.empty() || observed(agent, before, observers))
       return;
     if (space == Space::shared)
       report(actor.warp, actor.code, actor.lane, problem->rule,
@@ -237,45 +265,78 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
              formatv("{0} (global address {1:x})", problem->text, address), &before);
   };
   agent.access.write = isWrite;
+  agent.access.updates = isWrite && (isRead || (agent.access.strong && agent.access.isAsync()));
   // A thread may load what nobody has written, ahead of its loop's end: only what comes of it counts.
   if (isRead && agent.access.isAsync() && cell.write.kind == Access::none && space == Space::shared &&
       !isReported("DR-2", actor.code, nullptr))
     report(actor.warp, actor.code, actor.lane, "DR-2",
            formatv("{0} of shared memory that nobody has written: {1}", agent.access, describeShared(cluster, address)),
            nullptr, ownCluster, aboutRace(agent.access, agent.access, cell, address));
+  auto observe = [&](const Access &access) {
+    if (access.replaces())
+      observers.clear();
+    if (access.observes())
+      observers.push_back(&access);
+  };
+  if (isWrite || cell.write.strong)
+    for (const Access &reader : cell.readers) {
+      if (isWrite)
+        complain(reader);
+      observe(reader);
+    }
   complain(cell.write);
-  if (isWrite) {
-    for (const Access &reader : cell.readers)
-      complain(reader);
-    cell.readers.clear();
-    cell.write = agent.access;
-  } else
-    addReader(cell, agent.access);
+  if (cell.earlier) {
+    observe(cell.write);
+    for (const Access &earlier : llvm::reverse(*cell.earlier)) {
+      if (isWrite || earlier.write)
+        complain(earlier);
+      observe(earlier);
+    }
+  }
+  if (!isWrite)
+    return addReader(cell, agent.access);
+  if (agent.access.strong)
+    keepStrong(agent, cell);
+  else
+    cell.earlier.reset();
+  cell.readers.clear();
+  cell.write = agent.access;
 }
 
 void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes) {
   checkRemote(agent.actor, cta, agent.access.isAsync());
   of(cta).shadow->forEach(offset, bytes,
                           [&](Cell &cell, uint64_t at) { touch(agent, Space::shared, cell, at, !writes, writes); });
+  if (writes || agent.access.kind != Access::bulk || agent.access.component < 5 * numWarps)
+    return;
+  auto same = [&](const Access &other) { return other.component == agent.access.component; };
+  llvm::erase_if(of(cta).sources, same);
+  of(cta).sources.push_back(agent.access);
 }
 
-/// Whether an access of global memory is remembered wherever it is: a read is where the cluster has written nearby, or
-/// somebody writes to the same allocation, as to a C in place of D.
-bool Check::remembers(uint64_t address, bool writes) {
-  if (!lastUsed.has(address))
-    lastUsed = cluster.launch.memory.writtenAt(address);
-  if (!lastUsed.has(address)) // no allocation, but a variable of the module
-    return true;
-  if (writes)
-    lastUsed.set();
-  return *lastUsed;
+void Check::enter(const GlobalReads::Read &read) {
+  globals.forEach(read.address, read.bytes, true, [&](Cell &cell, uint64_t) { addReader(cell, read.access); });
+}
+
+/// Whether a read needs no shadow, as the cluster has not written to the allocation.
+bool Check::isNoted(Agent &agent, uint64_t address, uint64_t bytes) {
+  agent.access.write = false;
+  return globalReads.noted(cluster.launch.memory, {address, bytes, agent.access}, [this](auto &read) { enter(read); });
+}
+
+void Check::touchGlobal(Agent &agent, uint64_t address, uint64_t bytes, bool isRead, bool isWrite) {
+  if (isWrite)
+    globalReads.written(cluster.launch.memory, address, [this](auto &read) { enter(read); });
+  else if (isNoted(agent, address, bytes))
+    return;
+  globals.forEach(address, bytes, true,
+                  [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, isRead, isWrite); });
 }
 
 void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
   address = cluster.launch.memory.homeOf(address).address;
   dependency(agent, address, bytes, !writes, writes);
-  globals.forEach(address, bytes, remembers(address, writes),
-                  [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, !writes, writes); });
+  touchGlobal(agent, address, bytes, !writes, writes);
   if (writes && cluster.launch.readOnly)
     readOnly(agent, address, bytes, true);
   acrossClusters(agent, address, bytes, writes);
@@ -284,7 +345,7 @@ void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) 
 void Check::checkRemote(const Actor &actor, Cta &cta, bool async) {
   if (actor.warp.cta.rank == cta.rank)
     return;
-  const Clock &known = partOf(actor.warp, actor.lane).clocks[Sight::execution];
+  const Clock &known = of(actor.warp).lanes.of(actor.lane)[Sight::execution];
   bool started = false;
   for (auto &warp : cta.warps)
     started |= known.highest(warpComponent(*warp)) != 0;
@@ -312,10 +373,11 @@ void Check::checkRemote(const Actor &actor, Cta &cta, bool async) {
 // --- Accesses by threads
 
 Check::Agent Check::genericAgent(Warp &warp, const Code &code, unsigned lane, unsigned use) {
-  Agent agent{{warp, code, lane}, {}, &partOf(warp, lane).clocks, nullptr};
+  Agent agent{{warp, code, lane}, {}, &of(warp).lanes.of(lane), nullptr};
   agent.access.kind = Access::generic;
   agent.access.strong = use & strong;
-  agent.access.ofCta = use & strong && code.inst->has("cta");
+  agent.access.ofCta = use & strong && code.ordering.atCta;
+  agent.access.bytes = use & strong ? code.bytes : 0;
   agent.access.collective = use & collective && !(use & write);
   agent.access.component = warpComponent(warp);
   agent.access.epoch = agent.access.issued = of(warp).now;
@@ -330,9 +392,10 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
   if (where == Where::Param || where == Where::Const || where == Where::Local)
     return;
   forLanes(mask, [&](unsigned l) {
-    uint64_t address = addresses[l], which = where == Where::Generic ? address / window::size : 0;
-    bool isShared = where == Where::Shared || where == Where::SharedCluster || which == 1;
-    if (which > 1 && which != window::module / window::size)
+    uint64_t address = addresses[l];
+    bool isShared = where == Where::Shared || where == Where::SharedCluster ||
+                    (where == Where::Generic && address - window::shared < window::size);
+    if (where == Where::Generic && window::isPrivate(address))
       return;
     Agent agent = genericAgent(warp, code, l, use);
     ++(isShared ? of(warp.cta).sharedUses : globalUses);
@@ -341,14 +404,15 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       address = home.address;
       agent.access.alias = home.alias;
       dependency(agent, address, bytes, use & read, use & write);
-      globals.forEach(address, bytes, remembers(address, use & write),
-                      [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, use & read, use & write); });
+      touchGlobal(agent, address, bytes, use & read, use & write);
       if (use & (write | constant) && cluster.launch.readOnly)
         readOnly(agent, address, bytes, use & write);
-      agent.access.strong &= isWide(*code.inst); // a scope that no other cluster is in makes it a plain one for them
+      agent.access.strong &=
+          code.ordering.isWide(); // a scope that no other cluster is in makes it a plain one for them
       acrossClusters(agent, address, bytes, use & write);
     } else {
-      Cta &cta = *cluster.ctas[address % window::size >> window::rankShift];
+      address %= window::size;
+      Cta &cta = *cluster.ctas[address >> window::rankShift];
       checkRemote(agent.actor, cta);
       of(cta).shadow->forEach(address & ((1u << window::rankShift) - 1), bytes, [&](Cell &cell, uint64_t at) {
         touch(agent, Space::shared, cell, at, use & read, use & write);
@@ -404,32 +468,36 @@ void Check::compareLanes(Warp &warp, const Code &code, Mask mask, std::byte *con
   });
 }
 
-/// Release and acquire through an address; relaxed accesses with the fences around them.
+/// Release and acquire through an address; relaxed accesses with the fences around them. `red` acquires nothing,
+/// whatever fence is behind it (8.11.1).
 void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use) {
-  const ptx::Inst &inst = *code.inst;
-  Clocks &location = locations[key];
-  LaunchCheck *launch = isGlobal && isWide(inst) ? cluster.launch.check.get() : nullptr;
-  if (use & read) {
-    Clocks known = location;
+  Location &location = locations[key];
+  LaunchCheck *launch = isGlobal && code.ordering.isWide() ? cluster.launch.check.get() : nullptr;
+  const Mask mask = laneBits[lane];
+  if (hasScFences)
+    happens(warp, location, launch, key, lane, (use & write) != 0);
+  if (use & read && code.inst->op != ptx::Op::Red) {
+    Clocks known = location.released.handed;
     if (launch)
       launch->acquire(key, known.foreign);
-    if (inst.has("acquire") || inst.has("acq_rel"))
-      acquire(warp, laneBits[lane], known);
+    if (code.ordering.acquires)
+      acquire(warp, mask, known);
     else
-      of(warp).pendingAcquire.join(known);
+      of(warp).observed.join(mask, known);
   }
   if (!(use & write))
     return;
-  Clocks known;
-  if (inst.has("release") || inst.has("acq_rel")) {
-    release(warp, laneBits[lane], known);
-    location.join(known);
-  } else {
-    location.join(of(warp).atFence);
-    known = of(warp).atWideFence;
+  Clocks near, wide;
+  ReleaseBy by{warp.number() * numLanes + lane, code.ordering.releases, (use & read) != 0};
+  if (by.isRelease)
+    release(warp, mask, near);
+  else {
+    handFenced(warp, mask, anyFence, near);
+    handFenced(warp, mask, wideFence, wide);
   }
+  location.released.written(by, near);
   if (launch)
-    launch->release(key, index, known);
+    launch->release(key, index, by, by.isRelease ? near : wide);
 }
 
 // --- cp.async

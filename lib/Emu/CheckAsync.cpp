@@ -92,15 +92,15 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
                    describeObject(cluster, offset), barrier.completed),
            nullptr, ownCluster, about(offset, barrier.completed));
   if (arrives && byThread) {
-    bool near = actor.warp.cta.rank == cta.rank, relaxed = actor.code.inst->has("relaxed");
-    bool far = near || actor.code.inst->has("cluster");
+    bool near = actor.warp.cta.rank == cta.rank, relaxed = actor.code.ordering.relaxed;
+    bool far = near || actor.code.ordering.atCluster;
     Clocks released;
     release(actor.warp, laneBits[actor.lane], released, relaxed);
     Clocks onlyTime;
     for (Sight order : {Sight::execution, Sight::ordered, Sight::oneWay})
       onlyTime[order] = released[order];
     if (relaxed) // what a fence in front has released
-      released.join(near ? of(actor.warp).atFence : of(actor.warp).atClusterFence);
+      handFenced(actor.warp, laneBits[actor.lane], near ? anyFence : clusterFence, released);
     barrier.accumulated.join(near ? released : onlyTime);
     barrier.accumulatedFar.join(far ? released : onlyTime);
   }
@@ -125,12 +125,12 @@ void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, ui
   });
   if (barrier.issued && barrier.completed)
     of(warp).kStep = about(offset, barrier.completed - 1).kStep;
-  bool far = code.inst->has("cluster");
+  bool far = code.ordering.atCluster;
   const Clocks &published = far ? barrier.publishedFar : barrier.published;
-  const bool relaxed = code.inst->has("relaxed");
+  const bool relaxed = code.ordering.relaxed;
   Clocks known = relaxed ? Clocks() : published;
   if (relaxed) // for a fence behind it
-    of(warp).pendingAcquire.join(published);
+    of(warp).observed.join(mask, published);
   for (Sight order : {Sight::execution, Sight::oneWay})
     known[order].join(barrier.publishedFar[order]);
   if (!relaxed)
@@ -227,7 +227,7 @@ void Check::bulkWaited(Warp &warp, unsigned lane, bool readOnly) {
 
 void Check::wgmmaFence(Warp &warp) {
   WarpState &state = of(warp);
-  Clocks all = joined(warp);
+  Clocks all = state.lanes.joined();
   if (!state.atWgmmaFence)
     state.atWgmmaFence = std::make_unique<Clocks>();
   *state.atWgmmaFence = std::move(all);
@@ -267,7 +267,7 @@ void Check::wgmmaIssued(Warp &warp, const Code &code, uint64_t descA, uint64_t d
                : formatv("register {0} belongs to a wgmma of another shape or role that is in flight", broken->reg),
            &other);
   }
-  Clocks issued = joined(warp);
+  Clocks issued = state.lanes.joined();
   static const Clocks nothing;
   Agent agent{{warp, code, 0}, {}, state.atWgmmaFence ? state.atWgmmaFence.get() : &nothing, &issued};
   agent.access.kind = Access::wgmma;
@@ -293,8 +293,8 @@ void Check::wgmmaIssued(Warp &warp, const Code &code, uint64_t descA, uint64_t d
 
 void Check::wgmmaWaited(Warp &warp, uint32_t groups) {
   if (groups)
-    for (Part &part : of(warp).parts)
-      part.clocks.learn(wgmmaComponent(warp), allLanes, groups);
+    of(warp).lanes.each(allLanes,
+                        [&](LaneClocks::Part &part) { part.clocks.learn(wgmmaComponent(warp), allLanes, groups); });
   of(warp).wgmmaWait = ++of(warp).now;
   WgmmaRegisters::wait(of(warp).registers, groups);
 }

@@ -1,6 +1,6 @@
 // Races between clusters.
-#include "CheckClusters.h"
 #include "Check.h"
+#include "Lanes.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using llvm::formatv;
@@ -14,17 +14,24 @@ constexpr unsigned pageBits = 10;
 constexpr uint64_t maxReadPages = 16384, maxUses = uint64_t(1) << 22;
 } // namespace
 
-void LaunchCheck::release(uint64_t address, uint64_t cluster, const Clocks &known) {
+ForeignClocks LaunchCheck::foreignOf(uint64_t cluster, const Clocks &known) {
+  ForeignClocks handed = known.foreign; // what it knows of third ones goes along
+  handed.join({cluster, known[Sight::generic], known[Sight::asyncGlobal], known[Sight::looseGlobal], {}});
+  return handed;
+}
+
+void LaunchCheck::release(uint64_t address, uint64_t cluster, ReleaseBy by, const Clocks &known) {
+  ForeignClocks handed = foreignOf(cluster, known);
+  constexpr unsigned threadBits = 20;
+  by.thread |= cluster << threadBits;
   std::lock_guard lock(mutex);
-  ForeignClocks &at = released[address];
-  at.join(known.foreign); // what it knows of third ones goes along
-  at.join({cluster, known[Sight::generic], known[Sight::asyncGlobal], known[Sight::looseGlobal]});
+  released[address].written(by, handed);
 }
 
 void LaunchCheck::acquire(uint64_t address, ForeignClocks &to) {
   std::lock_guard lock(mutex);
   if (auto found = released.find(address); found != released.end())
-    to.join(found->second);
+    to.join(found->second.handed);
 }
 
 std::vector<LaunchCheck::Cell> *LaunchCheck::pageOf(uint64_t page, bool writes) {
@@ -42,10 +49,12 @@ static bool isAtomic(const Access &access) { return access.strong && !access.isA
 /// What polls takes the place of its last access, which had the same bytes.
 uint32_t LaunchCheck::numberOf(const Use &now, const Cell &first) {
   if (isAtomic(now.access) && first.strong) {
-    Use &last = uses[first.strong - 1].use;
-    if (last.cluster == now.cluster && last.access.pc == now.access.pc) {
+    uint32_t number = links[first.strong - 1].use;
+    Use &last = uses[number - 1].use;
+    if (last.cluster == now.cluster && last.access.pc == now.access.pc && last.access.lanes == now.access.lanes &&
+        last.access.component == now.access.component) {
       last = now;
-      return first.strong;
+      return number;
     }
   }
   bool always = now.access.write && !isAtomic(now.access);
@@ -71,13 +80,42 @@ void LaunchCheck::put(uint32_t &place, uint32_t number) {
   place = number;
 }
 
-void LaunchCheck::remember(Cell &cell, const Use &now, uint32_t number) {
-  if (isAtomic(now.access)) {
-    put(cell.strong, number);
+void LaunchCheck::unlink(uint32_t &place) {
+  Link &link = links[place - 1];
+  put(link.use, 0);
+  freeLinks.push_back(place);
+  place = std::exchange(link.before, 0);
+}
+
+/// A thread's last access of its kind stands for those before it.
+void LaunchCheck::putStrong(Cell &cell, const Use &now, uint32_t number) {
+  if (cell.strong && links[cell.strong - 1].use == number)
     return;
+  for (uint32_t *place = &cell.strong; *place;) {
+    const Use &other = uses[links[*place - 1].use - 1].use;
+    if (other.cluster == now.cluster && other.access.component == now.access.component &&
+        other.access.write == now.access.write && !(other.access.lanes & ~now.access.lanes))
+      unlink(*place);
+    else
+      place = &links[*place - 1].before;
   }
+  uint32_t fresh = links.size() + 1;
+  if (freeLinks.empty())
+    links.emplace_back();
+  else {
+    fresh = freeLinks.back();
+    freeLinks.pop_back();
+  }
+  put(links[fresh - 1].use, number);
+  links[fresh - 1].before = std::exchange(cell.strong, fresh);
+}
+
+void LaunchCheck::remember(Cell &cell, const Use &now, uint32_t number) {
+  if (isAtomic(now.access))
+    return putStrong(cell, now, number);
   if (now.access.write && !now.access.strong) {
-    put(cell.strong, 0);
+    while (cell.strong)
+      unlink(cell.strong);
     for (uint32_t &other : cell.others)
       put(other, 0);
     cell.next = 0;
@@ -94,16 +132,19 @@ void LaunchCheck::remember(Cell &cell, const Use &now, uint32_t number) {
 }
 
 void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
-                         llvm::function_ref<void(const Use &, uint64_t)> visit) {
+                         llvm::function_ref<void(const Use &, uint64_t, Observers)> visit) {
   if (alone || !bytes)
     return;
   std::lock_guard lock(mutex);
   std::optional<uint32_t> number;
-  auto look = [&](uint32_t earlier, uint64_t at) {
+  llvm::SmallVector<const Use *, 4> observers;
+  auto look = [&](uint32_t earlier, uint64_t at) -> const Use * {
     const Use *before = earlier ? &uses[earlier - 1].use : nullptr;
     if (before && before->cluster != now.cluster && (before->access.write || now.access.write) &&
-        !(before->access.strong && now.access.strong))
-      visit(*before, at);
+        !(before->access.strong && now.access.strong &&
+          (before->access.bytes == now.access.bytes || before->access.isAsync() || now.access.isAsync())))
+      visit(*before, at, observers);
+    return before;
   };
   for (uint64_t at = address >> bits, last = (address + bytes - 1) >> bits; at <= last;) {
     uint64_t page = at >> (pageBits - bits), end = std::min(last + 1, (page + 1) << (pageBits - bits));
@@ -112,8 +153,16 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
       if (!cells)
         continue;
       Cell &cell = (*cells)[at & ((uint64_t(1) << (pageBits - bits)) - 1)];
+      observers.clear();
+      for (uint32_t link = cell.strong; link; link = links[link - 1].before) {
+        const Use *strong = look(links[link - 1].use, at << bits);
+        if (strong->access.replaces())
+          observers.clear();
+        if (strong->access.observes())
+          observers.push_back(strong);
+      }
+      observers.clear();
       look(cell.write, at << bits);
-      look(cell.strong, at << bits);
       for (uint32_t other : cell.others)
         look(other, at << bits);
       if (!number)
@@ -121,6 +170,28 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
       if (*number)
         remember(cell, now, *number);
     }
+  }
+}
+
+void LaunchCheck::mapReleased(const Use &by, Mask lanes) {
+  std::lock_guard lock(mutex);
+  auto &at = mapReleases[{by.cluster, by.access.component}];
+  forLanes(lanes, [&](unsigned l) { at[l] = by.access.epoch; });
+}
+
+void LaunchCheck::writes(uint64_t address, uint64_t bytes, llvm::function_ref<void(const Use &, bool)> visit) {
+  std::lock_guard lock(mutex);
+  for (uint64_t at = address >> bits, last = (address + bytes - 1) >> bits; at <= last; ++at) {
+    auto page = pages.find(at >> (pageBits - bits));
+    uint32_t number = page == pages.end() ? 0 : page->second[at & ((uint64_t(1) << (pageBits - bits)) - 1)].write;
+    if (!number)
+      continue;
+    const Use &write = uses[number - 1].use;
+    auto found = mapReleases.find({write.cluster, write.access.component});
+    bool released = found != mapReleases.end();
+    forLanes(released ? write.access.lanes : 0,
+             [&](unsigned l) { released &= found->second[l] >= write.access.epoch; });
+    visit(write, released);
   }
 }
 
@@ -149,9 +220,16 @@ std::optional<Check::Problem> Check::judgeForeign(const Agent &agent, const Acce
 void Check::acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
   Access access = agent.access;
   access.write = writes;
-  cluster.launch.check->access(address, bytes, {index, access}, [&](const LaunchCheck::Use &before, uint64_t at) {
+  using Use = LaunchCheck::Use;
+  auto observed = [&](const Use *one) {
+    return one->cluster == index
+               ? ordered(agent, Sight::generic, one->access)
+               : agent.clocks->foreign.knows(&ForeignClocks::Known::generic, one->cluster, one->access);
+  };
+  cluster.launch.check->access(address, bytes, {index, access}, [&](const Use &before, uint64_t at, auto observers) {
     auto problem = judgeForeign(agent, access, before.cluster, before.access);
-    if (problem && !problem->text.empty())
+    bool isSeen = before.access.write && !access.isAsync() && llvm::any_of(observers, observed);
+    if (problem && !problem->text.empty() && !isSeen)
       report(agent.actor.warp, agent.actor.code, agent.actor.lane, problem->rule,
              formatv("{0} (global address {1:x})", problem->text, at), &before.access, before.cluster);
   });

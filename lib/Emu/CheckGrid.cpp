@@ -43,10 +43,7 @@ void Check::dependency(const Agent &agent, uint64_t address, uint64_t bytes, boo
 }
 
 void Check::gridWaited(Warp &warp, Mask mask) {
-  split(of(warp), mask);
-  for (Part &part : of(warp).parts)
-    if (part.lanes & mask)
-      part.clocks.learn(gridComponent, allLanes, 1);
+  of(warp).lanes.each(mask, [&](LaneClocks::Part &part) { part.clocks.learn(gridComponent, allLanes, 1); });
 }
 
 void Check::finish() {
@@ -66,53 +63,74 @@ void Check::finish() {
 
 constexpr unsigned mapBytes = 128;
 
-void Check::mapReleased(Warp &warp, Mask mask) {
+void Check::mapReleased(Warp &warp, const Code &code, Mask mask) {
   WarpState &state = of(warp);
-  forLanes(mask, [&](unsigned l) { state.own.mapReleased[l] = state.now; });
+  const FenceScope scope = scopeOf(code);
+  for (unsigned narrower = anyFence; narrower <= scope; ++narrower)
+    forLanes(mask, [&](unsigned l) { state.mapReleased[narrower][l] = state.now; });
+  if (scope == wideFence)
+    cluster.launch.check->mapReleased({index, genericAgent(warp, code, firstLane(mask), 0).access}, mask);
   ++state.now;
 }
 
 void Check::mapAcquired(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses) {
   forLanes(mask, [&](unsigned l) {
-    MapAcquire acquire;
     Agent agent = genericAgent(warp, code, l, 0);
-    acquire.event = agent.access;
+    MapAcquire acquire{agent.access, scopeOf(code), {}};
     globals.forEach(addresses[l], mapBytes, false, [&](Cell &cell, uint64_t) {
-      bool released = cell.write.kind == Access::generic && ordered(agent, Sight::generic, cell.write);
-      forLanes(cell.write.lanes, [&](unsigned writer) {
-        released &= warps[cell.write.warp].own.mapReleased[writer] >= cell.write.epoch;
-      });
-      if (released)
-        acquire.writes.push_back({cell.write.component, cell.write.epoch});
+      if (cell.write.kind != Access::generic || !ordered(agent, Sight::generic, cell.write))
+        return;
+      const auto &released = warps[cell.write.warp].mapReleased[sameCta(agent, cell.write) ? anyFence : clusterFence];
+      bool good = true;
+      forLanes(cell.write.lanes, [&](unsigned writer) { good &= released[writer] >= cell.write.epoch; });
+      if (good)
+        acquire.writes.push_back({index, cell.write.component, cell.write.epoch});
     });
+    if (acquire.scope == wideFence)
+      cluster.launch.check->writes(addresses[l], mapBytes, [&](const LaunchCheck::Use &write, bool released) {
+        if (released && agent.clocks->foreign.knows(&ForeignClocks::Known::generic, write.cluster, write.access))
+          acquire.writes.push_back({write.cluster, write.access.component, write.access.epoch});
+      });
     auto &list = mapAcquires[addresses[l]];
     llvm::erase_if(list, [&](const MapAcquire &other) {
-      return other.event.component == acquire.event.component && other.event.lanes == acquire.event.lanes;
+      return other.event.component == acquire.event.component && other.event.lanes == acquire.event.lanes &&
+             other.scope <= acquire.scope;
     });
     list.push_back(std::move(acquire));
   });
   ++of(warp).now;
 }
 
+/// The read goes on until the operation has been waited for.
 void Check::mapUsed(Agent &agent, uint64_t address) {
-  auto acquired = mapAcquires.find(address);
-  bool complained = false;
-  globals.forEach(address, mapBytes, false, [&](Cell &cell, uint64_t) {
-    if (cell.write.kind == Access::none)
-      return;
-    bool good = acquired != mapAcquires.end() && llvm::any_of(acquired->second, [&](const MapAcquire &acquire) {
-                  return ordered(agent, Sight::generic, acquire.event) &&
-                         llvm::is_contained(acquire.writes, std::pair(cell.write.component, cell.write.epoch));
-                });
-    if (!good && !complained)
+  if (window::isPrivate(address))
+    return;
+  const auto *acquires = &mapAcquires[address];
+  bool told = false;
+  auto see = [&](uint64_t writer, const Access &write, FenceScope scope) {
+    bool good = llvm::any_of(*acquires, [&](const MapAcquire &acquire) {
+      return acquire.scope >= scope && ordered(agent, Sight::generic, acquire.event) &&
+             llvm::is_contained(acquire.writes, std::tuple(writer, write.component, write.epoch));
+    });
+    if (!good && !told)
       report(
           agent.actor.warp, agent.actor.code, agent.actor.lane, "FP-5",
           formatv("the tensor map at {0:x} was changed by this kernel: a fence.proxy.tensormap release by the writer "
-                  "and an acquire of its 128 bytes must stand between that and this use",
+                  "and an acquire of its 128 bytes must stand between that and this use, of scopes that include both",
                   address),
-          &cell.write);
-    complained |= !good;
+          &write, writer == index ? ownCluster : writer);
+    told |= !good;
+  };
+  address = cluster.launch.memory.homeOf(address).address;
+  globals.forEach(address, mapBytes, false, [&](Cell &cell, uint64_t) {
+    if (cell.write.kind != Access::none)
+      see(index, cell.write, sameCta(agent, cell.write) ? anyFence : clusterFence);
   });
+  cluster.launch.check->access(
+      address, mapBytes, {index, agent.access},
+      [&](const LaunchCheck::Use &write, uint64_t, auto) { see(write.cluster, write.access, wideFence); });
+  if (!isNoted(agent, address, mapBytes))
+    enter({address, mapBytes, agent.access});
 }
 
 } // namespace gemmc::emu

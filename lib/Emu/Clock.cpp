@@ -93,23 +93,64 @@ Epoch Clock::highest(uint32_t component) const {
   return most;
 }
 
-void ForeignClocks::join(const Known &known) {
-  for (Known &one : of)
-    if (one.cluster == known.cluster) {
-      one.generic.join(known.generic);
-      one.async.join(known.async);
-      one.loose.join(known.loose);
-      return;
+std::shared_ptr<const ForeignClocks::Known> ForeignClocks::joined(const Known &one, const Known &other) {
+  auto both = std::make_shared<Known>(one);
+  for (Clock Known::*clock : {&Known::generic, &Known::async, &Known::loose, &Known::happened})
+    ((*both).*clock).join(other.*clock);
+  both->fenced = one.fenced && other.fenced;
+  return both;
+}
+
+static bool isBefore(const std::shared_ptr<const ForeignClocks::Known> &known, uint64_t cluster) {
+  return known->cluster < cluster;
+}
+
+void ForeignClocks::join(std::shared_ptr<const Known> known) {
+  auto at = llvm::lower_bound(of, known->cluster, isBefore);
+  if (at == of.end() || (*at)->cluster != known->cluster)
+    of.insert(at, std::move(known));
+  else
+    *at = joined(**at, *known);
+}
+
+void ForeignClocks::join(const ForeignClocks &other) {
+  if (of.empty()) {
+    of = other.of;
+    return;
+  }
+  std::vector<std::shared_ptr<const Known>> mine = std::exchange(of, {});
+  of.reserve(std::max(mine.size(), other.of.size()));
+  auto one = mine.begin();
+  for (const auto &known : other.of) {
+    for (; one != mine.end() && (*one)->cluster < known->cluster; ++one)
+      of.push_back(std::move(*one));
+    if (one == mine.end() || (*one)->cluster != known->cluster)
+      of.push_back(known);
+    else if (std::shared_ptr<const Known> same = std::move(*one++); same == known)
+      of.push_back(known);
+    else
+      of.push_back(joined(*same, *known));
+  }
+  std::move(one, mine.end(), std::back_inserter(of));
+}
+
+void ForeignClocks::fence() {
+  for (std::shared_ptr<const Known> &known : of)
+    if (!known->fenced) {
+      auto fenced = std::make_shared<Known>(*known);
+      fenced->loose.join(fenced->generic);
+      fenced->fenced = true;
+      known = fenced;
     }
-  of.push_back(known);
 }
 
 bool ForeignClocks::knows(Clock Known::*how, uint64_t cluster, const Access &event) const {
-  for (const Known &one : of)
-    if (one.cluster == cluster)
-      return event.collective ? (one.*how).knowsAny(event.component, event.lanes, event.epoch)
-                              : (one.*how).knows(event.component, event.lanes, event.epoch);
-  return false;
+  auto at = llvm::lower_bound(of, cluster, isBefore);
+  if (at == of.end() || (*at)->cluster != cluster)
+    return false;
+  const Clock &clock = (**at).*how;
+  return event.collective ? clock.knowsAny(event.component, event.lanes, event.epoch)
+                          : clock.knows(event.component, event.lanes, event.epoch);
 }
 
 void Clock::joinComponent(const Clock &other, uint32_t component) {

@@ -81,24 +81,24 @@ enum class Sight : uint8_t {
 constexpr unsigned numSights = 10;
 
 /// By cluster of the launch: which of its events are visible here, to generic accesses and to the asynchronous proxy
-/// (global memory; fenced by its own thread, fenced by somebody).
+/// (global memory; fenced by its own thread, fenced by somebody), and which have happened, as far as fence.sc asks.
 struct ForeignClocks {
   struct Known {
     uint64_t cluster = 0;
-    Clock generic, async, loose;
+    Clock generic, async, loose, happened;
+    bool fenced = false; ///< `loose` has all of `generic`.
   };
-  std::vector<Known> of;
-  void join(const Known &known);
-  void join(const ForeignClocks &other) {
-    for (const Known &known : other.of)
-      join(known);
-  }
+  /// Sorted by cluster. What is handed on is shared: in a chain of clusters each knows of all in front of it.
+  std::vector<std::shared_ptr<const Known>> of;
+  void join(Known known) { join(std::make_shared<const Known>(std::move(known))); }
+  void join(const ForeignClocks &other);
   /// A fence.proxy.async behind what is known.
-  void fence() {
-    for (Known &known : of)
-      known.loose.join(known.generic);
-  }
+  void fence();
   bool knows(Clock Known::*how, uint64_t cluster, const Access &event) const;
+
+private:
+  void join(std::shared_ptr<const Known> known);
+  static std::shared_ptr<const Known> joined(const Known &one, const Known &other);
 };
 
 struct Clocks {

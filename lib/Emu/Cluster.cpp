@@ -107,7 +107,7 @@ bool Cluster::completeAny() {
 
 bool Cluster::run() {
   // Warp instructions without an effect. A long one in front of the first, as it lets another cluster begin.
-  constexpr uint64_t spun = uint64_t(1) << 14, spunAgain = uint64_t(1) << 10;
+  constexpr uint64_t spun = uint64_t(1) << 14, spunAgain = uint64_t(1) << 6;
   uint64_t seen = version, since = work(), told = since;
   for (;;) {
     bool alive = false, progress = runWarps(alive);

@@ -387,6 +387,16 @@ static Exec choose(Decoder &d) {
 }
 
 /// `args` holds the index of the first operand until all are there.
+Ordering::Ordering(const ptx::Inst *inst) {
+  if (!inst)
+    return;
+  acquires = inst->has("acquire") || inst->has("acq_rel");
+  releases = inst->has("release") || inst->has("acq_rel");
+  relaxed = inst->has("relaxed");
+  atCta = inst->has("cta");
+  atCluster = inst->has("cluster");
+}
+
 void Decoder::decodeInst(const ptx::Inst &one) {
   inst = &one;
   SmallVector<Arg, 8> list;
@@ -403,6 +413,7 @@ void Decoder::decodeInst(const ptx::Inst &one) {
   Code &made = program.code.emplace_back();
   code = &made;
   made.inst = inst;
+  made.ordering = Ordering(inst);
   made.line = one.line;
   made.type = one.type();
   made.bytes = bytesOf(made.type);

@@ -138,9 +138,9 @@ Step oneWayFence(Warp &warp, const Code &code, Mask mask) {
     warp.cluster.check->oneWayFence(warp, mask, code.flags);
   return Step::Next;
 }
-Step mapRelease(Warp &warp, const Code &, Mask mask) {
+Step mapRelease(Warp &warp, const Code &code, Mask mask) {
   if (warp.cluster.check)
-    warp.cluster.check->mapReleased(warp, mask);
+    warp.cluster.check->mapReleased(warp, code, mask);
   return Step::Next;
 }
 /// Operands: [map], 128. The map is in global memory.

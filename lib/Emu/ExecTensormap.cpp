@@ -75,7 +75,7 @@ Step copyMap(Warp &warp, const Code &code, Mask mask) {
   if (Check *check = warp.cluster.check.get()) {
     check->generic(warp, code, laneBits[lane], from.data(), Where::Shared, mapBytes, Check::read);
     check->generic(warp, code, laneBits[lane], to.data(), Where::Global, mapBytes, Check::write);
-    check->mapReleased(warp, mask);
+    check->mapReleased(warp, code, mask);
   }
   std::memcpy(target, source, mapBytes);
   ++warp.cluster.version;

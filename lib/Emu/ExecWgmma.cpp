@@ -46,7 +46,7 @@ sem::Broken gather(Warp &warp, const sem::WgmmaForm &form, bool isB, uint64_t bi
   if (sem::Broken broken = sem::decodeDescriptor(bits, descriptor))
     return broken;
   unsigned first = isB ? 0 : warp.index % 4 * 16, lines = isB ? form.n : 16;
-  return sem::gatherShared(form, isB, descriptor, first, lines, warp.cta.shared, operand);
+  return sem::gatherShared(form, isB, descriptor, first, lines, warp.cta.shared, operand, window::sharedBase);
 }
 
 bool refuse(Warp &warp, const Code &code, const sem::Broken &broken) {

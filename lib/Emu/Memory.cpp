@@ -44,15 +44,6 @@ std::optional<Memory::Span> Memory::blockOf(uint64_t address) const {
   return Span{begin, block.size, block.bytes};
 }
 
-Memory::Written Memory::writtenAt(uint64_t address) const {
-  Written result;
-  if (std::optional<Span> span = blockOf(address)) {
-    result.begin = span->begin, result.size = span->size;
-    result.flag = blocks.at(span->begin).written.get();
-  }
-  return result;
-}
-
 std::byte *Memory::find(uint64_t address, uint64_t bytes) {
   std::optional<Span> span = blockOf(address);
   if (!span || bytes > span->size - (address - span->begin))

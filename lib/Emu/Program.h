@@ -38,6 +38,8 @@ constexpr uint64_t shared = uint64_t(1) << 40, local = uint64_t(2) << 40, param 
                    module = uint64_t(4) << 40, size = uint64_t(1) << 40;
 constexpr unsigned rankShift = 24;
 constexpr uint32_t sharedBase = 1024;
+/// Memory that only its thread uses, or that nobody writes.
+constexpr bool isPrivate(uint64_t address) { return address - local < 2 * size; }
 } // namespace window
 
 /// An operand.
@@ -68,6 +70,14 @@ using Exec = Step (*)(Warp &warp, const Code &code, Mask mask);
 /// Compares operands `first` and `first + 1`: the lanes for which it holds.
 using LaneTest = Mask (*)(Warp &warp, const Code &code, unsigned first);
 
+/// What an instruction says of order and scope; the check asks at each access.
+struct Ordering {
+  bool acquires = false, releases = false, relaxed = false;
+  bool atCta = false, atCluster = false;               ///< Scopes; neither: .gpu, .sys or none written (atom, red).
+  bool isWide() const { return !atCta && !atCluster; } ///< Goes beyond the cluster.
+  explicit Ordering(const ptx::Inst *inst = nullptr);
+};
+
 /// A decoded instruction. The meaning of `flags` and `imm` is that of the function in `run`.
 struct Code {
   Exec run = nullptr;
@@ -81,6 +91,7 @@ struct Code {
   int32_t imm[3] = {};
   LaneTest test = nullptr, highTest = nullptr; ///< Comparisons; `highTest`: of the upper halves of a packed type.
   const ptx::Inst *inst = nullptr;
+  Ordering ordering;
 };
 
 /// Registers of the machine that PTX reads like variables (PTX ISA 10). Filled in when a warp starts.

@@ -10,7 +10,9 @@ struct Access {
   enum Kind : uint8_t { none, generic, copy, wgmma, bulk, mbarrier };
   Kind kind = none;
   bool strong = false, collective = false, write = false;
-  bool ofCta = false; ///< Strong, of .cta scope: among other CTAs it is a plain one (8.7.1).
+  bool ofCta = false;   ///< Strong, of .cta scope: among other CTAs it is a plain one (8.7.1).
+  bool updates = false; ///< A write that reads first, in one step (atom, red).
+  uint8_t bytes = 0;    ///< Strong and generic: of one element.
   uint32_t component = 0;
   Epoch epoch = 0;
   Epoch issued =
@@ -21,6 +23,9 @@ struct Access {
   uint16_t alias = 0; ///< By which address of the bytes (`Memory::Home`).
 
   bool isAsync() const { return kind == wgmma || kind == bulk; }
+  /// Ends the observation order: what was written before is not what later reads see (8.9.2).
+  bool replaces() const { return write && !updates; }
+  bool observes() const { return strong && kind == generic && !replaces(); }
 };
 /// `generic write`, `cp.async read`.
 llvm::raw_ostream &operator<<(llvm::raw_ostream &out, const Access &access);
@@ -28,6 +33,9 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &out, const Access &access);
 struct Cell {
   Access write;
   llvm::SmallVector<Access, 1> readers;
+  /// Strong accesses in front of `write`, which is one, the oldest first: no race among each other, each is one with a
+  /// plain access that it is not ordered with.
+  std::unique_ptr<std::vector<Access>> earlier;
 };
 
 /// The cells of a range of addresses.

@@ -188,20 +188,24 @@ WgmmaExtent operandExtent(const WgmmaForm &form, bool isB, const WgmmaDescriptor
 }
 
 Broken gatherShared(const WgmmaForm &form, bool isB, const WgmmaDescriptor &descriptor, unsigned firstLine,
-                    unsigned lines, llvm::ArrayRef<std::byte> shared, WgmmaOperand &operand) {
+                    unsigned lines, llvm::ArrayRef<std::byte> shared, WgmmaOperand &operand, uint32_t begin) {
   bool mnMajor = isB ? form.transB : form.transA;
   unsigned bits = elementBits(isB ? form.b : form.a);
   Sink sink(form, isB, lines, operand);
   Broken broken;
   forEachChunk(form, isB, firstLine, lines, [&](Chunk chunk) {
     uint32_t at = elementAddress(descriptor, mnMajor, bits, chunk.line, chunk.k);
-    if (size_t(at) + 16 <= shared.size())
+    if (at >= begin && size_t(at) + 16 <= shared.size())
       sink.put(chunk.line - firstLine, chunk.k, chunk.elements, shared.data() + at, mnMajor);
     else if (!broken)
-      broken = {"WG-10", llvm::formatv("element ({0}, {1}) of {2} lies at {3:x}, beyond the {4} bytes of shared memory",
-                                       isB ? chunk.k : chunk.line, isB ? chunk.line : chunk.k, isB ? "B" : "A", at,
-                                       shared.size())
-                             .str()};
+      broken = {
+          "WG-10",
+          llvm::formatv("element ({0}, {1}) of {2} lies at {3:x}, {4}", isB ? chunk.k : chunk.line,
+                        isB ? chunk.line : chunk.k, isB ? "B" : "A", at,
+                        at < begin
+                            ? llvm::formatv("in front of the CTA's shared memory, which begins at {0:x}", begin).str()
+                            : llvm::formatv("beyond the {0} bytes of shared memory", shared.size()).str())
+              .str()};
   });
   sink.finish();
   return broken;

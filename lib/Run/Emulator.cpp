@@ -195,8 +195,6 @@ Outcome<LaunchOutcome> Emulator::launch(const Code &code, const LaunchArgs &args
   }
   if (!chip.empty())
     module->target = chip;
-  for (uint64_t address : {args.d, args.workspace})
-    memory.expectWrites(address);
   LaunchOutcome outcome;
   ReadyWorkspace workspace(memory, args);
   bool first = true;

@@ -165,8 +165,6 @@ emu::Result Session::run(const emu::Options &options) {
   params.cluster = launch.cluster;
   params.dynamicShared = launch.shared;
   params.params = parameters();
-  for (const ForeignExpect &expect : launch.expect)
-    memory.expectWrites(addresses[expect.buffer]);
   return emu::Kernel::load(module, launch.kernel)->launch(params, memory, options);
 }
 

@@ -5,7 +5,6 @@
 #include "gemmc/PTX/IR.h"
 #include "gemmc/PTX/LaunchInfo.h"
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -42,24 +41,6 @@ public:
   std::optional<Span> blockOf(uint64_t address) const;
   /// The allocation whose bytes are nearest to `address`, for messages.
   std::optional<Span> nearest(uint64_t address) const;
-  /// Whether a kernel has written to the allocation at an address, or is expected to: what is read there then is
-  /// remembered until somebody writes there. Safe to use from many threads.
-  class Written {
-  public:
-    bool has(uint64_t address) const { return address - begin < size; }
-    bool operator*() const { return flag && *flag; }
-    void set() {
-      if (flag)
-        *flag = true;
-    }
-
-  private:
-    friend Memory;
-    uint64_t begin = 0, size = 0;
-    std::atomic<bool> *flag = nullptr; ///< Null: no allocation.
-  };
-  Written writtenAt(uint64_t address) const;
-  void expectWrites(uint64_t address) { writtenAt(address).set(); }
   /// What the last kernel has read (1) and written (2), by 16 bytes, if it let its dependents launch before its end.
   std::unordered_map<uint64_t, uint8_t> earlyTouches;
   /// The next kernel may start before whatever runs in front of it has ended, and that may touch every byte.
@@ -71,7 +52,6 @@ private:
     std::byte *bytes; ///< As aligned as the device's address, up to 16 bytes.
     std::unique_ptr<std::byte[]> data;
     Home home; ///< Of an alias.
-    std::unique_ptr<std::atomic<bool>> written = std::make_unique<std::atomic<bool>>(false);
   };
   Home findHome(uint64_t address) const;
   uint16_t numAliases = 0;

@@ -55,7 +55,7 @@ WgmmaExtent operandExtent(const WgmmaForm &form, bool isB, const WgmmaDescriptor
 /// `firstLine`, `lines`: 0, n for B; 16w, 16 for warp w's rows of A. `shared` is indexed by shared addresses; WG-6 when
 /// the operand reaches out of it.
 Broken gatherShared(const WgmmaForm &form, bool isB, const WgmmaDescriptor &descriptor, unsigned firstLine,
-                    unsigned lines, llvm::ArrayRef<std::byte> shared, WgmmaOperand &operand);
+                    unsigned lines, llvm::ArrayRef<std::byte> shared, WgmmaOperand &operand, uint32_t begin = 0);
 /// A from four registers of a warp.
 void gatherRegisters(const WgmmaForm &form, const uint32_t *const *regs, WgmmaOperand &operand);
 
