@@ -231,17 +231,19 @@ std::optional<std::string> vary(Inst &inst, unsigned fixed, unsigned from, unsig
   return std::nullopt;
 }
 
+/// What a version takes later ones take as well.
 void lowestTarget(RowLine &line) {
   static constexpr const char *targets[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"};
   static constexpr unsigned versions[] = {63, 64, 65, 70, 71, 72, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 86, 87, 88};
   std::vector<std::string> problems;
-  for (const char *target : targets)
-    for (unsigned version : versions)
-      if (accepted(line.text, target, version, problems)) {
-        line.target = target;
-        line.version = version;
-        return;
-      }
+  for (const char *target : targets) {
+    if (!accepted(line.text, target, std::end(versions)[-1], problems))
+      continue;
+    line.target = target;
+    line.version =
+        *partition_point(versions, [&](unsigned version) { return !accepted(line.text, target, version, problems); });
+    return;
+  }
 }
 } // namespace
 
