@@ -6,6 +6,8 @@ from mutation.kernel import Proof, bump, dropping, never, operator, replacing, t
 FIRST_ROUND = ("the stages that this wait is for are free from the start: it asks for the phase before the first, at most "
                "once for each stage, and passes at once")
 NO_SUCCESSOR = "nothing but exit follows this barrier: it keeps CTAs from leaving and hands over no data"
+FENCED_INITS = ("in front of this barrier the CTA has only made its mbarriers, which fence.mbarrier_init releases, and armed its own, "
+                "where others only arrive and add bytes, in whatever order")
 RENAMED = ("all threads of the CTA, or of the role, meet at this one instruction, and the kernel uses barrier 7 nowhere else: another name "
            "for the same barrier")
 LAST_RELEASE = ("the CTA has one tile, and this releases the stage of its last steps: no copy follows that would wait for it, "
@@ -374,11 +376,21 @@ def last_barrier(kernel, index):
     return Proof(NO_SUCCESSOR) if all(quiet.match(s) for s in rest) else None
 
 
+def first_barrier(kernel, index):
+    """All that touches memory in front of it makes mbarriers, or arms them, and the inits are fenced last."""
+    front = [s.strip() for s in kernel.statements[kernel.statements.index("{") + 1:index]]
+    touching = [s for s in front if re.match(r"(@\S+ )?(st|ld|red|atom|cp|stmatrix|ldmatrix|wgmma|mbarrier|fence|bar|barrier)\b", s)
+                and not s.startswith("ld.param")]
+    makes = re.compile(r"mbarrier\.(init|arrive\.expect_tx)\.shared::cta")
+    good = touching and touching[-1].startswith("fence.mbarrier_init") and all(makes.match(s) for s in touching[:-1])
+    return Proof(FENCED_INITS) if good else None
+
+
 @operator("M51", "arrive.relaxed")
 def relaxed(kernel):
     for i in kernel.find(r"^barrier\.cluster\.arrive"):
         yield kernel.statements[i].strip(), kernel.edit(
-            i, kernel.statements[i].replace("arrive.release", "arrive.relaxed")), last_barrier(kernel, i)
+            i, kernel.statements[i].replace("arrive.release", "arrive.relaxed")), last_barrier(kernel, i) or first_barrier(kernel, i)
     for i in kernel.find(r"mbarrier\.arrive\.shared"):
         made = kernel.edit(i, re.sub(r"arrive\.shared", "arrive.relaxed.cluster.shared", kernel.statements[i]))
         newer = [re.sub(r"^\.version 8\.[0-5]$", ".version 8.6", one) for one in made]  # or ptxas does not know it
