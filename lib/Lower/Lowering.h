@@ -84,7 +84,8 @@ struct AccumulatorView {
   FragmentMap map;
   std::vector<std::vector<Val>> regs;
   std::map<int64_t, std::vector<Val>> kept; ///< Row blocks whose sums wait as D will have them, pairs in a register.
-  bool half() const { return type == Elem::f16; } ///< Two values a register.
+  bool half() const { return type == Elem::f16; }                                       ///< Two values a register.
+  int64_t registers() const { return warpM * warpN / groupThreads / (half() ? 2 : 1); } ///< wgmma.
 };
 
 struct FragmentView {
@@ -283,8 +284,9 @@ private:
   StagedTile wholeTile(const tile::Ref &ref, const tile::Ref &at, bool finished);
   struct CopyOut; ///< A tile on its way from shared to global memory.
   void copyOut(const Op &store, const StagedTile &from);
-  struct LinesOfC; ///< LinesOfC.h: where warps bring C themselves.
-  struct OddLines; ///< OddLines.h: where D's lines do not start at multiples of 16 bytes.
+  struct LinesOfC;     ///< LinesOfC.h: where warps bring C themselves.
+  struct FragmentsOfC; ///< FragmentsOfC.h: where lanes do, each its own sums' elements.
+  struct OddLines;     ///< OddLines.h: where D's lines do not start at multiples of 16 bytes.
 
   // Parts.cpp: CTAs that share the k steps of a tile.
   struct TileGrid {
@@ -332,6 +334,7 @@ private:
   // WarpStore.cpp: wgmma, through shared memory.
   void keep(const Op &op);
   void storeThroughShared(const Op &op);
+  int64_t registersOfThread() const; ///< Of consumers.
   struct StagedSums;
   struct WarpStore;
   /// D in column order, by warpgroup `unit`: `row0`, `col0`, `slots` are its own.

@@ -1,7 +1,7 @@
 /// The sums of a wgmma warp on their way into shared memory, row by row (WarpStore.cpp) or turned
 /// (TransposedStore.cpp).
 #pragma once
-#include "Lowering.h"
+#include "FragmentsOfC.h"
 
 namespace gemmc {
 
@@ -11,9 +11,12 @@ struct Lowering::StagedSums {
   Lowering &l;
   ptx::Builder &b;
   const AccumulatorView &acc;
-  bool finished; ///< D itself is staged, not the sums.
-  Elem type;     ///< What is staged.
+  bool finished;      ///< D itself is staged, not the sums.
+  Elem type, typeOfC; ///< Of what is staged, and of a C that comes in before.
   std::optional<double> alpha, beta;
+  std::optional<FragmentsOfC> fragmentsOfC{}; ///< A C that lanes bring to their sums.
+
+  using Pair = FragmentsOfC::Pair;
 
   /// Sums in s32, whose alpha and beta are whole numbers that the spec fixes.
   bool isWhole() const { return acc.type == Elem::s32; }
@@ -51,19 +54,30 @@ struct Lowering::StagedSums {
     b(fma, both[1], c.second, factor, sums.second);
     return {both[0], both[1]};
   }
-  /// Two neighbours of the staged 16-bit type as f32.
-  std::pair<Val, Val> widened(const Val &pair) {
+  /// Two neighbours of C as the sums are.
+  Pair widened(const Pair &c) {
+    if (bytesOf(typeOfC) > 2)
+      return c;
+    const bool apart = c.second.isReg();
     std::vector<Val> wide = b.regs(Type::f32, "c", 2);
-    if (type == Elem::f16) {
-      std::vector<Val> halves = b.regs(Type::b16, "half", 2);
-      b("mov.b32", Val(halves), pair);
+    if (typeOfC == Elem::f16) {
+      std::vector<Val> halves = apart ? std::vector<Val>{c.first, c.second} : b.regs(Type::b16, "half", 2);
+      if (!apart)
+        b("mov.b32", Val(halves), c.first);
       b("cvt.f32.f16", wide[0], halves[0]);
       b("cvt.f32.f16", wide[1], halves[1]);
       return {wide[0], wide[1]};
     }
-    Val low = b.reg(Type::b32, "low"), high = b.reg(Type::b32, "high"); // bf16 is the upper half of an f32
-    b("shl.b32", low, pair, 16);
-    b("and.b32", high, pair, int64_t(0xffff0000));
+    if (apart) {
+      Val zero = b.reg(Type::b16, "zero");
+      b("mov.b16", zero, 0);
+      b("mov.b32", wide[0], Val(std::vector<Val>{zero, c.first})); // bf16 is the upper half of an f32
+      b("mov.b32", wide[1], Val(std::vector<Val>{zero, c.second}));
+      return {wide[0], wide[1]};
+    }
+    Val low = b.reg(Type::b32, "low"), high = b.reg(Type::b32, "high");
+    b("shl.b32", low, c.first, 16);
+    b("and.b32", high, c.first, int64_t(0xffff0000));
     b("mov.b32", wide[0], low);
     b("mov.b32", wide[1], high);
     return {wide[0], wide[1]};
@@ -72,14 +86,16 @@ struct Lowering::StagedSums {
   bool areStagedAlready() const {
     return acc.type == Elem::f16 && type == Elem::f16 && (!finished || (alpha && *alpha == 1));
   }
+  /// Of column group j of the piece that is being staged; None where lanes bring no C.
+  Pair fragmentOfC(int64_t j, int64_t h) { return fragmentsOfC ? fragmentsOfC->pair(j, h) : Pair(); }
   /// Two neighbours in one register of the staged 16-bit type; `c`: those of C that come in, or None.
-  Val packed(int64_t i, int64_t j, int64_t h, const Val &c = {}) {
+  Val packed(int64_t i, int64_t j, int64_t h, const Pair &c = {}) {
     if (auto kept = acc.kept.find(i); kept != acc.kept.end())
       return kept->second[2 * j + h];
-    if (areStagedAlready() && !c.isReg())
+    if (areStagedAlready() && !c.first.isReg())
       return acc.regs[i][2 * j + h];
     auto [x, y] = sums(i, j, h);
-    if (c.isReg())
+    if (c.first.isReg())
       std::tie(x, y) = plus({x, y}, widened(c));
     Val pair = b.reg(Type::b32, "d");
     pack(pair, x, y);

@@ -253,13 +253,15 @@ void Lowering::store(const Op &op) {
       Val guards[2], c[2]; ///< Of its two elements, where there are edges, and C.
     };
     /// Pairs whose C is on its way at a time: a load does not pass a store that may be to the same place, and takes as
-    /// long as some 30 stores. mma's fragments have left registers for them; wgmma, with more sums, was not tried.
+    /// long as some 30 stores. mma's fragments have left registers for them.
     size_t pairsAtATime(const Path &path) const {
-      if (!path.readC || l.isWgmma)
+      if (!path.readC)
         return 1;
       const int64_t words = isF64() ? 4 : 2,
                     sums = int64_t(e.acc->regs.size()) * int64_t(e.acc->regs[0].size()) * words / 2;
-      const int64_t most = l.function.maxnreg ? l.function.maxnreg : std::min(255u, 65536 / l.function.reqntid[0]);
+      const int64_t most = l.isWgmma            ? l.registersOfThread()
+                           : l.function.maxnreg ? l.function.maxnreg
+                                                : std::min(255u, 65536 / l.function.reqntid[0]);
       return std::clamp<int64_t>(most - sums - 64, words, path.checked ? 4 * words : 32) / words;
     }
 

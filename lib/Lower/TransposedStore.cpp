@@ -81,7 +81,7 @@ struct Lowering::TransposedStore : StagedSums {
     for (int64_t j = 0; j < groups; j += 2) {
       std::vector<Val> regs;
       for (int64_t part = 0; part < 4 && j + part / 2 < groups; ++part)
-        regs.push_back(packed(chunk.block, first + j + part / 2, part % 2));
+        regs.push_back(packed(chunk.block, first + j + part / 2, part % 2, fragmentOfC(j + part / 2, part % 2)));
       b(regs.size() == 4 ? "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
                          : "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
         at(start, 8 * j * whole.pitch), Val(regs));
@@ -93,6 +93,9 @@ struct Lowering::TransposedStore : StagedSums {
     Val line = l.mul(l.remainder(l.lane, 4, "lane_pair"), 2, "lane_line"),
         row = l.add(warpRow, l.divide(l.lane, 4, "lane_row"), "row");
     int64_t first = chunk.column / 8, groups = chunk.columns / 8;
+    std::vector<Pair> added;
+    for (int64_t i = 0; fragmentsOfC && i < 2 * groups; ++i)
+      added.push_back(widened(fragmentOfC(i / 2, i % 2)));
     for (int64_t h = 0; h < 2; ++h)
       for (int64_t next = 0; next < 2; ++next) {
         Val byte = l.mul(l.add(row, 8 * h, "lane_row"), elemBytes(), "lane_byte");
@@ -100,6 +103,8 @@ struct Lowering::TransposedStore : StagedSums {
             l.add(l.sharedOffset(whole, l.add(line, next, "lane_line"), byte, elemBytes()), chunk.slot, "lane_place");
         for (int64_t j = 0; j < groups; ++j) {
           auto [x, y] = sums(chunk.block, first + j, h);
+          if (!added.empty())
+            std::tie(x, y) = plus({x, y}, added[2 * j + h]);
           b(std::string("st.shared.") + word(), at(start, 8 * j * whole.pitch), next ? y : x);
         }
       }
@@ -140,17 +145,28 @@ struct Lowering::TransposedStore : StagedSums {
     meet();
   }
 
+  void stage(const Chunk &chunk) {
+    elemBytes() == 2 ? stageHalves(chunk) : stageWords(chunk);
+    if (fragmentsOfC)
+      fragmentsOfC->staged();
+  }
+
   void run() {
     std::vector<Chunk> chunks;
     for (int64_t block = 0; block < int64_t(acc.regs.size()); ++block)
       for (int64_t column = 0; column < acc.warpN; column += whole.rows)
         chunks.push_back({block, column, std::min(whole.rows, acc.warpN - column),
                           l.add(slots, int64_t(chunks.size()) % buffers * bufferBytes, "slot")});
+    std::vector<FragmentsOfC::Piece> pieces;
+    for (const Chunk &chunk : chunks)
+      pieces.push_back({chunk.block * blockRows, chunk.column, chunk.columns});
+    if (fragmentsOfC)
+      fragmentsOfC->begin(l.add(row0, warpRow, "row"), col0, std::move(pieces));
     for (size_t i = 0; i < chunks.size(); ++i) {
       if (op.has("block") && op.number("block") != chunks[i].block)
         continue;
       reuse(int64_t(i), int64_t(chunks.size()));
-      elemBytes() == 2 ? stageHalves(chunks[i]) : stageWords(chunks[i]);
+      stage(chunks[i]);
       tma ? sendByTma(chunks[i]) : sendByLanes(chunks[i]);
     }
   }

@@ -134,11 +134,9 @@ struct Lowering::WarpStore : StagedSums {
   /// Whether a thread has registers for that beside its sums: what is left is for addresses and the lines of D, more of
   /// it where beta may be 0, which ptxas 13 pays twice, and all of it where parts of a tile are gathered.
   bool holdsNext() const {
-    constexpr int64_t others = 72, forBoth = 64, ofSM = 65536, most = 255, unit = 8;
-    const int64_t even = std::min(most, ofSM / l.kernel.number("threads") / unit * unit);
-    const int64_t sums = acc.warpM * acc.warpN / groupThreads / (acc.half() ? 2 : 1);
+    constexpr int64_t others = 72, forBoth = 64;
     const int64_t needed = readsC.isReg() ? others + forBoth : others;
-    return !l.gathers() && sums + linesOfC->registers() + needed <= l.kernel.root.number("consumer_regs", even);
+    return !l.gathers() && acc.registers() + linesOfC->registers() + needed <= l.registersOfThread();
   }
   void fetchLines(const Chunk &chunk) { fetched = linesOfC->fetch(chunk.piece.columns, rowOf(chunk), colOf(chunk)); }
 
@@ -196,10 +194,11 @@ struct Lowering::WarpStore : StagedSums {
     start = l.add(start, chunk.slot, "lane_place");
     int64_t first = chunk.piece.column / 8, groups = chunk.piece.columns / 8;
     std::vector<Val> c = takeHalves(chunk, start, groups);
+    auto ofC = [&](int64_t j, int64_t h) { return c.empty() ? fragmentOfC(j, h) : Pair(c[2 * j + h], Val()); };
     for (int64_t j = 0; j < groups; j += 2) {
       std::vector<Val> regs;
       for (int64_t part = 0; part < 4 && j + part / 2 < groups; ++part)
-        regs.push_back(packed(chunk.block, first + j + part / 2, part % 2, c.empty() ? Val() : c[2 * j + part]));
+        regs.push_back(packed(chunk.block, first + j + part / 2, part % 2, ofC(j + part / 2, part % 2)));
       const char *mnemonic =
           regs.size() == 4 ? "stmatrix.sync.aligned.m8n8.x4.shared.b16" : "stmatrix.sync.aligned.m8n8.x2.shared.b16";
       b(mnemonic, at(xored(start, 16 * j, "place")), Val(regs));
@@ -223,7 +222,7 @@ struct Lowering::WarpStore : StagedSums {
     Val start = l.add(l.mul(row, tile.pitch, "lane_line"), l.mul(group, 16, "lane_chunk"), "lane_place");
     start = l.add(start, l.mul(l.remainder(l.lane, 2, "lane_half"), 8, "lane_half"), "lane_place");
     start = l.add(start, chunk.slot, "lane_place");
-    using Pairs = std::vector<std::pair<Val, Val>>;
+    using Pairs = std::vector<Pair>;
     auto inTurn = [&](const Pairs &pairs, int64_t j) {
       if (!turn)
         return pairs[j];
@@ -243,12 +242,17 @@ struct Lowering::WarpStore : StagedSums {
         b("ld" + two, Val(std::vector<Val>{regs[2 * i], regs[2 * i + 1]}), placeOf(i % groups, i / groups));
       }
     });
+    Pairs own; // or has that of its sums
+    for (int64_t i = 0; fragmentsOfC && i < 2 * groups; ++i)
+      own.push_back(fragmentOfC(i / 2, i % 2));
     for (int64_t h = 0; h < 2; ++h) {
       Pairs pairs, added(c.begin() + (c.empty() ? 0 : h * groups), c.begin() + (c.empty() ? 0 : (h + 1) * groups));
       for (int64_t j = 0; j < groups; ++j) {
         pairs.push_back(sums(chunk.block, first + j, h));
         if (!c.empty())
           pairs[j] = plus(pairs[j], inTurn(added, j));
+        else if (fragmentsOfC)
+          pairs[j] = plus(pairs[j], widened(own[2 * j + h]));
       }
       for (int64_t j = 0; j < groups; ++j) {
         auto [x, y] = inTurn(pairs, j);
@@ -257,7 +261,11 @@ struct Lowering::WarpStore : StagedSums {
     }
   }
 
-  void stage(const Chunk &chunk) { elemBytes() == 2 ? stageHalves(chunk) : stageWords(chunk); }
+  void stage(const Chunk &chunk) {
+    elemBytes() == 2 ? stageHalves(chunk) : stageWords(chunk);
+    if (fragmentsOfC)
+      fragmentsOfC->staged();
+  }
 
   // Shared memory to D -----------------------------------------------------------------------------------------------
 
@@ -354,6 +362,11 @@ struct Lowering::WarpStore : StagedSums {
 
   void run() {
     std::vector<Chunk> chunks = chunksOfTile();
+    std::vector<FragmentsOfC::Piece> pieces;
+    for (const Chunk &chunk : chunks)
+      pieces.push_back({chunk.block * acc.blockRows, chunk.piece.column, chunk.piece.columns});
+    if (fragmentsOfC)
+      fragmentsOfC->begin(row0, col0, std::move(pieces));
     for (size_t i = 0; i < chunks.size(); ++i) {
       if (op.has("block") && op.number("block") != chunks[i].block)
         continue;
@@ -369,9 +382,15 @@ struct Lowering::WarpStore : StagedSums {
   }
 };
 
+int64_t Lowering::registersOfThread() const {
+  constexpr int64_t ofSM = 65536, most = 255, unit = 8;
+  return kernel.root.number("consumer_regs", std::min(most, ofSM / kernel.number("threads") / unit * unit));
+}
+
 void Lowering::keep(const Op &op) {
   const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
-  StagedSums sums{*this, b, acc, true, *parseElem(op.word("type")), fixedScale(op.word("alpha")), {}};
+  const Elem type = *parseElem(op.word("type"));
+  StagedSums sums{*this, b, acc, true, type, type, fixedScale(op.word("alpha")), {}};
   int64_t block = op.number("block");
   const std::vector<Val> &kept = acc.kept.find(block)->second;
   b.blank();
@@ -387,7 +406,8 @@ void Lowering::storeThroughShared(const Op &op) {
   const Op &decl = *kernel.declaration(op.ref("from").name);
   Elem type = *parseElem(kernel.declaration(op.ref("through").name)->word("type"));
   bool tma = op.word("via") == "tma", brought = op.has("after");
-  bool byLines = op.has("c") && kernel.root.word("load_c") == "staged";
+  const llvm::StringRef loadC = kernel.root.word("load_c", "direct");
+  bool byLines = op.has("c") && loadC == "staged", fragments = op.has("c") && loadC == "fragments";
   b.blank();
   b.comment(llvm::Twine(op.has("c") ? "D = alpha * A B + beta * C" : "D = alpha * A B") +
             (tma ? ", through shared memory by TMA" : ", through shared memory, line by line"));
@@ -401,17 +421,30 @@ void Lowering::storeThroughShared(const Op &op) {
   Val col0 = add(value(op.subject.index[1]), mul(unitN, warpN, "unit_col"), "col0");
   col0 = add(col0, ownColumn, "col0");
   int64_t each = kernel.number("store_buffers");
+  const TensorView *c = op.has("c") ? &tensors.find(op.ref("c").name)->second : nullptr;
   StagedSums sums{*this,
                   b,
                   acc,
-                  brought || byLines || !op.has("c"),
+                  brought || byLines || fragments || !c,
                   type,
+                  fragments ? c->type : type,
                   fixedScale(op.word("alpha")),
                   fixedScale(op.word("beta"))};
-  if (d.order == Order::col)
+  auto readsC = [&] {
+    Val reads;
+    if ((brought || byLines || fragments) && !sums.beta) {
+      reads = b.reg(Type::pred, "reads_c");
+      compareBeta("neu", reads);
+    }
+    return reads;
+  };
+  if (d.order == Order::col) {
+    if (fragments)
+      sums.fragmentsOfC.emplace(*this, *c, acc, readsC());
     return storeTransposed(
         op, sums, unit, row0, col0,
         add(stageAddress(view, op.ref("through"), "slots"), mul(unit, 4 * each * warpBufferBytes, "slots"), "slots"));
+  }
   row0 = add(row0, mul(remainder(warp, 4, "warp_in_group"), lines, "warp_row"), "row0");
 
   Val consumer = add(warp, -roleWarp, "consumer_warp");
@@ -419,11 +452,10 @@ void Lowering::storeThroughShared(const Op &op) {
       add(stageAddress(view, op.ref("through"), "slots"), mul(consumer, each * warpBufferBytes, "slots"), "slots");
   WarpStore store{sums, op, d, tma, row0, col0, slots, each, brought, unit, {}};
   if (byLines)
-    store.linesOfC.emplace(*this, tensors.find(op.ref("c").name)->second);
-  if ((brought || byLines) && !sums.beta) {
-    store.readsC = b.reg(Type::pred, "reads_c");
-    compareBeta("neu", store.readsC);
-  }
+    store.linesOfC.emplace(*this, *c);
+  store.readsC = readsC();
+  if (fragments)
+    store.fragmentsOfC.emplace(*this, *c, acc, store.readsC);
   store.run();
 }
 

@@ -38,7 +38,7 @@ size_t combineWithC(std::vector<Op> &tile, size_t at) {
   return at + 4;
 }
 
-/// 16 lines of 128 bytes for each buffer of each consumer warp. With a C that is added on the way out the sums
+/// 16 lines of 128 bytes for each buffer of each consumer warp. With a C that is added to lines on the way out the sums
 /// themselves are staged and become D there; else D is.
 Op warpBuffers(const Kernel &kernel, const Op &store) {
   constexpr int64_t lines = 16, lineBytes = 128;

@@ -99,7 +99,8 @@ void decideTurnedStore(Draft &draft, bool mayBuffer) {
 void decideStore(Draft &draft) {
   Spec &s = draft.spec();
   bool otherC = s.loadC.given && *s.loadC != StoreKind::tma;
-  bool addsNone = readsC(draft) && (otherC || !whyNotBroughtC(draft).empty()) && !takesLinesOfC(draft);
+  const bool turnedC = draft.wgmma() && *s.c.layout != *s.d.layout; // lanes bring it to their sums
+  bool addsNone = readsC(draft) && !turnedC && (otherC || !whyNotBroughtC(draft).empty()) && !takesLinesOfC(draft);
   bool buffers = !(s.storeBuffers.given && *s.storeBuffers == 0), asked = s.storeBuffers.given && buffers;
   if (draft.wmma())
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
@@ -122,6 +123,9 @@ void decideLoadC(Draft &draft) {
     s.loadC.decide(StoreKind::tma, "while the main loop runs, into the buffers that D leaves through");
   else if (draft.wgmma() && *s.store != StoreKind::direct && whyNotLinesOfC(draft).empty())
     s.loadC.decide(StoreKind::staged, "TMA cannot bring it: each warp brings whole lines to where D will lie");
+  else if (draft.wgmma() && *s.store != StoreKind::direct &&
+           (*s.c.layout != *s.d.layout || promisedAlign(s.d) % 16 != 0))
+    s.loadC.decide(StoreKind::direct, "it cannot come to where D will lie: lanes bring it to their sums");
   else
     s.loadC.decide(StoreKind::direct, "with the lines of D, in one go");
 }
@@ -141,7 +145,7 @@ void checkStore(Draft &draft) {
     return;
   if (std::string why = whyNotTmaStore(draft); !why.empty())
     return refuse(why, "staged");
-  if (!readsC(draft) || *s.loadC != StoreKind::direct)
+  if (!readsC(draft) || *s.loadC != StoreKind::direct || *s.c.layout != *s.d.layout)
     return;
   std::string why = whyNotLinesOfC(draft);
   refuse(why.empty() ? "takes a C that lies where D will: `epilogue.c` is direct" : why, "staged");

@@ -109,8 +109,14 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   }
   // C takes some on its way, of f32 more: what ptxas 13 compiles without a spill, whatever the tile's width. Lines that
   // warps bring themselves take more where k is given at launch, f16 sums on their way to them, too.
-  const bool lines = *draft.spec().loadC == StoreKind::staged;
-  const unsigned besideLines = *draft.spec().accumulator == Elem::f16 ? 144 : 160;
+  // So do lanes that bring C to their sums; beside a larger tile that is asked for they add it to lines of D, if lanes
+  // store those.
+  const Spec &s = draft.spec();
+  const bool turnedC = *s.c.layout != *s.d.layout || promisedAlign(s.d) % 16 != 0;
+  const bool fragments = *s.loadC == StoreKind::direct && s.beta.value != Scale{0.0} &&
+                         (*s.store == StoreKind::tma || (*s.store == StoreKind::staged && turnedC && !s.block.given));
+  const bool lines = fragments || *s.loadC == StoreKind::staged;
+  const unsigned besideLines = fragments || *s.accumulator == Elem::f16 ? 144 : 160;
   if (shape.schedule == Schedule::pipelined)
     return std::min(255u, even) - (lines ? 48 : 32);
   bool brings = lines || *draft.spec().loadC == StoreKind::tma;

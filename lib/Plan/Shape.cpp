@@ -211,7 +211,8 @@ void decideShape(Draft &draft) {
   constexpr const char *noneForC = "the tile leaves no registers or no shared memory for a C that lies where D will";
   if (!choice && open && *s.loadC == StoreKind::tma)
     instead(*s.store, StoreKind::staged, "the tile leaves no shared memory for a C that TMA brings");
-  if (!choice && open && *s.loadC != StoreKind::direct && !(s.store.given && *s.store == StoreKind::tma))
+  const bool early = *s.loadC != StoreKind::direct || (*s.store == StoreKind::tma && s.beta.value != Scale{0.0});
+  if (!choice && open && early && !(s.store.given && *s.store == StoreKind::tma))
     instead(StoreKind::staged, StoreKind::direct, noneForC);
   if (!choice && open && *s.store != StoreKind::direct && !s.store.given)
     instead(StoreKind::direct, StoreKind::direct, "the tile leaves no registers or no shared memory for whole lines");

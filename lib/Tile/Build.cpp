@@ -71,6 +71,18 @@ void configureFragments(Op &root, const Plan &plan) {
     root.set("bits", nameOf(*spec.bitOperation));
 }
 
+/// Whether lanes bring C to their sums before D is staged. Where its lines are whole 16 bytes and C lies in the same
+/// order, they are faster at adding it to lines on the way out (H200, 2026-11-28, docs/hopper-types.md), and beside
+/// more sums, of tiles that somebody asked for, ptxas 13 spills.
+bool bringsFragments(const Plan &plan) {
+  constexpr int64_t mostSums = 144, groupThreads = 128;
+  const Spec &s = plan.spec;
+  if (*s.instruction != Instruction::wgmma || s.beta.value == Scale{0.0} || *s.store == StoreKind::direct)
+    return false;
+  const int64_t sums = plan.warpM * plan.warpN / groupThreads * bytesOf(*s.accumulator) / 4;
+  return *s.store == StoreKind::tma || (sums <= mostSums && (plan.c.order != plan.d.order || plan.d.align % 16 != 0));
+}
+
 void configure(Op &root, const Plan &plan, const Expr &k) {
   const Spec &spec = plan.spec;
   root.set("target", nameOf(*spec.target)).set("threads", int64_t(plan.threads));
@@ -89,6 +101,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
     root.set("slices", plan.blockK / plan.warpK);
   if (*spec.loadC != StoreKind::direct)
     root.set("load_c", nameOf(*spec.loadC));
+  else if (bringsFragments(plan))
+    root.set("load_c", "fragments");
   if (*spec.swizzle == Swizzle::padded)
     root.set("padding", *spec.padding);
   root.set("raster", nameOf(plan.rasterOrder)).set("group", *spec.rasterGroup);

@@ -100,7 +100,7 @@ const std::vector<WordRule> &wordRules() {
       {"kernel", "trigger", {"sums", "end"}},
       {"kernel", "persistent", {"on", "off"}},
       {"kernel", "store", {"direct", "staged", "tma"}},
-      {"kernel", "load_c", {"direct", "staged", "tma"}},
+      {"kernel", "load_c", {"direct", "staged", "tma", "fragments"}},
       {"tensor", "buffer", {"a", "b", "c", "d"}},
       {"tensor", "type", {"f16", "bf16", "e4m3", "e5m2", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32"}},
       {"tensor", "order", {"row", "col"}},
