@@ -150,7 +150,8 @@ Step elect(Warp &warp, const Code &code, Mask mask) {
   });
 }
 
-/// Lanes of one instruction name several masks (tiles of a warp, each with its own): each set waits by itself.
+/// Lanes of one instruction name several masks (tiles of a warp, each with its own): each set waits by itself, and
+/// those whose guard is false go on.
 Step splitWarpSync(Warp &warp, const Code &code, Mask mask) {
   const uint32_t *members = warp.read<uint32_t>(code.args[0]);
   Group &here = warp.group();
@@ -167,7 +168,7 @@ Step splitWarpSync(Warp &warp, const Code &code, Mask mask) {
     rest &= ~set.mask;
     sets.push_back(set);
   }
-  Group others; // those whose guard is false
+  Group others;
   others.pc = here.pc + 1;
   others.mask = here.mask & ~mask;
   here = sets.front();
@@ -178,8 +179,17 @@ Step splitWarpSync(Warp &warp, const Code &code, Mask mask) {
   return Step::Regroup;
 }
 
-/// Lanes may stand at different instructions: they meet by their mask. A lane's bit in `warpSyncArrived` is cleared
-/// when all lanes of its mask have arrived.
+/// The lanes that wait at a bar.warp.sync with these members.
+Mask waitingWith(Warp &warp, Mask members) {
+  Mask lanes = 0;
+  for (const Group &group : warp.groups)
+    if (group.wait.what == Wait::WarpSync && group.wait.arrived && group.wait.lanes == members)
+      lanes |= group.mask & warp.warpSyncArrived;
+  return lanes;
+}
+
+/// Lanes may stand at different instructions: they meet by their mask (9.7.13.2), and only those with the same one do.
+/// A lane's bit in `warpSyncArrived` is cleared when all lanes of its mask have arrived.
 Step warpSync(Warp &warp, const Code &code, Mask mask) {
   Wait &wait = warp.group().wait;
   if (wait.what == Wait::WarpSync && wait.arrived) {
@@ -190,7 +200,7 @@ Step warpSync(Warp &warp, const Code &code, Mask mask) {
     Mask wanted = members[firstLane(mask)];
     bool several = false;
     forLanes(mask, [&](unsigned l) { several |= members[l] != wanted; });
-    if (several)
+    if (several || warp.group().mask & ~mask)
       return splitWarpSync(warp, code, mask);
     if (Mask outside = mask & ~wanted)
       return notAMember(warp, code, firstLane(outside), wanted);
@@ -200,7 +210,7 @@ Step warpSync(Warp &warp, const Code &code, Mask mask) {
     wait.lanes = wanted;
     warp.warpSyncArrived |= mask;
   }
-  if (wait.lanes & warp.alive & ~warp.warpSyncArrived)
+  if (wait.lanes & warp.alive & ~waitingWith(warp, wait.lanes))
     return Step::Block;
   warp.warpSyncArrived &= ~wait.lanes;
   if (warp.cluster.check)
