@@ -221,7 +221,7 @@ void addReader(Cell &cell, const Access &reader) {
 /// that is an order, too, of these bytes alone (8.9.5).
 bool Check::observed(const Agent &agent, const Access &before, llvm::ArrayRef<const Access *> observers) const {
   return before.strong && before.write && !agent.access.isAsync() &&
-         llvm::any_of(observers, [&](const Access *one) { return ordered(agent, Sight::generic, *one); });
+         llvm::any_of(observers, [&](const Access *one) { return ordered(agent, Sight::generic, anyLane(*one)); });
 }
 
 /// A strong write takes the place of those before it: they are remembered where somebody may still meet them.

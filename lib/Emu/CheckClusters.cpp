@@ -46,14 +46,21 @@ std::vector<LaunchCheck::Cell> *LaunchCheck::pageOf(uint64_t page, bool writes) 
 
 static bool isAtomic(const Access &access) { return access.strong && !access.isAsync(); }
 
-/// What polls takes the place of its last access, which had the same bytes.
-uint32_t LaunchCheck::numberOf(const Use &now, const Cell &first) {
+/// What polls takes the place of its last access, which had the same bytes; the lanes of a warp that read one place are
+/// one use.
+uint32_t LaunchCheck::numberOf(const Use &now, const Cell &first, uint64_t cells) {
   if (isAtomic(now.access) && first.strong) {
     uint32_t number = links[first.strong - 1].use;
-    Use &last = uses[number - 1].use;
-    if (last.cluster == now.cluster && last.access.pc == now.access.pc && last.access.lanes == now.access.lanes &&
-        last.access.component == now.access.component) {
-      last = now;
+    Numbered &last = uses[number - 1];
+    Access &access = last.use.access;
+    const bool same = last.use.cluster == now.cluster && access.pc == now.access.pc &&
+                      access.component == now.access.component && access.write == now.access.write;
+    if (same && access.lanes == now.access.lanes) {
+      last.use = now;
+      return number;
+    }
+    if (same && !access.write && access.epoch == now.access.epoch && last.places <= cells) {
+      access.lanes |= now.access.lanes;
       return number;
     }
   }
@@ -84,21 +91,32 @@ void LaunchCheck::unlink(uint32_t &place) {
   Link &link = links[place - 1];
   put(link.use, 0);
   freeLinks.push_back(place);
-  place = std::exchange(link.before, 0);
+  place = std::exchange(link, Link()).before;
 }
 
-/// A thread's last access of its kind stands for those before it.
-void LaunchCheck::putStrong(Cell &cell, const Use &now, uint32_t number) {
-  if (cell.strong && links[cell.strong - 1].use == number)
-    return;
+/// Those stay that are the last of their kind by some lane.
+uint32_t LaunchCheck::thinStrong(Cell &cell) {
+  std::map<std::tuple<uint64_t, uint32_t, bool>, Mask> seen;
+  uint32_t left = 0;
   for (uint32_t *place = &cell.strong; *place;) {
-    const Use &other = uses[links[*place - 1].use - 1].use;
-    if (other.cluster == now.cluster && other.access.component == now.access.component &&
-        other.access.write == now.access.write && !(other.access.lanes & ~now.access.lanes))
+    const Use &use = uses[links[*place - 1].use - 1].use;
+    Mask &later = seen[{use.cluster, use.access.component, use.access.write}];
+    if (!(use.access.lanes & ~std::exchange(later, later | use.access.lanes))) {
       unlink(*place);
-    else
-      place = &links[*place - 1].before;
+      continue;
+    }
+    ++left;
+    place = &links[*place - 1].before;
   }
+  return left;
+}
+
+/// Now and then those go for which a later one stands, so that none costs more than its own place.
+void LaunchCheck::putStrong(Cell &cell, const Use &now, uint32_t number) {
+  const Link last = cell.strong ? links[cell.strong - 1] : Link();
+  if (last.use == number)
+    return;
+  cell.strongBytes = !cell.strong || cell.strongBytes == now.access.bytes ? now.access.bytes : Cell::mixed;
   uint32_t fresh = links.size() + 1;
   if (freeLinks.empty())
     links.emplace_back();
@@ -106,8 +124,14 @@ void LaunchCheck::putStrong(Cell &cell, const Use &now, uint32_t number) {
     fresh = freeLinks.back();
     freeLinks.pop_back();
   }
-  put(links[fresh - 1].use, number);
-  links[fresh - 1].before = std::exchange(cell.strong, fresh);
+  Link &link = links[fresh - 1];
+  put(link.use, number);
+  link.before = std::exchange(cell.strong, fresh);
+  link.length = last.length + 1, link.most = last.most;
+  if (link.length < link.most)
+    return;
+  link.length = thinStrong(cell);
+  link.most = std::max(link.most, 2 * link.length);
 }
 
 void LaunchCheck::remember(Cell &cell, const Use &now, uint32_t number) {
@@ -137,6 +161,7 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
     return;
   std::lock_guard lock(mutex);
   std::optional<uint32_t> number;
+  const uint64_t count = ((address + bytes - 1) >> bits) - (address >> bits) + 1;
   llvm::SmallVector<const Use *, 4> observers;
   auto look = [&](uint32_t earlier, uint64_t at) -> const Use * {
     const Use *before = earlier ? &uses[earlier - 1].use : nullptr;
@@ -154,7 +179,9 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
         continue;
       Cell &cell = (*cells)[at & ((uint64_t(1) << (pageBits - bits)) - 1)];
       observers.clear();
-      for (uint32_t link = cell.strong; link; link = links[link - 1].before) {
+      // Strong accesses of one size are no race: nearly always, all are that.
+      const bool agree = isAtomic(now.access) && cell.strongBytes == now.access.bytes;
+      for (uint32_t link = agree ? 0 : cell.strong; link; link = links[link - 1].before) {
         const Use *strong = look(links[link - 1].use, at << bits);
         if (strong->access.replaces())
           observers.clear();
@@ -166,7 +193,7 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
       for (uint32_t other : cell.others)
         look(other, at << bits);
       if (!number)
-        number = numberOf(now, cell);
+        number = numberOf(now, cell, count);
       if (*number)
         remember(cell, now, *number);
     }

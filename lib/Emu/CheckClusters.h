@@ -61,10 +61,13 @@ private:
     uint32_t write = 0, others[numOthers] = {};
     uint32_t strong = 0; ///< Of the last one's link.
     uint8_t next = 0;
+    static constexpr uint8_t mixed = 0xff;
+    uint8_t strongBytes = 0; ///< Of an element of the strong ones, if there are any.
   };
   /// A strong access of a cell, and the one before it.
   struct Link {
     uint32_t use = 0, before = 0;
+    uint32_t length = 0, most = 32; ///< Links from this one on, and how many make it worth a look.
   };
   /// A use, and how many of the cells' places have its number: without one the number is free again.
   struct Numbered {
@@ -73,9 +76,11 @@ private:
   };
   /// What somebody in `cluster` who knows this hands over to other clusters.
   static ForeignClocks foreignOf(uint64_t cluster, const Clocks &known);
-  uint32_t numberOf(const Use &now, const Cell &first);
+  /// `cells`: of the access.
+  uint32_t numberOf(const Use &now, const Cell &first, uint64_t cells);
   void put(uint32_t &place, uint32_t number);
   void putStrong(Cell &cell, const Use &now, uint32_t number);
+  uint32_t thinStrong(Cell &cell);
   void unlink(uint32_t &place);
   void remember(Cell &cell, const Use &now, uint32_t number);
   std::vector<Cell> *pageOf(uint64_t page, bool writes);

@@ -27,6 +27,11 @@ struct Access {
   bool replaces() const { return write && !updates; }
   bool observes() const { return strong && kind == generic && !replaces(); }
 };
+/// Each lane has done it by itself, and who knows of one of them knows enough.
+inline Access anyLane(Access access) {
+  access.collective = true;
+  return access;
+}
 /// `generic write`, `cp.async read`.
 llvm::raw_ostream &operator<<(llvm::raw_ostream &out, const Access &access);
 
