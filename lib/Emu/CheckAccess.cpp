@@ -79,10 +79,13 @@ std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Acce
                    formatv("this {0} comes after the earlier {1} in time, but its effect is not ordered: relaxed, or "
                            "a scope that does not include both threads",
                            agent.access, before));
-  bool sameWarp = before.warp == agent.actor.warp.number();
+  const char *why = before.strong && agent.access.strong && before.bytes != agent.access.bytes
+                        ? " (strong accesses of unlike sizes are not atomic to each other)"
+                    : before.warp == agent.actor.warp.number() ? " (lanes of one warp: bar.warp.sync)"
+                                                               : "";
   return problem(agent, before, "DR-1",
                  formatv("data race: {0} after {1} of the same bytes, and no synchronisation between them{2}",
-                         agent.access, before, sameWarp ? " (lanes of one warp: bar.warp.sync)" : ""));
+                         agent.access, before, why));
 }
 
 /// Generic before asynchronous.
@@ -182,8 +185,7 @@ std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &bef
 
 std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access &before, Space space) const {
   const bool inScope = sameCta(agent, before) || !(before.ofCta || agent.access.ofCta);
-  const bool sameSize = before.bytes == agent.access.bytes || before.isAsync() || agent.access.isAsync();
-  if (before.kind == Access::none || (before.strong && agent.access.strong && inScope && sameSize))
+  if (before.kind == Access::none || (inScope && areAtomic(before, agent.access)))
     return std::nullopt;
   if (before.kind == Access::mbarrier)
     return problem(agent, before, "MB-3", formatv("{0} of the bytes of a valid mbarrier", agent.access));

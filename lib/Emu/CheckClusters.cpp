@@ -166,8 +166,7 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
   auto look = [&](uint32_t earlier, uint64_t at) -> const Use * {
     const Use *before = earlier ? &uses[earlier - 1].use : nullptr;
     if (before && before->cluster != now.cluster && (before->access.write || now.access.write) &&
-        !(before->access.strong && now.access.strong &&
-          (before->access.bytes == now.access.bytes || before->access.isAsync() || now.access.isAsync())))
+        !areAtomic(before->access, now.access))
       visit(*before, at, observers);
     return before;
   };
