@@ -379,7 +379,8 @@ Check::Agent Check::genericAgent(Warp &warp, const Code &code, unsigned lane, un
   agent.access.kind = Access::generic;
   agent.access.strong = use & strong;
   agent.access.ofCta = use & strong && code.ordering.atCta;
-  agent.access.bytes = use & strong ? code.bytes : 0;
+  const bool packed = code.type == Type::f16x2 || code.type == Type::bf16x2; // two accesses, one each element (8.2.5)
+  agent.access.bytes = use & strong ? packed ? code.bytes / 2 : code.bytes : 0;
   agent.access.collective = use & collective && !(use & write);
   agent.access.component = warpComponent(warp);
   agent.access.epoch = agent.access.issued = of(warp).now;
