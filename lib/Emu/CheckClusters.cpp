@@ -247,10 +247,10 @@ void Check::acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes,
   Access access = agent.access;
   access.write = writes;
   using Use = LaunchCheck::Use;
-  auto observed = [&](const Use *one) {
-    return one->cluster == index
-               ? ordered(agent, Sight::generic, one->access)
-               : agent.clocks->foreign.knows(&ForeignClocks::Known::generic, one->cluster, one->access);
+  auto observed = [&](const Use *use) {
+    const Access one = anyLane(use->access);
+    return use->cluster == index ? ordered(agent, Sight::generic, one)
+                                 : agent.clocks->foreign.knows(&ForeignClocks::Known::generic, use->cluster, one);
   };
   cluster.launch.check->access(address, bytes, {index, access}, [&](const Use &before, uint64_t at, auto observers) {
     auto problem = judgeForeign(agent, access, before.cluster, before.access);

@@ -12,7 +12,6 @@
 namespace gemmc::emu {
 
 /// fence.sc, and membar, which is one (9.7.13.4).
-
 bool isScFence(const ptx::Inst &inst);
 
 class LaunchCheck {
