@@ -108,7 +108,7 @@ bool Cluster::completeAny() {
 bool Cluster::run() {
   // Warp instructions without an effect. A long one in front of the first, as it lets another cluster begin.
   constexpr uint64_t spun = uint64_t(1) << 14, spunAgain = uint64_t(1) << 6;
-  uint64_t seen = version, since = work(), told = since;
+  uint64_t seen = effects(), since = work(), told = since;
   for (;;) {
     bool alive = false, progress = runWarps(alive);
     if (failed || launch.stop.load(std::memory_order_relaxed))
@@ -122,9 +122,9 @@ bool Cluster::run() {
     if (failed)
       return true;
     const uint64_t now = work();
-    if (version != seen) {
+    if (effects() != seen) {
       busy += now - since;
-      seen = version, since = now, spins = false;
+      seen = effects(), since = now, spins = false;
       if (busy >= launch.options.stepLimit()) {
         reportBusy();
         return true;

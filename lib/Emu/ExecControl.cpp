@@ -238,7 +238,7 @@ Step bar(Warp &warp, const Code &code, Mask mask) {
     return warp.fail(code, firstLane(mask), outcome.broken.rule, outcome.broken.text);
   uint64_t generation = warp.cta.named[id].generation;
   warp.cta.named[id] = outcome.state;
-  ++warp.cluster.version;
+  ++warp.cluster.version, ++warp.cluster.meetings;
   if (Check *check = warp.cluster.check.get()) {
     check->namedArrived(warp, mask, id, !(code.flags & Arrive));
     if (outcome.opened)
@@ -272,7 +272,7 @@ Step clusterArrive(Warp &warp, const Code &code, Mask mask) {
   auto outcome = sem::stepClusterBarrier(cluster.barrier, {sem::ClusterBarrierCommand::arrive, warp.number(), mask});
   if (outcome.broken)
     return warp.fail(code, outcome.lane, outcome.broken.rule, outcome.broken.text);
-  ++cluster.version;
+  ++cluster.version, ++cluster.meetings;
   if (cluster.check) {
     cluster.check->clusterArrived(warp, mask, code.flags & Relaxed);
     if (outcome.opened)

@@ -78,6 +78,26 @@ std::string refusal(const Program &program, const LaunchParams &params) {
   return "";
 }
 
+/// Of a grid that meets as a whole; empty when it can. An upper bound: registers are not counted.
+std::string tooLargeToMeet(const Program &program, const LaunchParams &params) {
+  constexpr uint64_t numSms = 132, threadsOfSm = 2048, ctasOfSm = 32, sharedOfSm = 228 * 1024, reserved = 1024; // H200
+  const uint64_t threads = uint64_t(params.block[0]) * params.block[1] * params.block[2];
+  const uint64_t shared =
+      std::max<uint64_t>(program.staticShared, uint64_t(program.dynamicOffset) + params.dynamicShared);
+  const uint64_t ofSm =
+      std::min({ctasOfSm, threadsOfSm / ((threads + 31) / 32 * 32), sharedOfSm / (shared + reserved)});
+  const uint64_t ctas = uint64_t(params.grid[0]) * params.grid[1] * params.grid[2];
+  if (ctas <= numSms * ofSm)
+    return "";
+  return formatv(
+      "a grid of {0} CTAs that meets as a whole (the kernel reads %envreg1 or %envreg2, as grid.sync() does): "
+      "at most {1} can run at once, {2} on each of an H200's {3} SMs, and a cooperative launch of more fails",
+      ctas, numSms * ofSm, ofSm, numSms);
+}
+
+/// What the headers of cooperative groups make of it: the size, which they do not read, and the barrier's word.
+constexpr uint64_t gridWorkspaceBytes = 8;
+
 /// Clusters run side by side; their findings come as if they had run one after the other.
 void sortByCluster(std::vector<Finding> &findings, const LaunchParams &params) {
   auto clusterOf = [&](const Finding &finding) {
@@ -117,6 +137,7 @@ void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total,
   auto work = [&] {
     std::deque<std::unique_ptr<Cluster>> spinning;
     uint64_t quiet = 0, seen = launch.changes;
+    bool met = false; // at barriers, while it was quiet
     while (!launch.stop) {
       std::unique_ptr<Cluster> cluster;
       if (uint64_t i = next.load() < count ? next++ : count; i < count) {
@@ -127,15 +148,19 @@ void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total,
       } else {
         return;
       }
-      const uint64_t version = cluster->version, work = cluster->work();
+      const uint64_t effects = cluster->effects(), meetings = cluster->meetings, work = cluster->work();
       const bool ended = cluster->run();
-      if (ended || cluster->version != version)
+      if (ended || cluster->effects() != effects)
         ++launch.changes;
-      quiet = launch.changes == seen ? quiet + cluster->work() - work : 0;
+      const bool isQuiet = launch.changes == seen;
+      quiet = isQuiet ? quiet + cluster->work() - work : 0;
+      met = isQuiet && (met || cluster->meetings != meetings);
       seen = launch.changes;
+      // Votes at barriers may be all that long work hands on: it has as long as one that writes.
+      const uint64_t most = met ? std::max(maxQuiet, launch.options.stepLimit()) : maxQuiet;
       if (ended) {
         launch.end(*cluster);
-      } else if (quiet >= maxQuiet / (launch.mistakes ? 32 : 1)) { // see Cluster::endsForMistakes
+      } else if (quiet >= most / (launch.mistakes ? 32 : 1)) { // see Cluster::endsForMistakes
         cluster->reportQuiet(quiet);
         launch.end(*cluster);
       } else {
@@ -154,8 +179,9 @@ void runAll(Launch &launch, const std::vector<uint64_t> &chosen, uint64_t total,
 Result DecodedKernel::launch(const LaunchParams &params, Memory &memory, const Options &options) const {
   Launch launch(*program, params, memory, options);
   launch.module = &moduleBytes;
-  auto refuse = [&](const std::string &why) {
+  auto refuse = [&](const std::string &why, Verdict verdict = Verdict::error) {
     Finding finding;
+    finding.verdict = verdict;
     finding.code = "launch";
     finding.message = why;
     launch.report(std::move(finding));
@@ -170,8 +196,19 @@ Result DecodedKernel::launch(const LaunchParams &params, Memory &memory, const O
   for (uint64_t index : options.clusters)
     if (index >= total)
       return refuse(formatv("cluster {0} is wanted; the grid has {1}", index, total));
+  const bool meets = isCooperative(*program);
+  if (std::string why = meets ? tooLargeToMeet(*program, params) : ""; !why.empty())
+    return refuse(why);
+  if (meets && !options.clusters.empty() && options.clusters.size() < total)
+    return refuse("a sample of the grid cannot meet as a whole (the kernel reads %envreg1 or %envreg2, as grid.sync() "
+                  "does): run all CTAs, without --ctas, of a smaller grid",
+                  Verdict::incomplete);
+  if (meets)
+    launch.gridWorkspace = memory.allocate(gridWorkspaceBytes);
   unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   runAll(launch, options.clusters, total, threads);
+  if (meets)
+    memory.free(launch.gridWorkspace);
   sortByCluster(launch.result.findings, params);
   launch.result.idle = idleLines(*program, launch.executed);
   // What a kernel need not have waited for, the next one must wait for all the more.

@@ -181,6 +181,7 @@ public:
   const Options &options;
   std::vector<std::byte> *module = nullptr; ///< Module variables; shared by all launches of a kernel.
   std::array<uint32_t, 3> numClusters{};
+  uint64_t gridWorkspace = 0; ///< Of a cooperative launch: what %envreg1 (high half) and %envreg2 tell.
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> changes{0}; ///< Grows, now and then, while clusters change what others may see.
   std::mutex mutex;
@@ -225,10 +226,13 @@ public:
   std::vector<std::unique_ptr<Cta>> ctas;
   AsyncQueue async;
   uint64_t steps = 0;
-  uint64_t copied = 0;  ///< Bytes of bulk copies.
-  uint64_t busy = 0;    ///< Work without that of turns that changed nothing for long.
-  uint64_t version = 0; ///< Grows with every effect that another warp may see.
-  bool spins = false;   ///< Gave its turn to other clusters, and nothing of its own has changed since.
+  uint64_t copied = 0;   ///< Bytes of bulk copies.
+  uint64_t busy = 0;     ///< Work without that of turns that changed nothing for long.
+  uint64_t version = 0;  ///< Grows with every effect that another warp may see.
+  uint64_t meetings = 0; ///< Of those, arrivals at barriers of threads, whose state is all that they change.
+  /// Without them: a loop that polls may lead through a barrier, as `while (!__syncthreads_or(seen))` does.
+  uint64_t effects() const { return version - meetings; }
+  bool spins = false; ///< Gave its turn to other clusters, and nothing of its own has changed since.
   bool failed = false;
   Stats stats;
   std::vector<std::byte> params; ///< The parameter block.

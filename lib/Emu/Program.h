@@ -102,6 +102,9 @@ struct SpecialSlot {
 };
 /// Whether the emulator knows it; clocks, which change while a warp runs, are read by `mov` alone.
 bool isSpecialModelled(llvm::StringRef name);
+struct Program;
+/// Whether it asks for the workspace by which a whole grid meets (`grid.sync()` of cooperative groups).
+bool isCooperative(const Program &program);
 /// A row that holds the address of a shared or local variable; it depends on the CTA.
 struct SymbolSlot {
   uint32_t slot = 0;

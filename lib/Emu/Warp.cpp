@@ -40,6 +40,9 @@ Warp::Warp(Cta &cta, unsigned index, Mask existing)
 // --- Special registers
 
 namespace {
+/// Where the driver tells the kernel of a cooperative launch the workspace of its grid.
+constexpr StringLiteral workspaceHigh = "%envreg1", workspaceLow = "%envreg2";
+
 unsigned componentOf(char letter) { return letter == 'x' ? 0 : letter == 'y' ? 1 : letter == 'z' ? 2 : 3; }
 
 /// The vector registers; nullopt when `name` is none of them.
@@ -87,6 +90,8 @@ std::optional<uint64_t> scalarSpecial(StringRef name, const Warp &warp, unsigned
       .Case("%dynamic_smem_size", params.dynamicShared)
       .Case("%total_smem_size", sharedBytes)
       .Case("%aggr_smem_size", sharedBytes)
+      .Case(workspaceHigh, warp.cluster.launch.gridWorkspace >> 32)
+      .Case(workspaceLow, warp.cluster.launch.gridWorkspace & 0xffffffff)
       .Default(std::nullopt);
 }
 } // namespace
@@ -99,7 +104,13 @@ bool isSpecialModelled(StringRef name) {
       .Cases("%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid", true)
       .Cases("%lanemask_eq", "%lanemask_lt", "%lanemask_le", "%lanemask_gt", "%lanemask_ge", true)
       .Cases("%cluster_ctarank", "%cluster_nctarank", "%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size", true)
+      .Cases(workspaceHigh, workspaceLow, true)
       .Default(false);
+}
+
+bool isCooperative(const Program &program) {
+  return any_of(program.specials,
+                [](const SpecialSlot &one) { return one.name == workspaceHigh || one.name == workspaceLow; });
 }
 
 void Warp::fillSpecials() {
@@ -144,12 +155,15 @@ Step Warp::incomplete(const Code &code, unsigned lane, StringRef rule, const Twi
 }
 
 Step unmodelled(Warp &warp, const Code &code, Mask mask) {
-  std::string what = code.inst ? code.inst->mnemonic() : "";
+  std::string what = code.inst ? code.inst->mnemonic() : "", hint;
   if (code.inst)
     for (const ptx::Operand &operand : code.inst->ops)
       if (operand.kind == ptx::Operand::Special && !isSpecialModelled(operand.name))
         what = operand.name;
-  return warp.incomplete(code, firstLane(mask), "unmodelled", "the emulator does not model `" + what + "`");
+  if (StringRef(what).starts_with("%envreg"))
+    hint = ", which the driver sets and no manual describes (%envreg1 and %envreg2 are the workspace of grid.sync()): "
+           "write the value that the kernel wants there, as in `mov.u32 r, 0;`";
+  return warp.incomplete(code, firstLane(mask), "unmodelled", "the emulator does not model `" + what + "`" + hint);
 }
 
 // --- Memory
@@ -360,14 +374,8 @@ const char *ruleOfConvergence(const Warp &warp, const Code &code, Mask mask) {
 
 std::optional<Step> Warp::converge(const Code &code, Mask mask, Mask wanted) {
   Wait &wait = group().wait;
-  if (wait.what == Wait::Converge) {
-    if (Mask gone = wait.lanes & ~alive)
-      return fail(code, firstLane(mask), ruleOfConvergence(*this, code, mask),
-                  formatv("lane {0} exited while lanes {1:x} waited for it to execute this instruction with them",
-                          firstLane(gone), mask)
-                      .str());
+  if (wait.what == Wait::Converge)
     wait.what = Wait::None;
-  }
   Mask missing = wanted & ~mask;
   if (!missing)
     return std::nullopt;
