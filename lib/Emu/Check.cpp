@@ -40,6 +40,7 @@ Check::Check(Cluster &cluster)
   for (const Code &code : cluster.program.code) {
     mayLaunchDependents |= code.inst && code.inst->op == ptx::Op::GridDep && code.inst->has("launch_dependents");
     hasScFences |= code.inst && isScFence(*code.inst);
+    hasInval |= code.inst && code.inst->op == ptx::Op::MbarrierInval;
   }
   launchesDependents = cluster.launch.params.overlapped;
   mayLaunchDependents |= launchesDependents;
@@ -101,6 +102,10 @@ void Check::handOver(const Warp &warp, const Known &known, Mask mask, Clocks &to
   learn(to[Sight::initialised], warpComponent(warp), executionOnly ? own.initFences : own.init);
   if (executionOnly)
     return;
+  of(warp).counted.each(mask, [&](const LaneClocks::Part &part) {
+    to[Sight::counted].join(part.clocks[Sight::generic]);
+    to.counted.join(part.clocks.foreign);
+  });
   Sight strict[2] = {Sight::asyncShared, Sight::asyncGlobal};
   for (unsigned space = 0; space < 2; ++space) {
     learn(to[strict[space]], warpComponent(warp), own.fenced[space]);
@@ -223,6 +228,8 @@ void Check::fence(Warp &warp, const Code &code, Mask mask) {
   WarpState &state = of(warp);
   forLanes(mask, [&](unsigned l) { state.own.plainFence[l] = state.now; });
   const FenceScope scope = scopeOf(code);
+  if (scope == wideFence && (code.ordering.acquires || !code.ordering.releases))
+    state.counted.each(mask, [](LaneClocks::Part &part) { part.clocks = Clocks(); });
   if (code.ordering.acquires || !code.ordering.releases)
     state.observed.each(mask, [&](LaneClocks::Part &part) {
       ForeignClocks later; // for a wider fence

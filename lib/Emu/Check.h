@@ -16,6 +16,9 @@
 
 namespace gemmc::emu {
 
+std::string describeCounted(const Access &now, const Access &before, llvm::StringRef lines);
+std::string describeMixed(const Access &now, const Access &before);
+
 /// Who does something.
 struct Actor {
   Warp &warp;
@@ -66,7 +69,9 @@ public:
   /// A test that said False (`answered`) or that would, so that its lanes wait.
   void mbarrierRefused(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset, bool answered,
                        bool spurious);
-  /// The copies of a lane up to `serial` have arrived there.
+  /// The copies of a lane will arrive there.
+  void copiesPromised(Warp &warp, const Code &code, unsigned lane, std::byte *object);
+  /// Those up to `serial` have.
   void copiesArrived(Warp &warp, unsigned lane, uint64_t serial, std::byte *object);
   /// What was last done to the mbarrier that `wait` is about.
   std::string history(const Warp &warp, const Wait &wait) const;
@@ -177,9 +182,10 @@ private:
     std::unique_ptr<Clocks> atWgmmaFence;
     std::array<llvm::SmallVector<AtFence, 1>, numFenceScopes> fences; ///< For relaxed writes behind them.
     LaneClocks observed;                                              ///< By relaxed reads, for fences behind them.
-    std::array<AtFence, 2> scFences;                                  ///< The last fence.sc, and the one before.
-    PerLane mapReleased[numFenceScopes] = {};                         ///< Fences of tensor maps, of these scopes.
-    std::array<std::vector<uint32_t>, numLanes> copyEnds;             ///< By lane and group: serial of the last copy.
+    LaneClocks counted;                                   ///< The same by atomics that count, for `Sight::counted`.
+    std::array<AtFence, 2> scFences;                      ///< The last fence.sc, and the one before.
+    PerLane mapReleased[numFenceScopes] = {};             ///< Fences of tensor maps, of these scopes.
+    std::array<std::vector<uint32_t>, numLanes> copyEnds; ///< By lane and group: serial of the last copy.
     PerLane lastCopy{};
     LastWait copyWait, bulkWait;
     Epoch wgmmaWait = 0;
@@ -205,6 +211,7 @@ private:
     bool observed = true;                                        ///< Somebody has waited for the last completed phase.
     Clocks accumulated, accumulatedFar, published, publishedFar; ///< Far: with `.cluster` scope on both sides.
     std::deque<Event> events;
+    std::vector<Access> uses; ///< In kernels with mbarrier.inval: the last one of each thread.
   };
   struct CtaState {
     std::unique_ptr<ShadowRange> shadow;
@@ -235,6 +242,9 @@ private:
   void handOver(const Warp &warp, const Known &known, Mask mask, Clocks &to, bool executionOnly = false) const;
   /// What their last fences of that scope, or a wider one, let relaxed writes of the lanes hand over.
   void handFenced(const Warp &warp, Mask mask, FenceScope scope, Clocks &to) const;
+  void countedUp(Warp &warp, const Code &code, Mask mask, const Clocks &seen);
+  /// The lines of atomics behind which a fence would order the two; empty: no such. `owner`: the cluster of `before`.
+  std::string whereCounted(const Agent &agent, const Access &before, uint64_t owner) const;
 
   uint32_t warpComponent(const Warp &warp) const { return warp.number(); }
   uint32_t wgmmaComponent(const Warp &warp) const {
@@ -267,6 +277,9 @@ private:
   void readOnly(const Agent &agent, uint64_t address, uint64_t bytes, bool writes);
   void leavesUnanswered(Warp &warp, Mask mask);
   bool fencedElsewhere(const Access &init) const;
+  void mbarrierUsed(Barrier &barrier, const Access &use);
+  void testedBy(Barrier &barrier, Warp &warp, const Code &code, Mask mask);
+  void invalidated(const Actor &actor, Cta &cta, uint32_t offset, const Barrier &barrier);
   void learnScFences(Warp &warp, FenceScope scope, Mask mask);
   void keepScFence(Warp &warp, const AtFence &fence);
   void happens(Warp &warp, Location &location, LaunchCheck *launch, uint64_t key, unsigned lane, bool writes);
@@ -318,7 +331,8 @@ private:
   std::vector<uint8_t> executed;   ///< By instruction.
   std::map<uint32_t, bool> fences; ///< Proxy fences by instruction: whether there ever was something to fence.
   uint32_t gridComponent;
-  bool hasScFences = false;
+  bool hasScFences = false, hasInval = false;
+  std::map<uint32_t, Clocks> counters; ///< By instruction: all that atomics that count have seen and not acquired.
   bool mayLaunchDependents = false, launchesDependents = false;
   std::unordered_map<uint64_t, uint8_t> globalTouches; ///< Of a kernel that lets its dependents launch.
   std::set<std::tuple<std::string, uint32_t, uint32_t>> reported;

@@ -24,7 +24,8 @@ Check::Problem Check::problem(const Agent &agent, const Access &before, const ch
 
 Epoch Check::ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t component) const {
   const OwnLanes &own = warps[warp.number()].own;
-  bool happened = order == Sight::execution || order == Sight::ordered || order == Sight::generic;
+  bool happened =
+      order == Sight::execution || order == Sight::ordered || order == Sight::generic || order == Sight::counted;
   unsigned space = order == Sight::asyncGlobal || order == Sight::looseGlobal;
   if (component == warpComponent(warp))
     return happened                      ? ~Epoch(0)
@@ -67,6 +68,8 @@ std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Acce
     return std::nullopt;
   if (before.kind == Access::copy)
     return uncopied(agent, before);
+  if (std::string lines = whereCounted(agent, before, ownCluster); !lines.empty())
+    return problem(agent, before, "DR-5", describeCounted(agent.access, before, lines));
   const SharedClocks &behind = warps[agent.actor.warp.number()].behindCluster;
   if (behind && (*behind)[Sight::execution].knows(before.component, before.lanes, before.epoch) &&
       !(*behind)[Sight::generic].knows(before.component, before.lanes, before.epoch))
@@ -172,6 +175,13 @@ std::optional<Check::Problem> Check::judgeAsync(const Agent &agent, const Access
                          now, before.write ? "write" : "read"));
 }
 
+std::string describeMixed(const Access &now, const Access &before) {
+  return formatv(
+      "{0} after {1} of the same bytes, both atomic, but of two proxies: by the manual neither is atomic to the other, "
+      "and they must be ordered like others; one kind of reduction for one place needs no order",
+      now, before);
+}
+
 /// Two addresses of the same bytes are like two proxies, for strong accesses, too (8.6). Of generic accesses.
 std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &before, Space space) const {
   auto unordered = judgeOrder(agent, before, space);
@@ -187,6 +197,11 @@ std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access
   const bool inScope = sameCta(agent, before) || !(before.ofCta || agent.access.ofCta);
   if (before.kind == Access::none || (inScope && areAtomic(before, agent.access)))
     return std::nullopt;
+  if (inScope && areMixed(before, agent.access)) {
+    auto unordered = before.isAsync() ? judgeAsync(agent, before) : judgeProxies(agent, before, space);
+    return unordered ? std::optional(problem(agent, before, "PX-10", describeMixed(agent.access, before)))
+                     : std::nullopt;
+  }
   if (before.kind == Access::mbarrier)
     return problem(agent, before, "MB-3", formatv("{0} of the bytes of a valid mbarrier", agent.access));
   if (before.isAsync())
@@ -485,8 +500,10 @@ void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t k
       launch->acquire(key, known.foreign);
     if (code.ordering.acquires)
       acquire(warp, mask, known);
-    else
+    else {
       of(warp).observed.join(mask, known);
+      countedUp(warp, code, mask, known);
+    }
   }
   if (!(use & write))
     return;

@@ -53,6 +53,56 @@ void Check::checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsy
             : "no fence.mbarrier_init between the mbarrier's init and a bulk copy that is counted there");
 }
 
+/// For a later inval.
+void Check::mbarrierUsed(Barrier &barrier, const Access &use) {
+  for (Access &other : barrier.uses)
+    other.lanes &= other.component == use.component ? ~use.lanes : allLanes;
+  llvm::erase_if(barrier.uses, [](const Access &other) { return !other.lanes; });
+  barrier.uses.push_back(use);
+}
+void Check::testedBy(Barrier &barrier, Warp &warp, const Code &code, Mask mask) {
+  if (!hasInval)
+    return;
+  Access use = genericAgent(warp, code, firstLane(mask), 0).access;
+  use.lanes = mask;
+  mbarrierUsed(barrier, use);
+}
+/// That its thread has waited for the copies does not say that they have arrived: the end of the phase does.
+void Check::copiesPromised(Warp &warp, const Code &code, unsigned lane, std::byte *object) {
+  uint32_t offset = 0;
+  Cta *cta = hasInval ? cluster.ctaOf(object, offset) : nullptr;
+  if (!cta)
+    return;
+  Barrier &barrier = of(*cta).barriers[offset];
+  Access use = genericAgent(warp, code, lane, 0).access;
+  mbarrierUsed(barrier, use);
+  use.kind = Access::copy;
+  use.component = barrier.component;
+  use.epoch = barrier.completed + 1;
+  use.lanes = allLanes;
+  mbarrierUsed(barrier, use);
+}
+
+/// All that was done to the mbarrier must have happened, and all copies that are counted there must have come.
+void Check::invalidated(const Actor &actor, Cta &cta, uint32_t offset, const Barrier &barrier) {
+  const Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
+  auto complain = [&](const Access &before, llvm::StringRef what) {
+    report(actor.warp, actor.code, actor.lane, "MB-26",
+           formatv("invalidates {0} while {1}", describeObject(cluster, offset), what), &before, ownCluster,
+           about(offset, barrier.completed));
+  };
+  for (const Access &use : barrier.uses)
+    if (!ordered(agent, Sight::execution, use))
+      complain(use, use.kind == Access::copy ? "cp.async may still arrive there: nobody that this thread knows of has waited for the phase"
+                                             : "another thread may still use it: no synchronisation between them");
+  if (barrier.issued > (*agent.clocks)[Sight::execution].highest(barrier.component)) {
+    Access copy;
+    copy.pc = barrier.issuedPc;
+    copy.warp = actor.warp.number();
+    complain(copy, "a copy that is counted there may be in flight: nobody that this thread knows of has waited for it");
+  }
+}
+
 void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command,
                      uint64_t before, const sem::MbarrierOutcome &outcome, bool byThread) {
   using Command = sem::MbarrierCommand;
@@ -75,8 +125,11 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
     if (init) {
       shared(agent, cta, offset, 8, true); // ordered behind whatever used these bytes
       agent.access.kind = Access::mbarrier;
-    } else
+    } else {
       checkInit(actor, cta, barrier, false);
+      invalidated(actor, cta, offset, barrier);
+    }
+    barrier.uses.clear();
     agent.access.write = true;
     barrier.init = init ? agent.access : Access();
     barrier.observed = true;
@@ -85,6 +138,8 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
   }
   if (byThread)
     checkInit(actor, cta, barrier, false);
+  if (byThread && !isTest && hasInval)
+    mbarrierUsed(barrier, agent.access);
   bool arrives = command.op == Command::arrive || command.op == Command::drop;
   if (arrives && !barrier.observed)
     report(actor.warp, actor.code, actor.lane, "MB-15",
@@ -118,6 +173,7 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
 void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset) {
   Barrier &barrier = of(cta).barriers[offset];
   barrier.observed = true;
+  testedBy(barrier, warp, code, mask);
   forLanes(mask, [&](unsigned l) {
     Refused &refused = of(warp).refused[l];
     if (refused.offset == offset)

@@ -103,7 +103,9 @@ Check::Problem Check::unstored(const Agent &agent, const Access &before) const {
 void Check::mbarrierRefused(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset, bool answered,
                             bool spurious) {
   WarpState &state = of(warp);
-  uint32_t completed = of(cta).barriers[offset].completed;
+  Barrier &barrier = of(cta).barriers[offset];
+  const uint32_t completed = barrier.completed;
+  testedBy(barrier, warp, code, mask);
   forLanes(mask, [&](unsigned l) {
     Refused &refused = state.refused[l];
     bool same = refused.waiting && refused.offset == offset && refused.pc == pcOf(code) &&

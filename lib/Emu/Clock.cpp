@@ -114,6 +114,8 @@ void ForeignClocks::join(std::shared_ptr<const Known> known) {
 }
 
 void ForeignClocks::join(const ForeignClocks &other) {
+  if (other.of.empty())
+    return;
   if (of.empty()) {
     of = other.of;
     return;

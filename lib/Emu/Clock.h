@@ -76,9 +76,10 @@ enum class Sight : uint8_t {
   looseGlobal,
   initialised,
   oneWay,
-  aliased
+  aliased,
+  counted
 };
-constexpr unsigned numSights = 10;
+constexpr unsigned numSights = 11;
 
 /// By cluster of the launch: which of its events are visible here, to generic accesses and to the asynchronous proxy
 /// (global memory; fenced by its own thread, fenced by somebody), and which have happened, as far as fence.sc asks.
@@ -104,12 +105,14 @@ private:
 struct Clocks {
   std::array<Clock, numSights> of;
   ForeignClocks foreign;
+  ForeignClocks counted; ///< The same as `Sight::counted`, of other clusters.
   Clock &operator[](Sight order) { return of[static_cast<unsigned>(order)]; }
   const Clock &operator[](Sight order) const { return of[static_cast<unsigned>(order)]; }
   void join(const Clocks &other) {
     for (unsigned i = 0; i < numSights; ++i)
       of[i].join(other.of[i]);
     foreign.join(other.foreign);
+    counted.join(other.counted);
   }
   /// Something has happened and its effects are visible.
   void learn(uint32_t component, Mask lanes, Epoch epoch) {

@@ -228,6 +228,8 @@ Step cpArrive(Warp &warp, const Code &code, Mask mask) {
   if (step == Step::Stop)
     return step;
   uint64_t serial = warp.async.lastSerial;
+  if (Check *check = warp.cluster.check.get())
+    forLanes(mask, [&](unsigned l) { check->copiesPromised(warp, code, l, objects[l]); });
   issueBulk(warp, code, firstLane(mask), 0, false, nullptr, [&warp, &code, mask, objects, serial] {
     warp.async.finishCopies(mask, serial);
     sem::MbarrierCommand arrive;

@@ -27,11 +27,15 @@ struct Access {
   bool replaces() const { return write && !updates; }
   bool observes() const { return strong && kind == generic && !replaces(); }
 };
+/// Two strong accesses of different proxies (8.6).
+inline bool areMixed(const Access &one, const Access &other) {
+  return one.strong && other.strong && one.isAsync() != other.isAsync();
+}
 /// Whether two strong accesses, of scopes that include both, are none of a race (8.7). Of unlike sizes updates alone
 /// are atomic to each other (8.7.2).
 inline bool areAtomic(const Access &one, const Access &other) {
-  return one.strong && other.strong &&
-         (one.bytes == other.bytes || (one.updates && other.updates) || one.isAsync() || other.isAsync());
+  return one.strong && other.strong && !areMixed(one, other) &&
+         (one.bytes == other.bytes || (one.updates && other.updates) || one.isAsync());
 }
 /// Each lane has done it by itself, and who knows of one of them knows enough.
 inline Access anyLane(Access access) {
