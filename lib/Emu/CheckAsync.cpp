@@ -83,7 +83,8 @@ void Check::copiesPromised(Warp &warp, const Code &code, unsigned lane, std::byt
   mbarrierUsed(barrier, use);
 }
 
-/// All that was done to the mbarrier must have happened, and all copies that are counted there must have come.
+/// All that was done to the mbarrier must have happened, and all copies that are counted there must have come. One lane
+/// speaks for its warp: that of libcu++'s pipeline that counts for those which `match.any` has found beside it.
 void Check::invalidated(const Actor &actor, Cta &cta, uint32_t offset, const Barrier &barrier) {
   const Agent agent = genericAgent(actor.warp, actor.code, actor.lane, 0);
   auto complain = [&](const Access &before, llvm::StringRef what) {
@@ -91,10 +92,15 @@ void Check::invalidated(const Actor &actor, Cta &cta, uint32_t offset, const Bar
            formatv("invalidates {0} while {1}", describeObject(cluster, offset), what), &before, ownCluster,
            about(offset, barrier.completed));
   };
-  for (const Access &use : barrier.uses)
-    if (!ordered(agent, Sight::execution, use))
-      complain(use, use.kind == Access::copy ? "cp.async may still arrive there: nobody that this thread knows of has waited for the phase"
-                                             : "another thread may still use it: no synchronisation between them");
+  for (Access use : barrier.uses) {
+    const Mask lanes = std::exchange(use.lanes, allLanes);
+    const bool happened = ordered(agent, Sight::execution, anyLane(use));
+    use.lanes = lanes;
+    if (!happened)
+      complain(use, use.kind == Access::copy
+                        ? "cp.async may still arrive there: nobody that this thread knows of has waited for the phase"
+                        : "another thread may still use it: no synchronisation between them");
+  }
   if (barrier.issued > (*agent.clocks)[Sight::execution].highest(barrier.component)) {
     Access copy;
     copy.pc = barrier.issuedPc;

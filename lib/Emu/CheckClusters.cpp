@@ -230,15 +230,15 @@ std::optional<Check::Problem> Check::judgeForeign(const Agent &agent, const Acce
   if (areMixed(before, now) &&
       !(known.knows(&Known::generic, owner, before) && (before.isAsync() || known.knows(&Known::async, owner, before))))
     return problem(agent, before, "PX-10", describeMixed(now, before));
-  if (!known.knows(&Known::generic, owner, before))
+  if (!known.knows(&Known::generic, owner, before)) {
     if (std::string lines = now.isAsync() ? "" : whereCounted(agent, before, owner); !lines.empty())
       return problem(agent, before, "DR-5", describeCounted(now, before, lines));
-  if (!known.knows(&Known::generic, owner, before))
     return problem(agent, before, "DR-1",
                    formatv("data race between clusters: {0} of global bytes that another cluster {1} ({2}), and "
                            "no {3}release and acquire of .gpu scope between them",
                            now, before.write ? "wrote" : "read", before,
                            isStore ? "full cp.async.bulk.wait_group by its thread, then " : ""));
+  }
   if (!now.isAsync() || before.isAsync() || known.knows(&Known::async, owner, before))
     return std::nullopt;
   if (known.knows(&Known::loose, owner, before))

@@ -110,7 +110,8 @@ struct Clocks {
   const Clock &operator[](Sight order) const { return of[static_cast<unsigned>(order)]; }
   void join(const Clocks &other) {
     for (unsigned i = 0; i < numSights; ++i)
-      of[i].join(other.of[i]);
+      if (!other.of[i].empty()) // as most are
+        of[i].join(other.of[i]);
     foreign.join(other.foreign);
     counted.join(other.counted);
   }
