@@ -241,7 +241,11 @@ void Check::fence(Warp &warp, const Code &code, Mask mask) {
     });
   const bool isSc = isScFence(*code.inst);
   if (isSc)
-    learnScFences(warp, scope, mask);
+    state.lanes.each(mask, [&](LaneClocks::Part &part) {
+      Clocks learnt;
+      learnScFences(warp, scope, part.clocks, learnt);
+      part.clocks.join(learnt);
+    });
   if (code.ordering.releases || !code.ordering.acquires) {
     const AtFence fence{mask, scope, std::make_shared<const Known>(state)};
     for (unsigned narrower = anyFence; narrower <= scope; ++narrower) {

@@ -242,7 +242,7 @@ private:
   void handOver(const Warp &warp, const Known &known, Mask mask, Clocks &to, bool executionOnly = false) const;
   /// What their last fences of that scope, or a wider one, let relaxed writes of the lanes hand over.
   void handFenced(const Warp &warp, Mask mask, FenceScope scope, Clocks &to) const;
-  void countedUp(Warp &warp, const Code &code, Mask mask, const Clocks &seen);
+  void countedUp(Warp &warp, const Code &code, unsigned lane, Clocks seen);
   /// The lines of atomics behind which a fence would order the two; empty: no such. `owner`: the cluster of `before`.
   std::string whereCounted(const Agent &agent, const Access &before, uint64_t owner) const;
 
@@ -280,7 +280,8 @@ private:
   void mbarrierUsed(Barrier &barrier, const Access &use);
   void testedBy(Barrier &barrier, Warp &warp, const Code &code, Mask mask);
   void invalidated(const Actor &actor, Cta &cta, uint32_t offset, const Barrier &barrier);
-  void learnScFences(Warp &warp, FenceScope scope, Mask mask);
+  /// What a fence.sc of that scope adds for a lane of the warp that knows `known`.
+  void learnScFences(const Warp &warp, FenceScope scope, const Clocks &known, Clocks &learnt) const;
   void keepScFence(Warp &warp, const AtFence &fence);
   void happens(Warp &warp, Location &location, LaunchCheck *launch, uint64_t key, unsigned lane, bool writes);
   void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use);

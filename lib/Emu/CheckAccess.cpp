@@ -502,7 +502,7 @@ void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t k
       acquire(warp, mask, known);
     else {
       of(warp).observed.join(mask, known);
-      countedUp(warp, code, mask, known);
+      countedUp(warp, code, lane, std::move(known));
     }
   }
   if (!(use & write))

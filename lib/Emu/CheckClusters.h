@@ -33,7 +33,7 @@ public:
   void seeHappened(uint64_t address, ForeignClocks &known);
   void happens(uint64_t address, uint64_t cluster, const Clock &own, const ForeignClocks &known);
   void keepScFence(const Use &fence, const Clocks &handed);
-  void learnScFences(uint64_t cluster, ForeignClocks &known);
+  void learnScFences(uint64_t cluster, const ForeignClocks &known, ForeignClocks &learnt);
 
   /// Of strong reads, the last first.
   using Observers = llvm::ArrayRef<const Use *>;

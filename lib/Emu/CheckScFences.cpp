@@ -28,29 +28,24 @@ void Check::happens(Warp &warp, Location &location, LaunchCheck *launch, uint64_
   state.now += writes;
 }
 
-void Check::learnScFences(Warp &warp, FenceScope scope, Mask mask) {
-  of(warp).lanes.each(mask, [&](LaneClocks::Part &part) {
-    Clocks learnt;
-    for (auto &cta : cluster.ctas)
-      for (auto &other : cta->warps)
-        for (const AtFence &earlier : of(*other).scFences) {
-          const bool inScope = std::min(scope, earlier.scope) > anyFence || cta.get() == &warp.cta;
-          const uint32_t component = warpComponent(*other);
-          if (!earlier.known || !inScope ||
-              part.clocks[Sight::generic].knows(component, earlier.lanes, earlier.known->now))
-            continue;
-          Mask seen = 0;
-          forLanes(earlier.lanes, [&](unsigned l) {
-            bool knows = part.clocks[Sight::execution].knows(component, laneBits[l], earlier.known->now);
-            seen |= knows ? laneBits[l] : 0;
-          });
-          if (seen)
-            handOver(*other, *earlier.known, seen, learnt);
-        }
-    if (scope == wideFence)
-      cluster.launch.check->learnScFences(index, part.clocks.foreign);
-    part.clocks.join(learnt);
-  });
+void Check::learnScFences(const Warp &warp, FenceScope scope, const Clocks &known, Clocks &learnt) const {
+  for (auto &cta : cluster.ctas)
+    for (auto &other : cta->warps)
+      for (const AtFence &earlier : warps[other->number()].scFences) {
+        const bool inScope = std::min(scope, earlier.scope) > anyFence || cta.get() == &warp.cta;
+        const uint32_t component = warpComponent(*other);
+        if (!earlier.known || !inScope || known[Sight::generic].knows(component, earlier.lanes, earlier.known->now))
+          continue;
+        Mask seen = 0;
+        forLanes(earlier.lanes, [&](unsigned l) {
+          bool knows = known[Sight::execution].knows(component, laneBits[l], earlier.known->now);
+          seen |= knows ? laneBits[l] : 0;
+        });
+        if (seen)
+          handOver(*other, *earlier.known, seen, learnt);
+      }
+  if (scope == wideFence)
+    cluster.launch.check->learnScFences(index, known.foreign, learnt.foreign);
 }
 
 void Check::keepScFence(Warp &warp, const AtFence &fence) {
@@ -87,14 +82,14 @@ void LaunchCheck::keepScFence(const Use &fence, const Clocks &handed) {
   fences[1] = std::exchange(fences[0], {fence.access, foreignOf(fence.cluster, handed)});
 }
 
-void LaunchCheck::learnScFences(uint64_t cluster, ForeignClocks &known) {
+void LaunchCheck::learnScFences(uint64_t cluster, const ForeignClocks &known, ForeignClocks &learnt) {
   std::lock_guard lock(mutex);
   for (const auto &[by, fences] : scFences)
     for (const ScFence &earlier : fences)
       if (by.first != cluster && earlier.event.lanes &&
           !known.knows(&ForeignClocks::Known::generic, by.first, earlier.event) &&
           known.knows(&ForeignClocks::Known::happened, by.first, earlier.event))
-        known.join(earlier.handed);
+        learnt.join(earlier.handed);
 }
 
 } // namespace gemmc::emu
