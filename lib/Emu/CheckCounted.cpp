@@ -41,10 +41,11 @@ std::string Check::whereCounted(const Agent &agent, const Access &before, uint64
 }
 
 std::string describeCounted(const Access &now, const Access &before, llvm::StringRef lines) {
-  return formatv("{0} after {1} of the same bytes: an atomic has counted what was released behind the first (ptx line "
-                 "{2}), but it is relaxed and no fence follows it, so that nobody acquires: __threadfence() (`membar.gl;`) "
-                 "behind the atomic is missing",
-                 now, before, lines);
+  return formatv(
+      "{0} after {1} of the same bytes: an atomic has counted what was released behind the first (ptx line "
+      "{2}), but it is relaxed and no fence follows it, so that nobody acquires: __threadfence() (`membar.gl;`) "
+      "behind the atomic is missing",
+      now, before, lines);
 }
 
 } // namespace gemmc::emu
