@@ -194,13 +194,17 @@ std::optional<Check::Problem> Check::judge(const Agent &agent, const Access &bef
 }
 
 std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access &before, Space space) const {
-  const bool inScope = sameCta(agent, before) || !(before.ofCta || agent.access.ofCta);
-  if (before.kind == Access::none || (inScope && areAtomic(before, agent.access)))
+  if (before.kind == Access::none)
     return std::nullopt;
-  if (inScope && areMixed(before, agent.access)) {
-    auto unordered = before.isAsync() ? judgeAsync(agent, before) : judgeProxies(agent, before, space);
-    return unordered ? std::optional(problem(agent, before, "PX-10", describeMixed(agent.access, before)))
-                     : std::nullopt;
+  if (before.strong && agent.access.strong) {
+    const bool inScope = sameCta(agent, before) || !(before.ofCta || agent.access.ofCta);
+    if (inScope && areAtomic(before, agent.access))
+      return std::nullopt;
+    if (inScope && areMixed(before, agent.access)) {
+      auto unordered = before.isAsync() ? judgeAsync(agent, before) : judgeProxies(agent, before, space);
+      return unordered ? std::optional(problem(agent, before, "PX-10", describeMixed(agent.access, before)))
+                       : std::nullopt;
+    }
   }
   if (before.kind == Access::mbarrier)
     return problem(agent, before, "MB-3", formatv("{0} of the bytes of a valid mbarrier", agent.access));
