@@ -55,6 +55,7 @@ class Draw:
     def __init__(self, seed):
         self.halves = False
         self.random = random.Random(seed)
+        self.of_batches = random.Random(f"batch {seed}")  # its own, so that batches do not change all other specs
 
     def chance(self, probability):
         return self.random.random() < probability
@@ -78,7 +79,50 @@ class Draw:
         self.alignment()
         self.scales()
         self.shifted = self.shift() if self.wgmma and self.shifts else None
-        return self.assemble(), self.arguments
+        spec = self.assemble()
+        if self.of_batches.random() < 0.25 and not self.shifted and spec.get("split", {}).get("through", "cluster") == (
+                "cluster" if self.wgmma or "split" not in spec else "none"):
+            self.batch(spec)
+        return spec, self.arguments
+
+    def batch(self, spec):
+        """A few products of the same kind. Matrices lie end to end, further apart, in each other's rows, or are shared; those
+        that TMA or cp.async reads as they lie start where their rows do."""
+        pick = self.of_batches.choice
+        count = pick((0, 1, 2, 2, 2, 3, 3)) if self.of_batches.random() < 0.3 else pick((2, 2, 3))
+        spec["problem"]["batch"] = count
+        if pick((0, 0, 1)):
+            spec["problem"]["batch"] = "dynamic"
+            self.arguments += ["--batch", str(count)]
+        rows, columns = {"a": "m", "b": "k", "c": "m", "d": "m"}, {"a": "k", "b": "n", "c": "n", "d": "n"}
+        for name in "abcd":
+            if name not in spec:
+                continue
+            in_rows = self.layouts[name] == "row"
+            along, across = (columns if in_rows else rows)[name], (rows if in_rows else columns)[name]
+            if along in self.dynamic or across in self.dynamic:
+                continue
+            bits = {"a": self.bits, "b": self.bits, "c": BITS[self.c_type()], "d": BITS[self.d_type]}[name]
+            length, lines = max(1, self.size[along]), self.size[across]
+            ld = self.ld.get(name, length)
+            unit = math.gcd(ld, 128 // bits) if name in "cd" else (
+                128 // bits if self.wgmma and (not self.repack or name == self.inside)
+                else max(1, 32 // bits) if self.family == "cp_async" else self.per_byte)
+            stride = None
+            kind = pick(("end to end", "end to end", "apart", "shared", "rows"))
+            if kind == "apart":
+                stride = lines * ld + pick((1, 2, 5)) * unit
+            elif kind == "shared" and name != "d":
+                stride = 0
+            elif kind == "rows" and count > 1 and spec["problem"]["batch"] != "dynamic":
+                stride = -(-length // unit) * unit
+                spec[name]["ld"] = stride * (count - 1) + -(-length // unit) * unit + (0 if name in "cd" else pick((0, unit)))
+            if stride is None:
+                continue
+            spec[name]["batch_stride"] = stride
+            if pick((0, 0, 0, 1)):
+                spec[name]["batch_stride"] = "dynamic"
+                self.arguments += [f"--stride-{name}", str(stride)]
 
     # ---- what is computed
 

@@ -17,7 +17,7 @@ constexpr bool alwaysVerify = true;
 
 /// The operands in the user's view.
 ptx::OperandInfo operandInfo(const OperandSpec &spec, const PlanOperand &plan) {
-  return {*spec.type, *spec.layout, plan.ld};
+  return {*spec.type, *spec.layout, plan.ld, plan.batchStride};
 }
 
 /// The problem-wide half of the launch information, from the plan.
@@ -29,6 +29,7 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
   info.m = extent(*spec.m, "m");
   info.n = extent(*spec.n, "n");
   info.k = extent(*spec.k, "k");
+  info.batch = plan.batch;
   info.a = operandInfo(spec.a, plan.swapped ? plan.b : plan.a);
   info.b = operandInfo(spec.b, plan.swapped ? plan.a : plan.b);
   info.c = operandInfo(spec.c, plan.c);

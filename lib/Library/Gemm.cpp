@@ -126,7 +126,7 @@ bool Gemm::serves(const Kernel &kernel, const GemmArgs &args, std::optional<uint
 Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const {
   // Wrong arguments are nobody's reason to compile another kernel: let the first one say what is wrong with them.
   const GpuModule *first = base->first.module.get();
-  if (args.m == 0 || args.n == 0 || checkShape(first->info(), args))
+  if (args.empty() || checkShape(first->info(), args))
     return first;
   Range &range = rangeOf(args);
   if (auto failed = prepareFirst(range))
@@ -175,7 +175,7 @@ Outcome<uint64_t> Gemm::workspaceBytes(const GemmArgs &args) const {
 }
 
 std::string Gemm::fallbackReason(const GemmArgs &args) const {
-  if (args.m == 0 || args.n == 0)
+  if (args.empty())
     return "";
   const Expr *unmet = base->first.module->unmet(args);
   return unmet && !serves(rangeOf(args).first, args, std::nullopt) ? unmet->str() : std::string();

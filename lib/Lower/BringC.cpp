@@ -61,14 +61,15 @@ void Lowering::bringByTma(const Op &op) {
   }
   Val row0 = value(op.ref("from").index[0]), col0 = value(op.ref("from").index[1]);
   struct Box {
-    Val map, x, y;
+    Val map;
+    std::vector<Val> at;
   };
   auto boxOf = [&](int64_t number, int64_t unit) -> Box {
     const LinePiece &piece = pieces[number % pieces.size()];
     int64_t row = unit / across * warpM + number / int64_t(pieces.size()) * groupLines;
-    return {variables[pieceMap(c.buffer, piece.bytes)],
-            inRegister(add(col0, unit % across * warpN + piece.column, "x"), "x"),
-            inRegister(add(row0, row, "y"), "y")};
+    Val x = inRegister(add(col0, unit % across * warpN + piece.column, "x"), "x");
+    Val y = inRegister(add(row0, row, "y"), "y");
+    return {variables[pieceMap(c.buffer, piece.bytes)], boxAt(c, x, y)};
   };
   // What must wait for a buffer waits for it in the L2. Pieces of many widths need more registers for that than a
   // producer has.
@@ -76,7 +77,7 @@ void Lowering::bringByTma(const Op &op) {
   for (int64_t number = kernel.number("store_buffers"); oneWidth && number < chunks; ++number)
     for (int64_t unit = 0; unit < rings; ++unit) {
       Box box = boxOf(number, unit);
-      b.expand("sm90/tma_prefetch", {{"map", box.map}, {"x", box.x}, {"y", box.y}});
+      prefetchBox(box.map, box.at);
     }
   for (int64_t number = 0; number < chunks; ++number)
     for (int64_t unit = 0; unit < rings; ++unit) {
@@ -86,7 +87,7 @@ void Lowering::bringByTma(const Op &op) {
       b.expand("sm90/mbar_wait", {{"bar", to.left}, {"parity", to.parity}});
       b("mbarrier.arrive.expect_tx.shared::cta.b64", b.sink(), at(to.brought), bytes);
       Box box = boxOf(number, unit);
-      b.expand("sm90/tma_load", {{"dst", to.place}, {"map", box.map}, {"x", box.x}, {"y", box.y}, {"bar", to.brought}});
+      loadBox(box.map, box.at, to.place, to.brought);
     }
   if (!always)
     b.place(end);

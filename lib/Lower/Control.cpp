@@ -51,7 +51,7 @@ void Lowering::tiles(const Op &op) {
   Expr countM = ceilDiv(ceilDiv(m, kernel.root.item("block", 0)), clusterM);
   Expr countN = ceilDiv(ceilDiv(n, kernel.root.item("block", 1)), clusterN);
   bool persistent = kernel.word("persistent") == "on";
-  Expr count = countM * countN, sms = Expr::var("sms");
+  Expr count = countM * countN * products(), sms = Expr::var("sms");
   result.kernel.grid[0] = persistent ? minOf(count, maxOf(1, sms / cluster)) * cluster : count * cluster;
 
   b.blank();
@@ -64,7 +64,10 @@ void Lowering::tiles(const Op &op) {
     return lateOfLast(op);
   }
 
-  Val total = mul(tilesM, tilesN, "tiles"), step = b.reg(Type::b32, "tile_step");
+  Val total = mul(tilesM, tilesN, "tiles");
+  if (isBatch())
+    total = mul(total, value(products()), "tiles_of_all");
+  Val step = b.reg(Type::b32, "tile_step");
   b("mov.u32", step, b.special(cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
   Val stride = step;
   if (op.has("alternate")) {
@@ -95,10 +98,14 @@ void Lowering::tiles(const Op &op) {
 
 /// In front of the loop: there is no tile before the first one.
 void Lowering::beginLate() {
-  lateTile = LateTile{b.reg(Type::b32, "late_m"), b.reg(Type::b32, "late_n"), b.reg(Type::pred, "late_exists")};
+  lateTile = LateTile{b.reg(Type::b32, "late_m"), b.reg(Type::b32, "late_n"), b.reg(Type::pred, "late_exists"), {}};
   b("mov.u32", lateTile->m, 0);
   b("mov.u32", lateTile->n, 0);
   b("setp.ne.u32", lateTile->exists, 0, 0);
+  if (!isBatch())
+    return;
+  lateTile->product = b.reg(Type::b32, "late_index");
+  b("mov.u32", lateTile->product, 0);
 }
 
 /// At the end of a tile: it is the one before the next.
@@ -107,27 +114,36 @@ void Lowering::rememberTile() {
     return;
   b("mov.u32", lateTile->m, variables["tm"]);
   b("mov.u32", lateTile->n, variables["tn"]);
+  if (isBatch())
+    b("mov.u32", lateTile->product, variables["product"]);
   b("setp.eq.u32", lateTile->exists, 0, 0);
+}
+
+void Lowering::enterLate() {
+  variables["tm"] = lateTile->m;
+  variables["tn"] = lateTile->n;
+  if (isBatch())
+    enterProduct(lateTile->product);
 }
 
 void Lowering::late(const Op &op) {
   if (!lateTile)
     return; // a CTA has one tile
-  Val tm = variables["tm"], tn = variables["tn"], none = b.label("no_tile_before");
+  Val none = b.label("no_tile_before");
+  const auto present = variables;
+  const auto matrices = tensors;
   b.unless(lateTile->exists)("bra", none);
-  variables["tm"] = lateTile->m;
-  variables["tn"] = lateTile->n;
+  enterLate();
   ops(op.body);
-  variables["tm"] = tm;
-  variables["tn"] = tn;
+  variables = present;
+  tensors = matrices;
   b.place(none);
 }
 
 /// Behind the last tile, or the only one, whose place the variables still hold.
 void Lowering::lateOfLast(const Op &tiles) {
   if (lateTile) {
-    variables["tm"] = lateTile->m;
-    variables["tn"] = lateTile->n;
+    enterLate();
     lateTile.reset();
   }
   for (const Op &inner : tiles.body)

@@ -53,29 +53,55 @@ Val CopyKernel::pickOperand(const Val &cta, llvm::function_ref<Expr(const CopySo
   for (const CopySource &source : sources)
     bases.push_back(pointer(source.buffer));
   if (sources.size() == 1)
-    return bases[0];
+    return ofProduct(bases[0]);
   Val ctas = value(ctasOf(sources[0]), Type::b32, sources[0].buffer + "_ctas");
   second = b.reg(Type::pred, "second");
   b("setp.ge.u32", second, cta, ctas);
   b.when(second)("sub.u32", cta, cta, ctas);
   Val base = b.reg(Type::b64, "base");
   b("selp.b64", base, bases[1], bases[0], second);
-  return base;
+  return ofProduct(base);
+}
+
+/// The CTA's row says which product; an operand that all of them share is copied once.
+Val CopyKernel::ofProduct(const Val &base) {
+  if (info.grid[1].isConst(1))
+    return base;
+  Val row = b.reg(Type::b32, "row"), none = b.reg(Type::pred, "no_product"), address = b.reg(Type::b64, "matrix");
+  product = b.reg(Type::b64, "product");
+  b("mov.u32", row, b.special("%ctaid.y"));
+  b("setp.ge.u32", none, row, pick(Type::b32, "products", [](const CopySource &s) { return s.products; }));
+  b.when(none)("ret");
+  b("cvt.u64.u32", product, row);
+  b("mad.lo.u64", address, product, pick(Type::b64, "stride", [](const CopySource &s) { return s.stride; }), base);
+  return address;
+}
+
+void CopyKernel::moveToProduct(const Val &place) {
+  if (product.isReg())
+    b("mad.lo.u64", place, product,
+      pick(Type::b64, "packed_stride", [](const CopySource &s) { return s.packedStride; }), place);
 }
 
 void CopyKernel::overlap() {
   if (overlaps != CopyOverlaps::nobody)
     waitForKernelInFront(b);
-  if (overlaps == CopyOverlaps::both && info.grid[0].isConst() && info.grid[0].constant() <= fewCtas)
+  const Expr ctas = info.grid[0] * info.grid[1];
+  if (overlaps == CopyOverlaps::both && ctas.isConst() && ctas.constant() <= fewCtas)
     b("griddepcontrol.launch_dependents");
 }
 
 void CopyKernel::configure(llvm::function_ref<Expr(const CopySource &)> ctasOf) {
   info.name = function.name;
   info.block = {threads, 1, 1};
+  Expr rows = 1;
+  for (const CopySource &source : sources)
+    if (!source.products.isConst(1))
+      rows = source.products;
   function.reqntid = {threads, 1, 1};
   for (const CopySource &source : sources)
     info.grid[0] = &source == &sources[0] ? ctasOf(source) : info.grid[0] + ctasOf(source);
+  info.grid[1] = rows;
 }
 
 /// The copies lie behind what else the workspace has; the tensor maps of the product point there.
@@ -97,7 +123,13 @@ void Lowering::repackOperands() {
     source.pitch = op.expr("repack") * elementBytes;
     source.packedPitch = op.expr("ld") * elementBytes;
     source.offset = ceilDiv(result.workspace, workspaceAlign) * workspaceAlign;
-    result.workspace = source.offset + op.expr(rows == turns ? "cols" : "rows") * source.packedPitch;
+    const Expr bytes = op.expr(rows == turns ? "cols" : "rows") * source.packedPitch;
+    if (op.has("batch")) {
+      source.products = products();
+      source.stride = op.expr("batch") * elementBytes;
+      source.packedStride = bytes;
+    }
+    result.workspace = source.offset + bytes * source.products;
     for (ptx::TensorMapInfo &map : result.kernel.maps)
       if (map.buffer == source.buffer) {
         map.buffer = "workspace";

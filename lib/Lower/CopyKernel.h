@@ -9,6 +9,8 @@ struct CopySource {
   std::string buffer;
   Expr lines, length, pitch, packedPitch; ///< All but `lines` in bytes.
   Expr offset;                            ///< Of the copy in the workspace.
+  Expr products = 1;                      ///< Matrices, and the bytes from one to the next.
+  Expr stride = 0, packedStride = 0;
 };
 
 /// With whose launch that of a copy overlaps: with the one in front, which it waits for; and, where the copy's CTAs are
@@ -32,19 +34,26 @@ protected:
   Val pick(Type type, llvm::StringRef name, llvm::function_ref<Expr(const CopySource &)> of);
   /// Where that operand starts. `cta` becomes the number among the CTAs that copy it.
   Val pickOperand(const Val &cta, llvm::function_ref<Expr(const CopySource &)> ctasOf);
-  /// Threads and CTAs of the launch.
+  /// From a place in the first product's copy of that operand to the same one of the CTA's.
+  void moveToProduct(const Val &place);
+  /// Threads and CTAs of the launch: a row of these for each product of a batch.
   void configure(llvm::function_ref<Expr(const CopySource &)> ctasOf);
 
   /// What `overlaps` says, in front of everything else; the grid is known.
   void overlap();
 
+private:
+  Val ofProduct(const Val &base);
+
+protected:
   ptx::Function &function;
   ptx::Builder b;
   std::vector<CopySource> sources;
   unsigned elementBytes;
   CopyOverlaps overlaps;
   ptx::KernelInfo info;
-  Val second; ///< Whether the CTA copies the second operand.
+  Val second;  ///< Whether the CTA copies the second operand.
+  Val product; ///< b64, of a batch.
 };
 
 /// Copies line by line (Repack.cpp).

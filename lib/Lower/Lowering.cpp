@@ -10,13 +10,20 @@ constexpr llvm::StringLiteral sharedName = "smem";
 std::set<std::string> variablesOf(const tile::Kernel &kernel, llvm::function_ref<bool(const Op &)> byTma) {
   std::set<std::string> names;
   auto collect = [&](const Expr &expr) { expr.forEachVar([&](llvm::StringRef name) { names.insert(name.str()); }); };
-  for (llvm::StringRef key : {"m", "n", "k"})
-    collect(kernel.root.expr(key));
+  for (llvm::StringRef key : {"m", "n", "k", "batch"})
+    if (kernel.root.has(key))
+      collect(kernel.root.expr(key));
   for (const Op &op : kernel.body())
-    if (op.kind == OpKind::Tensor && !byTma(op))
+    if (op.kind == OpKind::Tensor && !byTma(op)) {
       collect(op.expr("ld"));
+      if (op.has("batch"))
+        collect(op.expr("batch"));
+    }
   return names;
 }
+
+/// Leading dimensions and strides of batches.
+bool isDistance(llvm::StringRef variable) { return variable.starts_with("ld") || variable.starts_with("stride_"); }
 
 Elem elemOf(const Op &op) { return *parseElem(op.word("type")); }
 } // namespace
@@ -166,7 +173,7 @@ void Lowering::declareParams() {
   if (gathers() || countsTiles())
     add(ParamInfo::Pointer, Type::u64, "workspace_ptr", "workspace");
   for (const std::string &name : variablesOf(kernel, byTma))
-    add(ParamInfo::Int, llvm::StringRef(name).starts_with("ld") ? Type::u64 : Type::u32, name, "", Expr::var(name));
+    add(ParamInfo::Int, isDistance(name) ? Type::u64 : Type::u32, name, "", Expr::var(name));
   for (const Op &op : kernel.body())
     if (isTensor(op))
       for (const auto &[name, number] : edgeNumbers(op))
@@ -273,11 +280,19 @@ void Lowering::declareViews() {
                       {},
                       {},
                       op.number("align"),
-                      op.word("buffer").str()};
+                      op.word("buffer").str(),
+                      op.has("batch"),
+                      {},
+                      {}};
       if (auto found = variables.find(view.buffer + "_ptr"); found != variables.end()) {
+        auto distance = [&](llvm::StringRef key) {
+          const Expr &elements = op.expr(key);
+          return elements.isConst() ? Val(elements.constant()) : variables[elements.name()];
+        };
         view.base = found->second;
-        const Expr &ld = op.expr("ld");
-        view.ld = ld.isConst() ? Val(ld.constant()) : variables[ld.name()];
+        view.ld = distance("ld");
+        if (view.perProduct)
+          view.first = view.base, view.stride = distance("batch");
       } else if (auto maps = severalMaps(op); !maps.empty()) {
         for (const ptx::TensorMapInfo &map : maps)
           variables[map.name] = mapAddress(map.name);

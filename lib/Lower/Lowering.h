@@ -24,11 +24,13 @@ struct TensorView {
   Elem type;
   Order order;
   Expr rows, cols;
-  Val base; ///< b64 address; not for tensors that only TMA reads.
+  Val base; ///< b64 address, of a batch of the present product's matrix; not for tensors that only TMA reads.
   Val ld;   ///< Elements: an immediate or a b64 register.
   Val map;  ///< b64 address of the tensor map, or None.
   int64_t align = 1;
   std::string buffer;
+  bool perProduct = false; ///< Of a batch: each product has a matrix of its own...
+  Val first, stride;       ///< ...the first one at this address, `stride` elements apart; as `base`.
   int64_t elemBytes() const { return bytesOf(type); } ///< Of D and C, which are never packed, and of other operands.
 };
 
@@ -156,11 +158,21 @@ private:
 
   bool isDependent() const { return kernel.root.word("dependent") == "on"; }
 
+  // Batch.cpp: products, whose tiles have their numbers one product behind the other.
+  bool isBatch() const { return kernel.root.has("batch"); }
+  Expr products() const { return isBatch() ? kernel.root.expr("batch") : Expr(1); }
+  void enterProduct(const Val &product); ///< Tensors are its matrices from here on.
+  /// Where a box of a tensor begins: x along what is contiguous, y, and of a batch the present product.
+  std::vector<Val> boxAt(const TensorView &tensor, const Val &x, const Val &y);
+  void addProducts(const Op &tensor, ptx::TensorMapInfo &map) const; ///< As the last dimension.
+  Expr strideInMemory(const Op &tensor) const; ///< As TMA reads it: of a copy, where there is one. Elements.
+
   // Control.cpp
   void role(const Op &op);
   void tiles(const Op &op);
   void beginLate();
   void rememberTile();
+  void enterLate();
   void late(const Op &op);
   void lateOfLast(const Op &tiles);
   void loop(const Op &op);
@@ -168,6 +180,7 @@ private:
 
   // Raster.cpp: which tile of D has which number.
   void placeTile(const Val &id, const Val &clusterTilesM, const Val &clusterTilesN);
+  void placeTileOfProduct(const Val &id, const Val &clusterTilesM, const Val &clusterTilesN);
   struct Band; ///< Tiles along the slow direction, up to `group` of them side by side.
   std::pair<Val, Val> placeInSquares(const Band &band);
   std::pair<Val, Val> placeInBands(const Band &band, int64_t rest);
@@ -189,9 +202,11 @@ private:
   struct ThreadCopy; ///< A copy by all threads of the CTA: ld or cp.async.
   void copyByTma(const Op &op, const TensorView &tensor, const SharedView &shared);
   Val cachePolicy(const Op &op);
-  /// One box of `map` at (x, y); with a `policy` of the L2, for the CTAs of `mask` where there is one.
-  void loadBox(const Val &map, const Val &x, const Val &y, const Val &to, const Val &bar, const Val &policy,
+  /// One box of `map`, of `at` as boxAt has it; with a `policy` of the L2, for the CTAs of `mask` where there is one.
+  void loadBox(const Val &map, llvm::ArrayRef<Val> at, const Val &to, const Val &bar, const Val &policy = {},
                const Val &mask = {});
+  void prefetchBox(const Val &map, llvm::ArrayRef<Val> at);
+  static llvm::StringLiteral storeBox(llvm::ArrayRef<Val> at); ///< The instruction.
   void prefetch(const Op &op);
   TileParts partsOf(llvm::StringRef operand) const; ///< In which CTAs of a cluster bring tiles of A or B.
   Val placeOf(const Op &copy) const;                ///< This CTA's among those that share the tile.
@@ -398,6 +413,7 @@ private:
   /// What `late` does for the tile before the present one: where that lies, and whether there is one.
   struct LateTile {
     Val m, n, exists;
+    Val product; ///< Of a batch.
   };
   std::optional<LateTile> lateTile;
   bool lanesElected = false; ///< Inside `elect`: one lane is there.

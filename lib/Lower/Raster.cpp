@@ -87,7 +87,7 @@ std::pair<Val, Val> Lowering::placeInBands(const Band &band, int64_t rest) {
   return {line, slow};
 }
 
-void Lowering::placeTile(const Val &id, const Val &tilesM, const Val &tilesN) {
+void Lowering::placeTileOfProduct(const Val &id, const Val &tilesM, const Val &tilesN) {
   bool alongM = kernel.word("raster") != "along_n", curved = kernel.word("raster") == "hilbert";
   int64_t group = kernel.number("group");
   const Val &fastExtent = alongM ? tilesM : tilesN, &slowExtent = alongM ? tilesN : tilesM;

@@ -86,6 +86,7 @@ void RepackKernel::place() {
   b("mad.lo.u64", to, wideLine, pick(Type::b64, "packed", [](const CopySource &s) { return s.packedPitch; }), start);
   b("add.s64", to, to, pick(Type::b64, "offset", [](const CopySource &s) { return s.offset; }));
   b("add.s64", to, to, workspace);
+  moveToProduct(to);
   b("cvt.u32.u64", low, from);
   b("and.b32", skew, low, vectorBytes - 1);
   b("add.u32", span, skew, left);

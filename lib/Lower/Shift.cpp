@@ -53,7 +53,7 @@ void Lowering::copyLines(const Op &op, const TensorView &tensor, const SharedVie
   Val policy = cachePolicy(op);
   for (int64_t i = 0; i < maps; ++i) {
     Val to = add(dst, i * raw.tile.groupStride(), "box");
-    loadBox(variables[tensor.buffer + "_map" + std::to_string(i)], inner, outer, to, bar, policy);
+    loadBox(variables[tensor.buffer + "_map" + std::to_string(i)], {inner, outer}, to, bar, policy);
   }
 }
 

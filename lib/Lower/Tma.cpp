@@ -91,19 +91,21 @@ Lowering::Boxes Lowering::boxesOf(const Op &op, const TensorView &tensor, const 
     rows = boxRows = edgeOf(source).part.constant();
   if (llvm::none_of(result.kernel.maps, [&](const auto &map) { return map.buffer == tensor.buffer; })) {
     ptx::TensorMapInfo map;
-    map.name = tensor.buffer + "_map";
     map.buffer = tensor.buffer;
     map.type = tensor.type == Elem::tf32 ? Elem::f32 : tensor.type; // as it lies: wgmma drops bits, TMA would round
     map.dims = {rowOrder ? tensor.cols : tensor.rows, rowOrder ? tensor.rows : tensor.cols};
     map.strides = {kernel.declaration(op.ref("from").name)->expr("ld") * tensor.elemBytes()};
-    map.box = {tile.spanElems(), boxRows};
     map.swizzle = tmaSwizzle(tile.layout);
-    result.kernel.maps.push_back(map);
-    for (const ptx::TensorMapInfo &other : moreMaps(source)) {
-      map.name = other.name;
-      map.box = other.box;
-      result.kernel.maps.push_back(map);
-    }
+    auto add = [&](std::string name, std::vector<Expr> box) {
+      ptx::TensorMapInfo its = map;
+      its.name = std::move(name);
+      its.box = std::move(box);
+      addProducts(source, its);
+      result.kernel.maps.push_back(std::move(its));
+    };
+    add(tensor.buffer + "_map", {tile.spanElems(), boxRows});
+    for (const ptx::TensorMapInfo &other : moreMaps(source))
+      add(other.name, other.box);
   }
   const auto &start = op.ref("from").index;
   Val inner = value(start[rowOrder ? 1 : 0]), outer = value(start[rowOrder ? 0 : 1]);
@@ -338,10 +340,37 @@ Val Lowering::cachePolicy(const Op &op) {
   return policy;
 }
 
-void Lowering::loadBox(const Val &map, const Val &x, const Val &y, const Val &to, const Val &bar, const Val &policy,
+namespace {
+/// An idiom that copies a box, with where the box is.
+struct BoxIdiom {
+  std::string name;
+  std::vector<std::pair<llvm::StringRef, Val>> holes;
+
+  BoxIdiom(llvm::StringRef stem, const Val &map, llvm::ArrayRef<Val> at) : name(stem), holes{{"map", map}} {
+    constexpr llvm::StringLiteral coordinates[] = {"x", "y", "z"};
+    for (size_t i = 0; i < at.size(); ++i)
+      holes.push_back({coordinates[i], at[i]});
+    if (at.size() > 2)
+      name += "_3d";
+  }
+};
+} // namespace
+
+llvm::StringLiteral Lowering::storeBox(llvm::ArrayRef<Val> at) {
+  return at.size() > 2 ? llvm::StringLiteral("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group")
+                       : llvm::StringLiteral("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group");
+}
+
+void Lowering::prefetchBox(const Val &map, llvm::ArrayRef<Val> at) {
+  BoxIdiom idiom("sm90/tma_prefetch", map, at);
+  b.expand(idiom.name, idiom.holes);
+}
+
+void Lowering::loadBox(const Val &map, llvm::ArrayRef<Val> at, const Val &to, const Val &bar, const Val &policy,
                        const Val &mask) {
-  std::vector<std::pair<llvm::StringRef, Val>> holes = {{"dst", to}, {"map", map}, {"x", x}, {"y", y}, {"bar", bar}};
-  std::string idiom = "sm90/tma_load";
+  auto [idiom, holes] = BoxIdiom("sm90/tma_load", map, at);
+  holes.push_back({"dst", to});
+  holes.push_back({"bar", bar});
   if (mask.isReg()) {
     idiom += "_multicast";
     holes.push_back({"mask", mask});
@@ -381,7 +410,7 @@ void Lowering::copyByTma(const Op &op, const TensorView &tensor, const SharedVie
   }
 
   copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t offset) {
-    loadBox(map, x, y, add(dst, offset, "box"), bar, policy, mask);
+    loadBox(map, boxAt(tensor, x, y), add(dst, offset, "box"), bar, policy, mask);
   });
 }
 
@@ -390,7 +419,7 @@ void Lowering::prefetch(const Op &op) {
   Boxes boxes = boxesOf(op, tensor, buffers.find(op.subject.name)->second);
   boxes.outer = add(boxes.outer, startOfPart(op, 1), "outer");
   copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t) {
-    b.expand("sm90/tma_prefetch", {{"map", map}, {"x", x}, {"y", y}});
+    prefetchBox(map, boxAt(tensor, x, y));
   });
 }
 

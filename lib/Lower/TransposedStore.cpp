@@ -34,6 +34,7 @@ std::vector<ptx::TensorMapInfo> Lowering::turnedMaps(const Op &tensor, const Op 
     map.dims = {tensor.expr("rows"), tensor.expr("cols")};
     map.strides = {tensor.expr("ld") * int64_t(bytesOf(type))};
     map.box = {spanBytes / bytesOf(type), lines};
+    addProducts(tensor, map);
     map.swizzle = tmaSwizzle(SharedLayout::b128);
     maps.push_back(map);
   }
@@ -121,10 +122,8 @@ struct Lowering::TransposedStore : StagedSums {
     b("elect.sync", ptx::pair(b.sink(), elected), -1);
     Val map = l.variables[turnedMap(d.buffer, chunk.columns)], y = l.inRegister(colOf(chunk), "y");
     for (int64_t span = 0; span < whole.spans; ++span) {
-      Val x = l.inRegister(l.add(rowOf(chunk), span * whole.spanElems(), "x"), "x");
-      Val coords[] = {x, y};
-      b.when(elected)("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", at(map, 0, coords),
-                      at(chunk.slot, span * whole.spanStride()));
+      const std::vector<Val> box = l.boxAt(d, l.add(rowOf(chunk), span * whole.spanElems(), "x"), y);
+      b.when(elected)(storeBox(box), at(map, 0, box), at(chunk.slot, span * whole.spanStride()));
     }
     b.when(elected)("cp.async.bulk.commit_group");
     b.place(skip);

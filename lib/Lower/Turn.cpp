@@ -183,6 +183,7 @@ void TurnKernel::write() {
   b("mad.lo.u32", read, warp, pitch * wordBytes, shared);
   b("mad.lo.u32", read, lane, wordBytes, read);
   b("add.s64", to, workspace, pick(Type::b64, "offset", [](const CopySource &s) { return s.offset; }));
+  moveToProduct(to);
   b("mul.wide.u32", offset, line, elementBytes);
   b("add.s64", to, to, offset);
   b("mul.wide.u32", offset, lane, wordBytes);

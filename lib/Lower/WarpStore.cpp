@@ -72,6 +72,7 @@ std::vector<ptx::TensorMapInfo> Lowering::pieceMaps(const Op &tensor) const {
     map.dims = {tensor.expr("cols"), tensor.expr("rows")};
     map.strides = {ld * int64_t(bytesOf(type))};
     map.box = {piece.columns, rows};
+    addProducts(tensor, map);
     map.swizzle = tmaSwizzle(layoutOf(piece.bytes));
     maps.push_back(map);
   }
@@ -282,9 +283,9 @@ struct Lowering::WarpStore : StagedSums {
     Val elected = b.reg(Type::pred, "elected");
     b("elect.sync", ptx::pair(b.sink(), elected), -1);
     Val map = l.variables[pieceMap(d.buffer, chunk.piece.bytes)];
-    Val x = l.inRegister(colOf(chunk), "x"), y = l.inRegister(rowOf(chunk), "y");
-    Val coords[] = {x, y};
-    b.when(elected)("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", at(map, 0, coords), at(chunk.slot));
+    const Val x = l.inRegister(colOf(chunk), "x"), y = l.inRegister(rowOf(chunk), "y");
+    const std::vector<Val> box = l.boxAt(d, x, y);
+    b.when(elected)(storeBox(box), at(map, 0, box), at(chunk.slot));
     b.when(elected)("cp.async.bulk.commit_group");
   }
 

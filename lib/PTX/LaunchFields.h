@@ -40,8 +40,9 @@ constexpr Product clusterCtas{16, "CTAs"}; // with the non-portable size; 8 with
 constexpr size_t maxRank = 5;              // cuTensorMapEncodeTiled, tensorRank
 
 constexpr llvm::StringLiteral variables[] = {
-    "m",   "n",     "k",     "lda",   "ldb",   "ldc",           "ldd",
-    "sms", "a_ptr", "b_ptr", "c_ptr", "d_ptr", "alpha_is_zero", "beta_is_zero"};
+    "m",        "n",        "k",        "batch",    "lda", "ldb",   "ldc",   "ldd",   "stride_a",
+    "stride_b", "stride_c", "stride_d", "sms",      "a_ptr", "b_ptr", "c_ptr", "d_ptr", "alpha_is_zero",
+    "beta_is_zero"};
 constexpr llvm::StringLiteral buffers[] = {"a", "b", "c", "d", "workspace"};
 constexpr llvm::StringLiteral scales[] = {"alpha", "beta"};
 
@@ -49,6 +50,7 @@ template <typename IO> void describe(IO &io, OperandInfo &x) {
   io("type", x.type);
   io("layout", x.order);
   io("ld", x.ld, nonNegative);
+  io.optional("batch_stride", x.batchStride, nonNegative);
 }
 
 template <typename IO> void describe(IO &io, TensorMapInfo &x) {
@@ -98,6 +100,7 @@ template <typename IO> void describe(IO &io, LaunchInfo &x) {
   io("m", x.m, nonNegative);
   io("n", x.n, nonNegative);
   io("k", x.k, nonNegative);
+  io.unless(Expr(1), "batch", x.batch, nonNegative);
   io("a", x.a);
   io("b", x.b);
   io("c", x.c);

@@ -144,6 +144,10 @@ public:
     else
       known.push_back(key);
   }
+  template <typename T, typename... Bounds>
+  void unless(const T &, llvm::StringRef key, T &value, const Bounds &...bounds) {
+    optional(key, value, bounds...);
+  }
   void source(ParamInfo &param);
   void refuseUnknown() {
     for (const YamlEntry &entry : map.entries)

@@ -56,6 +56,12 @@ public:
     if (value != T())
       (*this)(key, value, limits...);
   }
+  /// ... and of that what is not as usual.
+  template <typename T, typename... Limits>
+  void unless(const T &usual, llvm::StringRef key, T &value, const Limits &...limits) {
+    if (value != usual)
+      (*this)(key, value, limits...);
+  }
   void operator()(llvm::StringRef key, SpecInfo &value) { entries.push_back((key + ": " + inFlow(value)).str()); }
   void operator()(llvm::StringRef key, OperandInfo &value) { entries.push_back((key + ": " + inFlow(value)).str()); }
   /// Conditions have a line each: they are read one by one.

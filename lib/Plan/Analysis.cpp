@@ -12,12 +12,16 @@ double bytesOfElements(double elements, Elem type) { return elements * bitsOf(ty
 
 void addProblem(const Draft &draft, Analysis &out) {
   const Spec &s = draft.spec();
-  out.m = typicalM(s), out.n = typicalN(s), out.k = typicalK(s);
+  out.m = typicalM(s), out.n = typicalN(s), out.k = typicalK(s), out.batch = typicalBatch(s);
   double m = double(out.m), n = double(out.n), k = double(out.k);
-  out.flops = 2 * m * n * k;
-  out.bytes = bytesOfElements(m * k, *s.a.type) + bytesOfElements(k * n, *s.b.type) + bytesOfElements(m * n, *s.d.type);
+  auto bytesOfMatrices = [&](const OperandSpec &operand, double elements) {
+    const bool shared = isBatch(s) && operand.batchStride.value == Size{0};
+    return bytesOfElements(elements, *operand.type) * (shared ? 1 : double(out.batch));
+  };
+  out.flops = 2 * double(out.batch) * m * n * k;
+  out.bytes = bytesOfMatrices(s.a, m * k) + bytesOfMatrices(s.b, k * n) + bytesOfMatrices(s.d, m * n);
   if (s.beta.value != Scale{0.0})
-    out.bytes += bytesOfElements(m * n, *s.c.type);
+    out.bytes += bytesOfMatrices(s.c, m * n);
   out.memoryFloor = out.bytes / out.machine.bytes;
   out.tensorFloor = out.flops / out.machine.flops;
   out.poweredFloor = out.tensorFloor / out.machine.powered;
@@ -34,7 +38,7 @@ void addTiles(const Draft &draft, const Shape &shape, const Estimate &estimate, 
   out.waves = int64_t(std::min(waves, 9e15));
   out.lastWave = std::clamp((work - (waves - 1) * slots) / slots, 0.0, 1.0);
   double area = tiles * double(shape.m) * double(shape.n);
-  out.tileUse = area > 0 ? double(out.m) * double(out.n) / area : 0;
+  out.tileUse = area > 0 ? double(out.batch) * double(out.m) * double(out.n) / area : 0;
   out.stageBytes = plan::stageBytes(draft, shape);
   out.sharedBytes = plan::sharedBytes(draft, shape);
 

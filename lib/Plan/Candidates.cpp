@@ -186,8 +186,8 @@ int64_t blockDepth(const Draft &draft) {
 /// eight (H200, 2026-11-26).
 int64_t stagesOfDoubles(const Draft &draft, const Shape &shape) {
   constexpr int64_t usual = 4, most = 8;
-  const double tiles =
-      std::ceil(double(draft.plannedM()) / double(shape.m)) * std::ceil(double(draft.plannedN()) / double(shape.n));
+  const double tiles = double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / double(shape.m)) *
+                       std::ceil(double(draft.plannedN()) / double(shape.n));
   constexpr double underWay = 128 * 1024; // bytes of an SM
   const double ctas = std::max(1.0, std::ceil(tiles * double(draft.slicesInMemory()) / draft.limits.sms)); // of an SM
   return std::clamp<int64_t>(int64_t(underWay / (ctas * double(stageBytes(draft, shape)))), usual, most);
@@ -306,7 +306,9 @@ std::vector<Shape> candidates(const Draft &draft) {
     auto m = draft.extentM(), n = draft.extentN();
     bool known = m && n && block.m > 0 && block.n > 0;
     return !known ||
-           double(llvm::divideCeil(*m, block.m)) * double(llvm::divideCeil(*n, block.n)) > double(draft.limits.sms);
+           double(draft.plannedBatch()) * double(llvm::divideCeil(*m, block.m)) *
+                   double(llvm::divideCeil(*n, block.n)) >
+               double(draft.limits.sms);
   };
   // Who shares needs company. Fours and eights are for products of the size that they were measured with, and where one
   // wave is all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs busy.
@@ -323,7 +325,8 @@ std::vector<Shape> candidates(const Draft &draft) {
     int64_t tilesM = llvm::divideCeil(*m, block.m), tilesN = llvm::divideCeil(*n, block.n);
     if (tilesM < cluster.m || tilesN < cluster.n)
       return false;
-    double clusters = double(llvm::divideCeil(tilesM, cluster.m)) * double(llvm::divideCeil(tilesN, cluster.n));
+    double clusters = double(draft.plannedBatch()) * double(llvm::divideCeil(tilesM, cluster.m)) *
+                      double(llvm::divideCeil(tilesN, cluster.n));
     const bool idle = ctas > 4 && 2 * clusters * double(ctas) < double(draft.limits.sms); // eights of large tiles
     if (idle)
       return false;

@@ -76,6 +76,7 @@ struct Draft {
   int64_t plannedM() const { return plan.swapped ? typicalN(spec()) : typicalM(spec()); }
   int64_t plannedN() const { return plan.swapped ? typicalM(spec()) : typicalN(spec()); }
   int64_t plannedK() const { return typicalK(spec()); }
+  int64_t plannedBatch() const { return typicalBatch(spec()); }
   /// The user's operand that the kernel calls A (B).
   const OperandSpec &kernelA() const { return plan.swapped ? spec().b : spec().a; }
   const OperandSpec &kernelB() const { return plan.swapped ? spec().a : spec().b; }

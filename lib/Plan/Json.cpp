@@ -27,12 +27,15 @@ json::Array fieldsOf(const Spec &spec) {
 
 json::Value sizeOf(const Expr &size) { return size.isConst() ? json::Value(size.constant()) : json::Value(size.str()); }
 
-json::Object operandOf(const PlanOperand &operand) {
-  return json::Object{{"buffer", operand.buffer},
+json::Object operandOf(const Plan &plan, const PlanOperand &operand) {
+  json::Object object{{"buffer", operand.buffer},
                       {"type", nameOf(operand.type)},
                       {"order", nameOf(operand.order)},
                       {"ld", sizeOf(operand.ld)},
                       {"align", int64_t(operand.align)}};
+  if (!plan.batch.isConst(1))
+    object["batch_stride"] = sizeOf(operand.batchStride);
+  return object;
 }
 } // namespace
 
@@ -41,10 +44,10 @@ std::string printPlanJson(const Plan &plan) {
                       {"m", sizeOf(plan.m)},
                       {"n", sizeOf(plan.n)},
                       {"k", sizeOf(plan.k)},
-                      {"a", operandOf(plan.a)},
-                      {"b", operandOf(plan.b)},
-                      {"c", operandOf(plan.c)},
-                      {"d", operandOf(plan.d)},
+                      {"a", operandOf(plan, plan.a)},
+                      {"b", operandOf(plan, plan.b)},
+                      {"c", operandOf(plan, plan.c)},
+                      {"d", operandOf(plan, plan.d)},
                       {"block", json::Array{plan.blockM, plan.blockN, plan.blockK}},
                       {"warp", json::Array{plan.warpM, plan.warpN, plan.warpK}},
                       {"cluster", json::Array{plan.clusterM, plan.clusterN, plan.clusterK}},
@@ -54,6 +57,8 @@ std::string printPlanJson(const Plan &plan) {
                       {"consumer_registers", int64_t(plan.consumerRegs)},
                       {"shared_bytes", plan.sharedBytes},
                       {"copy_bytes", json::Array{int64_t(plan.copyBytesA), int64_t(plan.copyBytesB)}}};
+  if (!plan.batch.isConst(1))
+    kernel["batch"] = sizeOf(plan.batch);
   json::Array requirements;
   for (const Expr &requirement : plan.requirements)
     requirements.push_back(requirement.str());

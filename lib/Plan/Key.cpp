@@ -25,6 +25,15 @@ std::string textOf(const OperandSpec &operand) {
   return operand.negate.given && *operand.negate == Persistence::on ? text + ":negated" : text;
 }
 
+/// Of a batch: `batch=16 strides=65536,0,65536`, where c is read the third of four.
+std::string batchOf(const Spec &spec) {
+  std::string text = " batch=" + textOf(spec.batch, spec.typicalBatch) + " strides=";
+  for (const OperandInfo &info : operandInfos)
+    if (&info != &operandInfos[2] || spec.beta.value != Scale{0.0})
+      text += (text.back() == '=' ? "" : ",") + textOf((spec.*info.operand).batchStride.value);
+  return text;
+}
+
 /// Kernels differ by whether a factor is there, not by what it is.
 const char *kindOf(const Scale &scale) {
   if (scale.dynamic())
@@ -45,7 +54,7 @@ std::string wordOf(const FieldText &field) {
 bool isProblemField(StringRef path) {
   static constexpr StringRef fields[] = {"name",          "target", "accumulator", "fast_accumulation",
                                          "bit_operation", "alpha",  "beta"};
-  static constexpr StringRef operands[] = {"a", "b", "c", "d"}, keys[] = {"type", "layout", "ld", "align", "negate"};
+  static constexpr StringRef operands[] = {"a", "b", "c", "d"}, keys[] = {"type", "layout", "ld", "batch_stride", "align", "negate"};
   auto [section, key] = path.split('.');
   if (llvm::is_contained(operands, section)) // they also say how an operand is copied
     return llvm::is_contained(keys, key);
@@ -66,6 +75,8 @@ std::optional<ProblemKey> problemKey(const Spec &spec) {
     key.problem += " c=" + textOf(s.c);
   key.problem += formatv(" d={0} sums={1} alpha={2} beta={3}", textOf(s.d), nameOf(*s.accumulator), kindOf(*s.alpha),
                          kindOf(*s.beta));
+  if (isBatch(s))
+    key.problem += batchOf(s);
   if (draft.promotes())
     key.problem += " promoted";
   if (*s.bitOperation != BitOperation::none)

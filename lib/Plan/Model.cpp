@@ -215,7 +215,7 @@ bool splitsSectors(const Draft &draft, const OperandSpec &operand, bool kMajor) 
 bool atPowerLimit(const Draft &draft) {
   constexpr double longProduct = 34e9;
   double m = double(draft.plannedM()), n = double(draft.plannedN());
-  return m * n * double(draft.plannedK()) > longProduct;
+  return m * n * double(draft.plannedK()) * double(draft.plannedBatch()) > longProduct;
 }
 
 /// Clocks for which rows that start inside sectors keep the L2 busy, for each k of a wave of tiles (of each slice of
@@ -349,7 +349,7 @@ bool energyIsKnown(const Draft &draft) {
 double powerShare(const Draft &draft, const Shape &shape, const Estimate &estimate, double slots) {
   constexpr double share = 1.0 / 3;
   double k = double(draft.plannedK());
-  double area = double(draft.plannedM()) * double(draft.plannedN());
+  double area = double(draft.plannedM()) * double(draft.plannedN()) * double(draft.plannedBatch());
   const Spec &s = draft.spec();
   double group = double(s.rasterGroup.given ? *s.rasterGroup : squareGroup(slots, shape.m, shape.n));
   RasterOrder order = s.rasterOrder.given ? kernelView(draft, *s.rasterOrder) : RasterOrder::along_m;
@@ -429,12 +429,12 @@ double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, d
   constexpr double held = 45e6, few = 160;
   constexpr double turned = 0.06, parts = 0.1, small = 0.35, area = 128 * 128;
   const Spec &s = draft.spec();
-  const double element = draft.inputBits() / 8.0, ofD = m * n * 2;
+  const double element = draft.inputBits() / 8.0, batch = double(draft.plannedBatch()), ofD = batch * m * n * 2;
   if (!draft.wgmma() || draft.stream || bytesOf(*s.d.type) != 2 || ofD < held || k > few || atPowerLimit(draft))
     return 0;
-  const double result = ofD + (s.beta.value != Scale{0.0} ? m * n * bytesOf(*s.c.type) : 0);
+  const double result = ofD + (s.beta.value != Scale{0.0} ? batch * m * n * bytesOf(*s.c.type) : 0);
   const bool turns = !storesAlongN(draft);
-  const double memory = ((m + n) * k * element + result) / ofMemory *
+  const double memory = (batch * (m + n) * k * element + result) / ofMemory *
                         (1 + (turns ? turned : 0) + ((turns ? shape.m : shape.n) % 64 != 0 ? parts : 0) +
                          small * std::max(0.0, 1 - double(shape.m) * double(shape.n) / area));
   return atOnce<8>({memory, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
@@ -474,7 +474,7 @@ static ClocksOfDoubles clocksOfDoubles(const Draft &draft, const Shape &shape, d
       block * double(shape.k) / productsOfDoubles(draft) * std::max(unhidden, port * readPerProduct) * feeding +
       ofCopiesTogether * narrow;
   const double parts = double(draft.slicesInMemory()), ctas = std::ceil(tiles * parts / draft.limits.sms); // of an SM
-  const double moved = elementBytes * (m * k + k * n + m * n);
+  const double moved = elementBytes * double(draft.plannedBatch()) * (m * k + k * n + m * n);
   const double steps = std::ceil(std::ceil(k / double(shape.k)) / parts);
   const double meeting = parts == 1 ? 0 : counted + elementBytes * block * parts / readRate;
   return {std::max(steps * std::max(inTurn, ctas * together), moved / memory), launch + meeting};
@@ -488,7 +488,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     return (extent / tile + (extent % tile != 0) + cluster - 1) / cluster * cluster;
   };
   Estimate result;
-  double tiles = double(tilesOf(m, shape.m, shape.clusterM)) * double(tilesOf(n, shape.n, shape.clusterN));
+  double tiles = double(draft.plannedBatch()) * double(tilesOf(m, shape.m, shape.clusterM)) * double(tilesOf(n, shape.n, shape.clusterN));
   result.tiles = int64_t(std::min(tiles, 9e15));
   result.ctasPerSM = residentCtas(draft, shape);
   int64_t together = shape.clusterM * shape.clusterN;

@@ -8,7 +8,8 @@ namespace gemmc::plan {
 namespace {
 /// Bytes of both operands.
 double bytesRead(const Draft &draft) {
-  return double(*draft.extentM() + *draft.extentN()) * double(*draft.extentK()) * draft.inputBits() / 8;
+  return double(*draft.extentM() + *draft.extentN()) * double(*draft.extentK()) * double(draft.plannedBatch()) *
+         draft.inputBits() / 8;
 }
 
 /// 95 us of memory's time. Beyond it the half of a microsecond that a launch behind its like would save is little
@@ -21,7 +22,7 @@ constexpr double mostBytesToOverlap = 4e8;
 bool isLong(const Draft &draft) {
   const double mostProducts = draft.multipliesDoubles() ? 0x1p31 : draft.inputBits() == 4 ? 0x1p27 : 0x1p35;
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
-  return m && n && k && (double(*m) * double(*n) * double(*k) > mostProducts || bytesRead(draft) > mostBytesToOverlap);
+  return m && n && k && (double(*m) * double(*n) * double(*k) * double(draft.plannedBatch()) > mostProducts || bytesRead(draft) > mostBytesToOverlap);
 }
 
 /// Whether several CTAs share an SM whose tensor cores, or what stands for them, keep them busy: f64, and 8-bit floats
@@ -286,7 +287,9 @@ int64_t storeOverlap(const Draft &draft, const Shape &shape) {
   auto m = draft.extentM(), n = draft.extentN();
   bool oneTile =
       (s.persistent.given && *s.persistent == Persistence::off) ||
-      (m && n && llvm::divideCeil(*m, shape.m) * llvm::divideCeil(*n, shape.n) <= uint64_t(draft.limits.sms));
+      (m && n &&
+       uint64_t(draft.plannedBatch()) * llvm::divideCeil(*m, shape.m) * llvm::divideCeil(*n, shape.n) <=
+           uint64_t(draft.limits.sms));
   std::optional<int64_t> k = draft.extentK();
   if (s.storeOverlap.given)
     steps = *s.storeOverlap;

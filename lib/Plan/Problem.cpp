@@ -20,12 +20,17 @@ const Size &contiguousExtent(const Spec &spec, const OperandInfo &info) {
 
 unsigned promisedAlign(const OperandSpec &operand) {
   uint64_t align = std::max(1u, *operand.align);
-  if (operand.ld.value.dynamic())
-    return std::gcd(align, uint64_t(16));
-  // gcd(align, ld * bytes), without the overflow of the product.
-  uint64_t unit = align * perByte(*operand.type); // so many elements hold a multiple of `align` bytes
-  uint64_t rest = uint64_t(*operand.ld.value.fixed) % unit * bitsOf(*operand.type) / 8 % align;
-  return std::gcd(align, rest);
+  for (const Size &distance : {*operand.ld, *operand.batchStride}) {
+    if (distance.dynamic()) {
+      align = std::gcd(align, uint64_t(16));
+      continue;
+    }
+    // gcd(align, distance * bytes), without the overflow of the product.
+    uint64_t unit = align * perByte(*operand.type); // so many elements hold a multiple of `align` bytes
+    uint64_t rest = uint64_t(*distance.fixed) % unit * bitsOf(*operand.type) / 8 % align;
+    align = std::gcd(align, rest);
+  }
+  return align;
 }
 
 Elem resultOf(Elem input) {
@@ -217,6 +222,36 @@ void decideLd(Draft &draft, const OperandInfo &info) {
         .fix(operand.ld.range, llvm::Twine(least));
 }
 
+/// The matrices of a batch. Those of D may lie end to end, or in each other's rows.
+void decideBatchStride(Draft &draft, const OperandInfo &info) {
+  Spec &s = draft.spec();
+  OperandSpec &operand = s.*info.operand;
+  if (!isBatch(s)) {
+    operand.batchStride.value = Size{0};
+    return;
+  }
+  const bool row = *operand.layout == Order::row;
+  const Size &lines = (s.*(row ? info.rows : info.cols)).value, &ld = operand.ld.value;
+  const bool known = lines.fixed && ld.fixed;
+  const int64_t whole = known ? *lines.fixed * *ld.fixed : 0;
+  if (known) // no more than the reader lets through
+    operand.batchStride.decide(Size{whole}, "the matrices lie end to end");
+  else
+    operand.batchStride.decide(Size{}, "given at launch, as the size of a matrix is");
+  const Size &stride = operand.batchStride.value, &length = contiguousExtent(s, info);
+  if (info.operand != &Spec::d || stride.dynamic() || s.batch.value.dynamic() || !known || !length.fixed ||
+      *s.batch.value.fixed <= 1 || whole == 0 || *length.fixed == 0)
+    return;
+  const int64_t used = whole - *ld.fixed + *length.fixed; // from the first element to behind the last
+  const bool inRows = *stride.fixed >= *length.fixed &&
+                      (__int128(*s.batch.value.fixed) - 1) * *stride.fixed + *length.fixed <= *ld.fixed;
+  if (*stride.fixed < used && !inRows)
+    draft.diags
+        .report(Diag::plan_batch_overlap, operand.batchStride.range, *stride.fixed,
+                used, *length.fixed, *s.batch.value.fixed)
+        .fix(operand.batchStride.range, "auto");
+}
+
 void decideAlign(Draft &draft, const OperandInfo &info) {
   OperandSpec &operand = draft.spec().*info.operand;
   operand.align.decide(16, "what TMA and 16-byte copies need, and every allocator gives");
@@ -250,6 +285,7 @@ void decideProblem(Draft &draft) {
   decideLayouts(draft);
   for (const OperandInfo &info : operandInfos) {
     decideLd(draft, info);
+    decideBatchStride(draft, info);
     decideAlign(draft, info);
   }
   s.alpha.decide(Scale{1.0}, "a plain product");
@@ -260,6 +296,9 @@ void decideProblem(Draft &draft) {
     checkPackedSize(draft, s.a.ld, "a.ld");
   if (s.b.ld.given)
     checkPackedSize(draft, s.b.ld, "b.ld");
+  for (auto [operand, path] : {std::pair(&s.a, "a.batch_stride"), std::pair(&s.b, "b.batch_stride")})
+    if (isBatch(s) && operand->batchStride.given)
+      checkPackedSize(draft, operand->batchStride, path);
   checkScale(draft, s.alpha, "alpha");
   checkScale(draft, s.beta, "beta");
 }

@@ -28,7 +28,8 @@ double mmaLatency(unsigned copyBytes) {
 
 /// Seconds of the product alone.
 double productTime(const Draft &draft, double rate) {
-  double tiles = std::ceil(double(draft.plannedM()) / tileEdge) * std::ceil(double(draft.plannedN()) / tileEdge);
+  double tiles = double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / tileEdge) *
+                 std::ceil(double(draft.plannedN()) / tileEdge);
   double waves = std::ceil(tiles / draft.limits.sms);
   const double depth = double(draft.plannedK()) * draft.inputBits() / 16; // rates are those of 16-bit inputs
   return waves * 2 * tileEdge * tileEdge * depth / (rate / draft.limits.sms);
@@ -42,7 +43,8 @@ double mmaTime(const Draft &draft) {
   constexpr double stores = 0.3e-12, narrowStores = 1.5e-12;
   const Spec &s = draft.spec();
   const unsigned narrow = std::min(promisedAlign(s.a), promisedAlign(s.b));
-  const double stored = double(draft.plannedM()) * double(draft.plannedN()) * bytesOf(*s.d.type);
+  const double stored =
+      double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN()) * bytesOf(*s.d.type);
   // Elements that are read one by one, because k is not contiguous in one operand or in both: 4096^3 of tf32 takes 671
   // and 922 us, of s8 375 and 617, of e4m3 511 and 909, and 364 where it is (H100, 2026-11-26; by these rates 687, and
   // 172 of 8 bits).
@@ -56,7 +58,9 @@ double mmaTime(const Draft &draft) {
 }
 
 double bytesOfOperand(const Spec &s, const OperandInfo &info) {
-  return double(typicalSize(s, info.rows)) * double(typicalSize(s, info.cols)) * bytesOf(*(s.*info.operand).type);
+  const OperandSpec &operand = s.*info.operand;
+  const double matrices = operand.batchStride.value == Size{0} ? 1 : double(typicalBatch(s));
+  return matrices * double(typicalSize(s, info.rows)) * double(typicalSize(s, info.cols)) * bytesOf(*operand.type);
 }
 
 std::string amount(double bytes) {
@@ -66,8 +70,10 @@ std::string amount(double bytes) {
 /// Whether TMA can read the rows as they lie, which of a dynamic ld is a requirement of the launch.
 bool startsAtMultiplesOf16(const OperandSpec &operand) {
   constexpr int64_t maxPitch = (int64_t(1) << 40) - 1;
-  bool near = operand.ld.value.dynamic() || *operand.ld.value.fixed <= maxPitch / int64_t(bytesOf(*operand.type));
-  return near && promisedAlign(operand) % 16 == 0;
+  auto isNear = [&](const Size &distance) {
+    return distance.dynamic() || *distance.fixed <= maxPitch / int64_t(bytesOf(*operand.type));
+  };
+  return isNear(*operand.ld) && isNear(*operand.batchStride) && promisedAlign(operand) % 16 == 0;
 }
 
 /// ... and wgmma those.
@@ -119,6 +125,8 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
     return whyNotTurnedInside(draft, info);
   if (draft.inputBits() == 32 && startsAtMultiplesOf16(operand))
     return formatv("k is contiguous: wgmma reads `{0}` as it lies", info.name);
+  if (isBatch(s))
+    return "a warpgroup shifts lines of one matrix: `problem.batch` is not 1";
   if (draft.inputBits() != 16)
     return formatv("a warpgroup shifts elements of 16 bits: `{0}.type` is {1}", info.name, nameOf(*operand.type));
   if (operand.ld.value.dynamic())

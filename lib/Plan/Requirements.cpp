@@ -11,8 +11,9 @@ void requireAlignment(Plan &plan, const PlanOperand &operand, unsigned bytes) {
     return; // every pointer to an element has that; a copy lies as it should
   plan.requirements.push_back(equal(Expr::var(operand.buffer + "_ptr") % Expr(bytes), 0));
   unsigned elements = bytes * perByte(operand.type) / std::gcd(bytes, element);
-  if (!operand.ld.isConst() && elements > 1)
-    plan.requirements.push_back(equal(operand.ld % Expr(elements), 0));
+  for (const Expr &distance : {operand.ld, operand.batchStride})
+    if (!distance.isConst() && elements > 1)
+      plan.requirements.push_back(equal(distance % Expr(elements), 0));
 }
 
 /// Packed elements: lines of k are whole bytes.
@@ -20,7 +21,7 @@ void requirePacking(Plan &plan) {
   int64_t each = perByte(plan.a.type);
   if (each == 1)
     return;
-  for (const Expr &size : {plan.k, plan.a.ld, plan.b.ld})
+  for (const Expr &size : {plan.k, plan.a.ld, plan.b.ld, plan.a.batchStride, plan.b.batchStride})
     if (!size.isConst())
       plan.requirements.push_back(equal(size % Expr(each), 0));
 }
@@ -35,10 +36,25 @@ void requireCountableSteps(Plan &plan) {
 }
 } // namespace
 
+
+/// Tiles of all products have numbers, and a CTA's next one lies up to a grid further, in 32 bits; copies have one row of
+/// CTAs for each product.
+void requireCountableProducts(Plan &plan) {
+  constexpr int64_t most = 2147483647, mostRows = 65535;
+  if (plan.batch.isConst(1))
+    return;
+  Expr tiles = ceilDiv(plan.m, plan.blockM * plan.clusterM) * ceilDiv(plan.n, plan.blockN * plan.clusterN) * plan.batch;
+  if (!tiles.isConst() || tiles.constant() > most)
+    plan.requirements.push_back(lessEqual(tiles, most));
+  if ((plan.a.repacked || plan.b.repacked) && (!plan.batch.isConst() || plan.batch.constant() > mostRows))
+    plan.requirements.push_back(lessEqual(plan.batch, mostRows));
+}
+
 void addRequirements(Draft &draft) {
   Plan &plan = draft.plan;
   requirePacking(plan);
   requireCountableSteps(plan);
+  requireCountableProducts(plan);
   requireAlignment(plan, plan.a, std::min(plan.a.align, plan.copyBytesA));
   requireAlignment(plan, plan.b, std::min(plan.b.align, plan.copyBytesB));
   if (plan.spec.beta.value != Scale{0.0})
@@ -56,11 +72,18 @@ void addRequirements(Draft &draft) {
   for (const Expr &extent : {plan.m, plan.n, plan.k})
     if (!extent.isConst())
       plan.requirements.push_back(lessEqual(extent, int64_t(2147483647)));
+  if (!plan.batch.isConst())
+    plan.requirements.push_back(lessEqual(plan.batch, int64_t(2147483647)));
+  auto requireStrides = [&](const PlanOperand &operand) {
+    for (const Expr &distance : {operand.ld, operand.batchStride})
+      if (!distance.isConst())
+        plan.requirements.push_back(less(distance, (int64_t(1) << 40) / bytesOf(operand.type)));
+  };
   for (const PlanOperand *operand : {&plan.a, &plan.b, &plan.d})
-    if (!operand->ld.isConst() && !operand->repacked && (operand != &plan.d || *plan.spec.store == StoreKind::tma))
-      plan.requirements.push_back(less(operand->ld, (int64_t(1) << 40) / bytesOf(operand->type)));
-  if (*plan.spec.loadC == StoreKind::tma && !plan.c.ld.isConst())
-    plan.requirements.push_back(less(plan.c.ld, (int64_t(1) << 40) / bytesOf(plan.c.type)));
+    if (!operand->repacked && (operand != &plan.d || *plan.spec.store == StoreKind::tma))
+      requireStrides(*operand);
+  if (*plan.spec.loadC == StoreKind::tma)
+    requireStrides(plan.c);
   const Expr &line = plan.d.order == Order::row ? plan.n : plan.m;
   if (*plan.spec.store == StoreKind::tma && !line.isConst()) // it writes whole 16 bytes
     plan.requirements.push_back(equal(line % Expr(16 / bytesOf(plan.d.type)), 0));

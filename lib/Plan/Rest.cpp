@@ -223,9 +223,11 @@ PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copy
   operand.type = *spec.type;
   operand.order = draft.plan.swapped ? (*spec.layout == Order::row ? Order::col : Order::row) : *spec.layout;
   operand.ld = exprOf(spec.ld, std::string("ld") + info.name);
+  if (isBatch(draft.spec()))
+    operand.batchStride = exprOf(spec.batchStride, std::string("stride_") + info.name);
   operand.align = promisedAlign(spec);
   // A dynamic ld is promised to keep no more than the copies use: see addRequirements.
-  if (spec.ld.value.dynamic())
+  if (spec.ld.value.dynamic() || spec.batchStride.value.dynamic())
     operand.align = std::min(operand.align, copyBytes);
   operand.range = spec.type.range;
   operand.repacked = *spec.repack == Repack::on;
@@ -260,6 +262,7 @@ void decideRest(Draft &draft) {
   plan.m = plan.swapped ? exprOf(s.n, "n") : exprOf(s.m, "m");
   plan.n = plan.swapped ? exprOf(s.m, "m") : exprOf(s.n, "n");
   plan.k = exprOf(s.k, "k");
+  plan.batch = exprOf(s.batch, "batch");
   plan.a = operandOf(draft, operandInfos[plan.swapped ? 1 : 0], plan.copyBytesA);
   plan.b = operandOf(draft, operandInfos[plan.swapped ? 0 : 1], plan.copyBytesB);
   plan.c = operandOf(draft, operandInfos[2], 16);

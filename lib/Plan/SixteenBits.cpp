@@ -48,6 +48,10 @@ void narrowOperand(OperandSpec &operand, const OperandSpec &decided, Order lines
     give(operand.ld, *decided.ld);
   else if (!lies)
     operand.ld = {};
+  if (!inside && !lies)
+    operand.batchStride = OperandSpec().batchStride;
+  else if (!inside && operand.batchStride.given && operand.batchStride.value.fixed)
+    operand.batchStride.value.fixed = width.narrowed(*operand.batchStride.value.fixed);
   if (operand.ld.given && operand.ld.value.fixed)
     operand.ld.value.fixed = width.narrowed(*operand.ld.value.fixed);
 }

@@ -54,7 +54,7 @@ bool isSkinny(const Draft &draft) {
   const Spec &s = draft.spec();
   if (*s.target != Target::sm_90a || bitsOf(*s.a.type) != 16)
     return false;
-  if (s.m.value.dynamic() || s.n.value.dynamic())
+  if (s.m.value.dynamic() || s.n.value.dynamic() || isBatch(s))
     return false;
   const int64_t m = *s.m.value.fixed, n = *s.n.value.fixed;
   const bool shifted = draft.way.shallow || (draft.shiftsA() && draft.shiftsB());
@@ -69,7 +69,7 @@ double doubtOfTurned(const Draft &draft) { return draft.way.turned ? 1.01 : 1; }
 
 Way orShallow(const Spec &spec, Way way) {
   auto copied = [](const OperandSpec &operand) { return operand.repack.given && *operand.repack != Repack::inside; };
-  if (spec.m.value.dynamic() || spec.n.value.dynamic() || copied(spec.a) || copied(spec.b) ||
+  if (spec.m.value.dynamic() || spec.n.value.dynamic() || isBatch(spec) || copied(spec.a) || copied(spec.b) ||
       std::min(*spec.m.value.fixed, *spec.n.value.fixed) > mostShortOfShallow)
     return way;
   Diags scratch = Diags::wordless();

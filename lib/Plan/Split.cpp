@@ -21,7 +21,7 @@ std::optional<Grid> gridOf(const Draft &draft) {
     return int64_t(llvm::alignTo(llvm::divideCeil(extent, tile), cluster));
   };
   int64_t share = plan.clusterM * plan.clusterN; // CTAs of a cluster with tiles of their own
-  return Grid{tiles(*m, plan.blockM, plan.clusterM), tiles(*n, plan.blockN, plan.clusterN),
+  return Grid{draft.plannedBatch() * tiles(*m, plan.blockM, plan.clusterM), tiles(*n, plan.blockN, plan.clusterN),
               clustersAtATime(draft, share * plan.clusterK) * share / draft.slicesInMemory(), *m > *n,
               isShort(*m, *n) || isShort(*n, *m)};
 }
@@ -100,6 +100,8 @@ void checkSplit(Draft &draft) {
                   formatv("through a cluster belongs to cooperative wgmma kernels: {0}{1}", kind,
                           draft.wgmma() ? "" : ", whose slices meet in the workspace"))
           .fix(s.splitThrough.given && !draft.wgmma() ? s.splitThrough.range : llvm::SMRange(), "workspace");
+    else if (isBatch(s) && !inCluster)
+      refuse("has the sums of one product meet in the workspace, and `problem.batch` is not 1");
     else if (draft.wgmma() && !cooperative)
       refuse("belongs to cooperative wgmma kernels and to those of mma and wmma: " + kind);
     else if (auto grid = gridOf(draft); grid && partsOf(draft, *grid) > mostParts)

@@ -13,9 +13,14 @@ struct TypicalField {
   const char *name;
   Field<Size> Spec::*size;
   Field<int64_t> Spec::*typical;
+  int64_t usual;
 };
-constexpr TypicalField fields[] = {
-    {"m", &Spec::m, &Spec::typicalM}, {"n", &Spec::n, &Spec::typicalN}, {"k", &Spec::k, &Spec::typicalK}};
+constexpr TypicalField allFields[] = {{"m", &Spec::m, &Spec::typicalM, usualSize},
+                                      {"n", &Spec::n, &Spec::typicalN, usualSize},
+                                      {"k", &Spec::k, &Spec::typicalK, usualSize},
+                                      {"batch", &Spec::batch, &Spec::typicalBatch, usualBatch}};
+/// Those that have ranges: any batch of a few products fills the device.
+const auto fields = llvm::ArrayRef(allFields).take_front(3);
 
 int64_t endOf(const TypicalField &field, int64_t size) {
   return field.size == &Spec::k ? endOfRangeOfK(size) : endOfRange(size);
@@ -27,21 +32,21 @@ int64_t sizeOf(const Spec &spec, const TypicalField &field) {
   if (!isDynamic(spec, field))
     return *(spec.*field.size).value.fixed;
   const int64_t typical = *(spec.*field.typical);
-  return typical ? typical : usualSize;
+  return typical ? typical : field.usual;
 }
 } // namespace
 
 int64_t typicalSize(const Spec &spec, Field<Size> Spec::*size) {
-  return sizeOf(spec, *llvm::find_if(fields, [&](const TypicalField &field) { return field.size == size; }));
+  return sizeOf(spec, *llvm::find_if(allFields, [&](const TypicalField &field) { return field.size == size; }));
 }
 
 bool hasDynamicSizes(const Spec &spec) {
-  return llvm::any_of(fields, [&](const TypicalField &field) { return isDynamic(spec, field); });
+  return llvm::any_of(allFields, [&](const TypicalField &field) { return isDynamic(spec, field); });
 }
 
 std::string assumedSizes(const Spec &spec) {
   std::string text;
-  for (const TypicalField &field : fields)
+  for (const TypicalField &field : allFields)
     if (isDynamic(spec, field))
       text += (text.empty() ? "" : ", ") + std::string(field.name) + (text.empty() ? " taken as " : " as ") +
               std::to_string(sizeOf(spec, field));
@@ -49,14 +54,14 @@ std::string assumedSizes(const Spec &spec) {
 }
 
 void decideTypicalSizes(Spec &spec) {
-  for (const TypicalField &field : fields)
+  for (const TypicalField &field : allFields)
     if (isDynamic(spec, field))
-      (spec.*field.typical).decide(usualSize, "nobody says what the size is most of all");
+      (spec.*field.typical).decide(field.usual, "nobody says what the size is most of all");
 }
 
 Spec atTypicalSizes(const Spec &spec) {
   Spec fixed = spec;
-  for (const TypicalField &field : fields)
+  for (const TypicalField &field : allFields)
     (fixed.*field.size).value = Size{sizeOf(spec, field), isDynamic(spec, field) || (spec.*field.size).value.typical};
   return fixed;
 }

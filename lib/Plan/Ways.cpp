@@ -37,7 +37,8 @@ bool maySlice(const Draft &draft) {
   const Spec &s = draft.spec();
   constexpr int64_t side = 128, leastDepth = 1024;
   const Schedule schedule = draft.wgmma() ? Schedule::cooperative : Schedule::pipelined;
-  int64_t tiles = llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
+  int64_t tiles = draft.plannedBatch() * llvm::divideCeil(*draft.extentM(), side) *
+                  llvm::divideCeil(*draft.extentN(), side);
   bool given = s.split.given || s.splitSlices.given || s.splitThrough.given ||
                (s.schedule.given && *s.schedule != schedule) ||
                (s.persistent.given && *s.persistent != Persistence::off);
@@ -55,7 +56,7 @@ bool maySlice(const Draft &draft) {
 /// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper-l2.md, *Slices that
 /// meet in memory*).
 bool mayMeetInMemory(const Draft &draft) {
-  return maySlice(draft) && *draft.extentK() >= deepInMemory && *draft.spec().store == StoreKind::tma;
+  return maySlice(draft) && !isBatch(draft.spec()) && *draft.extentK() >= deepInMemory && *draft.spec().store == StoreKind::tma;
 }
 } // namespace
 
@@ -105,7 +106,8 @@ static bool mayLeaveSMsIdle(const Draft &draft) {
   constexpr int64_t side = 64, most = 32, shortDepth = 2048;
   if (draft.wgmma() || draft.multipliesDoubles()) // of f64 it was not measured
     return false;
-  const int64_t tiles = llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
+  const int64_t tiles = draft.plannedBatch() * llvm::divideCeil(*draft.extentM(), side) *
+                        llvm::divideCeil(*draft.extentN(), side);
   return 2 * most * tiles < draft.limits.sms || *draft.extentK() <= shortDepth;
 }
 
@@ -116,7 +118,8 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
   int64_t tilesM = llvm::divideCeil(*draft.extentM(), block[0]), tilesN = llvm::divideCeil(*draft.extentN(), block[1]);
   if ((!inMemory && ctas > mostCtas) || tilesM < cluster[0] || tilesN < cluster[1])
     return false;
-  const int64_t clusters = llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
+  const int64_t clusters =
+      draft.plannedBatch() * llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
   const int64_t ofAnSM = draft.wgmma() ? 1 : 2; // CTAs
   const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas) * ofAnSM;
   const bool busy = 2 * clusters * ctas >= draft.limits.sms || mayLeaveSMsIdle(draft);

@@ -131,15 +131,15 @@ MaybeFailure Arena::admit(std::string name, std::shared_ptr<const GpuModule> mod
 CublasProblem Arena::cublasProblem() const {
   CublasProblem out;
   const LaunchArgs &args = problem.args;
-  out.m = args.m, out.n = args.n, out.k = args.k;
+  out.m = args.m, out.n = args.n, out.k = args.k, out.batch = args.batch;
   uint64_t misalign = problem.options.misalign, align = misalign ? misalign & -misalign : 256;
-  auto operand = [&](const ptx::OperandInfo &operandInfo, int64_t ld) {
-    return CublasOperand{operandInfo.type, operandInfo.order, ld, align};
+  auto operand = [&](const ptx::OperandInfo &operandInfo, int64_t ld, int64_t stride) {
+    return CublasOperand{operandInfo.type, operandInfo.order, ld, stride, align};
   };
-  out.a = operand(info.a, args.lda);
-  out.b = operand(info.b, args.ldb);
-  out.c = operand(info.c, args.ldc);
-  out.d = operand(info.d, args.ldd);
+  out.a = operand(info.a, args.lda, args.strideA);
+  out.b = operand(info.b, args.ldb, args.strideB);
+  out.c = operand(info.c, args.ldc, args.strideC);
+  out.d = operand(info.d, args.ldd, args.strideD);
   out.accumulator = info.accumulator;
   out.fast = info.promoted == 0;
   out.alpha = problem.negated ? -args.alpha : args.alpha;

@@ -20,7 +20,7 @@ BenchEntry entryOf(std::string name, const std::vector<double> &rounds, double f
 /// Sorts what the rounds gave into ours and theirs.
 void conclude(const Arena &arena, const std::vector<std::vector<double>> &rounds, BenchReport &report) {
   const LaunchArgs &args = arena.args();
-  double flops = 2.0 * double(args.m) * double(args.n) * double(args.k);
+  double flops = 2.0 * double(args.batch) * double(args.m) * double(args.n) * double(args.k);
   for (unsigned i = 0; i < arena.size(); ++i) {
     BenchEntry entry = entryOf(arena.name(i), rounds[i], flops);
     if (arena.algorithmOf(i) == 0u)

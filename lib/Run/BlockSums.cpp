@@ -6,7 +6,7 @@ namespace gemmc::run {
 
 BlockSums::BlockSums(const Reference &reference)
     : reference(reference), blocks((reference.problem().args.n + width - 1) / width), signs(reference.problem().args.n),
-      wanted(reference.problem().args.m * blocks), allowed(wanted.size()) {
+      wanted(reference.problem().rows() * blocks), allowed(wanted.size()) {
   Random random(reference.problem().options.seed + 77);
   for (double &sign : signs)
     sign = random.next() & 1 ? 1 : -1;
@@ -18,9 +18,9 @@ BlockSums::BlockSums(const Reference &reference)
 
 void BlockSums::product() {
   const LaunchArgs &args = reference.problem().args;
-  const int64_t depth = reference.depth();
-  std::vector<double> sums(depth * blocks), sizes(depth * blocks); // of B's rows
-  parallelFor(depth, reference.threads(), [&](int64_t k) {
+  const int64_t depth = reference.depth(), rows = reference.problem().rows();
+  std::vector<double> sums(reference.depthOfAll() * blocks), sizes(sums.size()); // of B's rows
+  parallelFor(reference.depthOfAll(), reference.threads(), [&](int64_t k) {
     llvm::ArrayRef<double> row = reference.bRow(k);
     for (int64_t j = 0; j < args.n; ++j) {
       sums[k * blocks + j / width] += signs[j] * row[j];
@@ -29,12 +29,13 @@ void BlockSums::product() {
   });
   constexpr int64_t together = 4; // rows that read `sums` once
   const double alpha = args.alpha, factor = reference.accumulationFactor() + 2 * reference.epilogueFactor();
-  parallelFor((args.m + together - 1) / together, reference.threads(), [&](int64_t group) {
-    const int64_t first = group * together, end = std::min(first + together, args.m);
+  parallelFor((rows + together - 1) / together, reference.threads(), [&](int64_t group) {
+    const int64_t first = group * together, end = std::min(first + together, rows);
     for (int64_t k = 0; k < depth; ++k)
       for (int64_t row = first; row < end; ++row) {
         const double left = alpha * reference.aRow(row)[k], size = std::fabs(left) * factor;
-        const double *sum = &sums[k * blocks], *bound = &sizes[k * blocks];
+        const int64_t ofB = (reference.depthBefore(row) + k) * blocks;
+        const double *sum = &sums[ofB], *bound = &sizes[ofB];
         double *to = &wanted[row * blocks], *most = &allowed[row * blocks];
         for (int64_t block = 0; block < blocks; ++block) {
           to[block] += left * sum[block];
@@ -48,9 +49,10 @@ void BlockSums::addC() {
   const GemmProblem &problem = reference.problem();
   const double beta = problem.args.beta, rounding = 2 * reference.epilogueFactor();
   const Decoder decoder(problem.c.type);
-  parallelFor(problem.args.m, reference.threads(), [&](int64_t row) {
+  parallelFor(problem.rows(), reference.threads(), [&](int64_t row) {
+    const int64_t rowOfC = problem.c.matrices == 1 ? row % problem.args.m : row;
     for (int64_t j = 0; j < problem.args.n; ++j) {
-      const double added = beta * decoder(problem.c.bits(row, j));
+      const double added = beta * decoder(problem.c.bits(rowOfC, j));
       wanted[row * blocks + j / width] += signs[j] * added;
       allowed[row * blocks + j / width] += rounding * std::fabs(added);
     }

@@ -50,6 +50,7 @@ void Run::remarkOnSizes() {
   add("m", code->info.m, options.m, problem.args.m);
   add("n", code->info.n, options.n, problem.args.n);
   add("k", code->info.k, options.k, problem.args.k);
+  add("batch", code->info.batch, options.batch, problem.args.batch);
   if (!chosen.empty())
     report.remarks.push_back("dynamic sizes not given: " + chosen + " taken");
 }
@@ -144,7 +145,7 @@ MaybeFailure Run::go(FallbackCompiler fallback) {
   chooseSample();
   if (auto failed = upload())
     return failed;
-  if (problem.args.m != 0 && problem.args.n != 0) {
+  if (!problem.args.empty()) {
     int64_t sms = executor.sms(choice);
     const Expr *unmet = firstUnmet(code->info, problem.args, sms);
     if (unmet) {
@@ -245,7 +246,7 @@ Outcome<std::shared_ptr<Inputs>> makeInputs(const ptx::LaunchInfo &info, const R
   std::shared_ptr<Inputs> inputs(new Inputs{std::move(*problem), {}, 0});
   const LaunchArgs &args = inputs->problem.args;
   constexpr double mostKept = double(1 << 22); // elements of D, 16 bytes each
-  if (inputs->problem.macs() <= plainLimit && double(args.m) * double(args.n) <= mostKept) {
+  if (inputs->problem.macs() <= plainLimit && double(inputs->problem.rows()) * double(args.n) <= mostKept) {
     inputs->reference.emplace(inputs->problem, request.threads);
     inputs->reference->precompute();
   }

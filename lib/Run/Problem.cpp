@@ -57,11 +57,9 @@ IntegerPlan planIntegers(const LaunchArgs &args, int64_t accLimit, int64_t limit
 void fill(HostMatrix &matrix, llvm::function_ref<uint64_t()> draw) {
   if (matrix.data.empty())
     return;
-  int64_t lines = matrix.order == Order::row ? matrix.rows : matrix.cols;
-  int64_t length = matrix.order == Order::row ? matrix.cols : matrix.rows;
-  for (int64_t line = 0; line < lines; ++line)
-    for (int64_t i = 0; i < length; ++i)
-      matrix.setBitsAt(line * matrix.ld + i, draw());
+  for (int64_t line = 0; line < matrix.lines(); ++line)
+    for (int64_t i = 0, start = matrix.startOfLine(line); i < matrix.length(); ++i)
+      matrix.setBitsAt(start + i, draw());
 }
 
 /// Draws from a table of 65,536 entries, four numbers from one random word.
@@ -109,14 +107,15 @@ void fillFromTable(HostMatrix &matrix, uint64_t seed, llvm::function_ref<uint64_
   for (uint64_t &bits : table)
     bits = entry(random);
   constexpr int64_t blockElements = 1 << 20;
-  int64_t lines = matrix.order == Order::row ? matrix.rows : matrix.cols;
-  int64_t length = matrix.order == Order::row ? matrix.cols : matrix.rows;
+  const int64_t lines = matrix.lines(), length = matrix.length();
   int64_t linesPerBlock = std::max<int64_t>(1, blockElements / length);
+  if (matrix.matrices > 1 && matrix.stride < lines / matrix.matrices * matrix.ld)
+    linesPerBlock = std::max<int64_t>(1, lines); // matrices that share elements have one writer
   parallelFor((lines + linesPerBlock - 1) / linesPerBlock, 0, [&](int64_t block) {
     TableDraw draw(table, block == 0 ? random : Random(seed ^ (uint64_t(block) << 40)));
     int64_t end = std::min(lines, (block + 1) * linesPerBlock);
     for (int64_t line = block * linesPerBlock; line < end; ++line)
-      drawLine(matrix, line * matrix.ld, length, draw);
+      drawLine(matrix, matrix.startOfLine(line), length, draw);
   });
 }
 
@@ -189,24 +188,42 @@ struct Shape {
       return given ? *given : operand.ld.constant();
     return std::max<int64_t>(perByte(operand.type), operand.order == Order::row ? cols : rows);
   }
+  /// Where nothing says it matrices lie end to end.
+  static int64_t stride(const OperandInfo &operand, std::optional<int64_t> given, int64_t rows, int64_t cols,
+                        int64_t ld) {
+    if (given || operand.batchStride.isConst())
+      return given ? *given : operand.batchStride.constant();
+    const __int128 whole = __int128(operand.order == Order::row ? rows : cols) * ld;
+    return static_cast<int64_t>(std::clamp<__int128>(whole, 0, INT64_MAX));
+  }
   LaunchArgs args() const {
     LaunchArgs args;
     args.m = size(info.m, options.m);
     args.n = size(info.n, options.n);
     args.k = size(info.k, options.k);
+    args.batch = options.batch ? *options.batch : info.batch.isConst() ? info.batch.constant() : usualBatch;
     args.lda = ld(info.a, options.lda, args.m, args.k);
     args.ldb = ld(info.b, options.ldb, args.k, args.n);
     args.ldc = ld(info.c, options.ldc, args.m, args.n);
     args.ldd = ld(info.d, options.ldd, args.m, args.n);
+    if (args.batch != 1 || !info.batch.isConst(1)) {
+      args.strideA = stride(info.a, options.strideA, args.m, args.k, args.lda);
+      args.strideB = stride(info.b, options.strideB, args.k, args.n, args.ldb);
+      args.strideC = stride(info.c, options.strideC, args.m, args.n, args.ldc);
+      args.strideD = stride(info.d, options.strideD, args.m, args.n, args.ldd);
+    }
     args.alpha = factorBeside(info.accumulator, options.alpha.value_or(info.alpha.value_or(1)));
     args.beta = factorBeside(info.accumulator, options.beta.value_or(info.beta.value_or(0)));
     return args;
   }
 };
 
-HostMatrix makeMatrix(llvm::StringRef name, const OperandInfo &operand, int64_t rows, int64_t cols, int64_t ld) {
-  HostMatrix matrix{name.str(), operand.type, operand.order, rows, cols, ld, {}};
-  matrix.data.resize(*matrixBytes(operand.type, operand.order, rows, cols, ld));
+/// Of `rows` of each of `batch` products; one that all of them share is there once.
+HostMatrix makeMatrix(llvm::StringRef name, const OperandInfo &operand, int64_t rows, int64_t cols, int64_t ld,
+                      int64_t batch, int64_t stride) {
+  const int64_t matrices = stride == 0 ? std::min<int64_t>(batch, 1) : batch;
+  HostMatrix matrix{name.str(), operand.type, operand.order, rows * matrices, cols, ld, {}, matrices, stride};
+  matrix.data.resize(*matrixBytes(operand.type, operand.order, rows, cols, ld, matrices, stride));
   matrix.fillPoison();
   return matrix;
 }
@@ -221,27 +238,28 @@ uint64_t memoryLimit(const ProblemOptions &options) {
 
 /// What the options and types must fulfil beyond checkShape.
 MaybeFailure checkProblem(const LaunchInfo &info, const LaunchArgs &args, const ProblemOptions &options) {
-  const std::tuple<const char *, const OperandInfo &, int64_t, int64_t, int64_t> operands[] = {
-      {"a", info.a, args.m, args.k, args.lda},
-      {"b", info.b, args.k, args.n, args.ldb},
-      {"c", info.c, args.m, args.n, args.ldc},
-      {"d", info.d, args.m, args.n, args.ldd}};
+  const std::tuple<const char *, const OperandInfo &, int64_t, int64_t, int64_t, int64_t> operands[] = {
+      {"a", info.a, args.m, args.k, args.lda, args.strideA},
+      {"b", info.b, args.k, args.n, args.ldb, args.strideB},
+      {"c", info.c, args.m, args.n, args.ldc, args.strideC},
+      {"d", info.d, args.m, args.n, args.ldd, args.strideD}};
   unsigned __int128 total = 0;
-  for (const auto &[name, operand, rows, cols, ld] : operands) {
+  for (const auto &[name, operand, rows, cols, ld, stride] : operands) {
     if (!isKnown(operand.type))
       return Failure::make(Diag::run_type, nameOf(operand.type));
     const bool isRead = llvm::StringRef(name) != "c" || args.beta != 0;
     if (isRead && (options.misalign % bytesOf(operand.type) != 0 || options.misalign >= 256))
       return Failure::make(Diag::run_misalign, options.misalign, bytesOf(operand.type), name);
     if (isRead)
-      total += *matrixBytes(operand.type, operand.order, rows, cols, ld);
+      total += *matrixBytes(operand.type, operand.order, rows, cols, ld, args.batch, stride);
   }
   constexpr Elem sums[] = {Elem::f32, Elem::f16, Elem::f64, Elem::s32};
   if (!llvm::is_contained(sums, info.accumulator))
     return Failure::make(Diag::run_type, nameOf(info.accumulator));
   if (uint64_t limit = memoryLimit(options); total > limit)
     return Failure::make(Diag::run_too_large, uint64_t(std::min<unsigned __int128>(total, UINT64_MAX)), limit);
-  bool alike = info.c.type == info.d.type && info.c.order == info.d.order && args.ldc == args.ldd;
+  bool alike = info.c.type == info.d.type && info.c.order == info.d.order && args.ldc == args.ldd &&
+               args.strideC == args.strideD;
   if (options.inPlace && args.beta != 0 && !alike)
     return Failure::make(Diag::run_in_place);
   return std::nullopt;
@@ -342,6 +360,7 @@ void takeTypicalSizes(ProblemOptions &options, const Spec &spec) {
   take(options.m, spec.m, typicalM(spec));
   take(options.n, spec.n, typicalN(spec));
   take(options.k, spec.k, typicalK(spec));
+  take(options.batch, spec.batch, typicalBatch(spec));
 }
 
 Outcome<GemmProblem> makeProblem(const LaunchInfo &info, const ProblemOptions &options) {
@@ -354,14 +373,16 @@ Outcome<GemmProblem> makeProblem(const LaunchInfo &info, const ProblemOptions &o
   LaunchArgs &args = problem.args = Shape{info, options}.args();
   if (auto failed = checkShape(info, args))
     return *failed;
-  if (!matrixBytes(info.c.type, info.c.order, args.m, args.n, args.ldc)) // not looked at without beta
-    args.ldc = Shape::ld(info.c, std::nullopt, args.m, args.n);
+  if (args.strideC < 0 || !matrixBytes(info.c.type, info.c.order, args.m, args.n, args.ldc, args.batch, args.strideC)) {
+    args.ldc = Shape::ld(info.c, std::nullopt, args.m, args.n); // not looked at without beta
+    args.strideC = Shape::stride(info.c, std::nullopt, args.m, args.n, args.ldc);
+  }
   if (auto failed = checkProblem(info, args, options))
     return *failed;
-  problem.a = makeMatrix("a", info.a, args.m, args.k, args.lda);
-  problem.b = makeMatrix("b", info.b, args.k, args.n, args.ldb);
-  problem.c = makeMatrix("c", info.c, problem.readsC() ? args.m : 0, args.n, args.ldc);
-  problem.d = makeMatrix("d", info.d, args.m, args.n, args.ldd);
+  problem.a = makeMatrix("a", info.a, args.m, args.k, args.lda, args.batch, args.strideA);
+  problem.b = makeMatrix("b", info.b, args.k, args.n, args.ldb, args.batch, args.strideB);
+  problem.c = makeMatrix("c", info.c, problem.readsC() ? args.m : 0, args.n, args.ldc, args.batch, args.strideC);
+  problem.d = makeMatrix("d", info.d, args.m, args.n, args.ldd, args.batch, args.strideD);
   fillInputs(problem);
   if (options.inPlace && problem.readsC())
     problem.d.data = problem.c.data;

@@ -73,26 +73,34 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
 }
 
 void Reference::unpackDifference() {
-  int64_t k = prob.args.k;
-  std::vector<double> notA = complement(a), both;
-  for (int64_t row = 0; row < prob.args.m; ++row) {
-    both.insert(both.end(), a.begin() + row * k, a.begin() + (row + 1) * k);
-    both.insert(both.end(), notA.begin() + row * k, notA.begin() + (row + 1) * k);
-  }
-  a = std::move(both);
-  std::vector<double> lower = std::move(b);
-  b = complement(lower);
-  b.insert(b.end(), lower.begin(), lower.end());
+  /// Pieces of both in turn.
+  auto inTurn = [](const std::vector<double> &x, const std::vector<double> &y, int64_t piece) {
+    std::vector<double> both;
+    for (int64_t at = 0; at < int64_t(x.size()); at += piece) {
+      both.insert(both.end(), x.begin() + at, x.begin() + at + piece);
+      both.insert(both.end(), y.begin() + at, y.begin() + at + piece);
+    }
+    return both;
+  };
+  const int64_t k = prob.args.k;
+  a = inTurn(a, complement(a), k);
+  b = inTurn(complement(b), b, k * prob.args.n);
   width = 2 * k;
 }
 
 llvm::ArrayRef<double> Reference::aRow(int64_t row) const {
+  if (prob.a.matrices == 1)
+    row %= prob.args.m;
   return a.empty() ? llvm::ArrayRef<double>() : llvm::ArrayRef<double>(a.data() + row * width, width);
 }
 
 llvm::ArrayRef<double> Reference::bRow(int64_t row) const {
   int64_t n = prob.args.n;
   return b.empty() ? llvm::ArrayRef<double>() : llvm::ArrayRef<double>(b.data() + row * n, n);
+}
+
+int64_t Reference::depthBefore(int64_t row) const {
+  return prob.b.matrices == 1 ? 0 : row / prob.args.m * width;
 }
 
 Reference::~Reference() = default;
@@ -103,8 +111,8 @@ const BlockSums &Reference::blockSums() const {
 }
 
 void Reference::precompute() {
-  std::vector<Expected> rows(size_t(prob.args.m) * size_t(prob.args.n));
-  parallelFor(prob.args.m, threadCount,
+  std::vector<Expected> rows(size_t(prob.rows()) * size_t(prob.args.n));
+  parallelFor(prob.rows(), threadCount,
               [&](int64_t i) { row(i, 0, llvm::MutableArrayRef(rows.data() + i * prob.args.n, size_t(prob.args.n))); });
   all = std::move(rows);
 }
@@ -118,9 +126,10 @@ void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> ou
   std::vector<double> sums(count), magnitudes(prob.exact ? 0 : count);
   // Column after column of A times row after row of B: adjacent elements, sums in registers' order.
   llvm::ArrayRef<double> left = aRow(row);
+  const int64_t first = depthBefore(row);
   for (int64_t k = 0; k < int64_t(left.size()); ++k) {
     double x = left[k];
-    const double *right = bRow(k).data() + col;
+    const double *right = bRow(first + k).data() + col;
     if (prob.exact) {
       if (x != 0) // exact inputs are finite: 0 adds nothing
         for (int64_t j = 0; j < count; ++j)
@@ -138,7 +147,7 @@ void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> ou
   const double smallest = ofSums ? std::ldexp(1.0, ofSums->minExponent() - ofSums->fractionBits) : 0; // subnormal
   for (int64_t j = 0; j < count; ++j) {
     double product = prob.readsInputs() ? alpha * sums[j] : 0.0;
-    double added = prob.readsC() ? beta * prob.c.at(row, col + j) : 0.0;
+    double added = prob.readsC() ? beta * prob.c.at(prob.c.matrices == 1 ? row % prob.args.m : row, col + j) : 0.0;
     // No C is no addition: 0 + (-0) would lose a sign, which matters to nobody else.
     out[j].value = prob.readsC() ? product + added : product;
     if (prob.exact)

@@ -8,8 +8,11 @@
 
 namespace gemmc::run {
 namespace {
-/// `m x n x k`
-std::string shapeOf(const LaunchArgs &args) { return llvm::formatv("{0} x {1} x {2}", args.m, args.n, args.k).str(); }
+/// `m x n x k`, `16 of m x n x k`
+std::string shapeOf(const LaunchArgs &args) {
+  const std::string products = args.batch == 1 ? "" : std::to_string(args.batch) + " of ";
+  return products + llvm::formatv("{0} x {1} x {2}", args.m, args.n, args.k).str();
+}
 
 std::string typesOf(const ptx::LaunchInfo &info, bool withC) {
   auto one = [](const ptx::OperandInfo &operand) {
@@ -35,7 +38,9 @@ std::string timeOf(double seconds) {
   return out;
 }
 
-double flopsOf(const LaunchArgs &args) { return 2.0 * double(args.m) * double(args.n) * double(args.k); }
+double flopsOf(const LaunchArgs &args) {
+  return 2.0 * double(args.batch) * double(args.m) * double(args.n) * double(args.k);
+}
 } // namespace
 
 void RunReport::printTable(llvm::raw_ostream &os) const {
@@ -109,6 +114,8 @@ void RunReport::printJson(llvm::raw_ostream &os) const {
     json.attribute("m", args.m);
     json.attribute("n", args.n);
     json.attribute("k", args.k);
+    if (args.batch != 1)
+      json.attribute("products", args.batch);
     json.attribute("types", typesOf(info, args.beta != 0));
     json.attribute("where", where);
     json.attribute("kernel", info.kernels.empty() ? "" : info.kernels.front().name);
@@ -209,6 +216,8 @@ void BenchReport::printJson(llvm::raw_ostream &os, unsigned indent) const {
     json.attribute("m", args.m);
     json.attribute("n", args.n);
     json.attribute("k", args.k);
+    if (args.batch != 1)
+      json.attribute("products", args.batch);
     json.attribute("types", typesOf(info, args.beta != 0));
     json.attribute("device", device);
     json.attribute("rounds", int64_t(rounds));

@@ -89,7 +89,7 @@ MaybeFailure Stress::setUp(uint64_t count) {
     *each = std::move(*made);
   }
   const ptx::OperandInfo &d = module.info().d;
-  bytes = matrixBytes(d.type, d.order, args.m, args.n, args.ldd).value_or(0);
+  bytes = matrixBytes(d.type, d.order, args.m, args.n, args.ldd, args.batch, args.strideD).value_or(0);
   from = args.d & ~uint64_t(15);
   extent = llvm::alignTo(args.d + bytes, 16) - from;
   loadArgs = args;

@@ -36,17 +36,19 @@ private:
         continue;
       ++bad;
       if (!first)
-        first = Mismatch{row,
+        first = Mismatch{d.matrices > 1 ? row % d.rowsOfOne() : row,
                          col + j,
                          expected[j].value,
                          d.at(row, col + j),
                          expected[j].bound,
-                         d.bits(row, col + j) == poisonOf(d.type)};
+                         d.bits(row, col + j) == poisonOf(d.type),
+                         d.matrices > 1 ? std::optional(row / d.rowsOfOne()) : std::nullopt};
     }
     std::lock_guard<std::mutex> lock(mutex);
     result.compared += cols;
     result.bad += bad;
-    if (first && (!result.first || std::pair(first->row, first->col) < std::pair(result.first->row, result.first->col)))
+    auto place = [](const Mismatch &of) { return std::tuple(of.product, of.row, of.col); };
+    if (first && (!result.first || place(*first) < place(*result.first)))
       result.first = first;
   }
 
@@ -77,12 +79,12 @@ public:
     x.resize(problem.args.n);
     for (uint64_t &value : x)
       value = random.next();
-    bx.assign(problem.readsInputs() ? reference.depth() : 0, 0);
-    parallelFor(bx.size(), reference.threads(), [&](int64_t k) { bx[k] = dot(reference.bRow(k), x); });
-    std::vector<char> wrong(problem.args.m);
-    parallelFor(problem.args.m, reference.threads(), [&](int64_t row) { wrong[row] = !rowHolds(row); });
+    bx.assign(problem.readsInputs() ? reference.depthOfAll() : 0, 0);
+    parallelFor(bx.size(), reference.threads(), [&](int64_t k) { bx[k] = dot(reference.bRow(k), x.data()); });
+    std::vector<char> wrong(problem.rows());
+    parallelFor(problem.rows(), reference.threads(), [&](int64_t row) { wrong[row] = !rowHolds(row); });
     std::vector<int64_t> rows;
-    for (int64_t row = 0; row < problem.args.m; ++row)
+    for (int64_t row = 0; row < problem.rows(); ++row)
       if (wrong[row])
         rows.push_back(row);
     return rows;
@@ -90,7 +92,7 @@ public:
 
 private:
   static uint64_t integer(double value) { return static_cast<uint64_t>(static_cast<int64_t>(value)); }
-  static uint64_t dot(llvm::ArrayRef<double> row, const std::vector<uint64_t> &vector) {
+  static uint64_t dot(llvm::ArrayRef<double> row, const uint64_t *vector) {
     uint64_t sum = 0;
     for (size_t i = 0; i < row.size(); ++i)
       sum += integer(row[i]) * vector[i];
@@ -106,10 +108,10 @@ private:
     }
     uint64_t alpha = integer(std::ldexp(problem.args.alpha, problem.scaleBits));
     uint64_t beta = integer(std::ldexp(problem.args.beta, problem.scaleBits));
-    difference -= alpha * dot(reference.aRow(row), bx);
+    difference -= alpha * dot(reference.aRow(row), bx.data() + (bx.empty() ? 0 : reference.depthBefore(row)));
     if (problem.readsC())
       for (int64_t col = 0; col < problem.args.n; ++col)
-        difference -= beta * integer(problem.c.at(row, col)) * x[col];
+        difference -= beta * integer(problem.c.at(problem.c.matrices == 1 ? row % problem.args.m : row, col)) * x[col];
     // An s32 sum wraps: it is right modulo 2^32.
     return isInteger(problem.d.type) ? static_cast<uint32_t>(difference) == 0 : difference == 0;
   }
@@ -134,11 +136,11 @@ Verification verifyExactLarge(const Reference &reference, const HostMatrix &d) {
   }
   constexpr int64_t samples = 16;
   for (int64_t i = 0; i < samples; ++i)
-    checker.rectangle(i * (args.m - 1) / (samples - 1), 1, 0, args.n);
+    checker.rectangle(i * (d.rows - 1) / (samples - 1), 1, 0, args.n);
   Verification result = checker.finish("Freivalds' check with 2 vectors and 16 rows bit-exact");
   if (wrongRows) {
     result.ok = false;
-    result.problem = llvm::formatv("Freivalds' check finds {0} of {1} rows wrong", wrongRows, args.m).str();
+    result.problem = llvm::formatv("Freivalds' check finds {0} of {1} rows wrong", wrongRows, d.rows).str();
   }
   return result;
 }
@@ -149,11 +151,11 @@ Verification verifyBoundedLarge(const Reference &reference, const HostMatrix &d)
   Checker checker(reference, d);
   constexpr int64_t rows = 16, patches = 64, edge = 32;
   for (int64_t i = 0; i < rows; ++i)
-    checker.rectangle(i * (args.m - 1) / (rows - 1), 1, 0, args.n);
+    checker.rectangle(i * (d.rows - 1) / (rows - 1), 1, 0, args.n);
   Random random(problem.options.seed + 7);
   for (int64_t i = 0; i < patches; ++i) {
-    int64_t row = static_cast<int64_t>(random.below(args.m)), col = static_cast<int64_t>(random.below(args.n));
-    checker.rectangle(row, std::min(edge, args.m - row), col, std::min(edge, args.n - col));
+    int64_t row = static_cast<int64_t>(random.below(d.rows)), col = static_cast<int64_t>(random.below(args.n));
+    checker.rectangle(row, std::min(edge, d.rows - row), col, std::min(edge, args.n - col));
   }
   bool finite = problem.options.kind != InputKind::special;
   int64_t wrongRow = -1;
@@ -187,9 +189,11 @@ struct Tile {
 /// Sorts the tiles of D; false when one is written in part, which is then `partly`.
 bool sortTiles(const HostMatrix &d, int64_t tileM, int64_t tileN, std::vector<Tile> &written, Tile &partly) {
   written.clear();
-  for (int64_t row = 0; row < d.rows; row += tileM)
+  const int64_t each = std::max<int64_t>(1, d.rowsOfOne());
+  for (int64_t row = 0, rows; row < d.rows; row += rows) {
+    rows = std::min(tileM, each - row % each); // tiles end where their matrix does
     for (int64_t col = 0; col < d.cols; col += tileN) {
-      Tile tile{row, std::min(tileM, d.rows - row), col, std::min(tileN, d.cols - col)};
+      Tile tile{row, rows, col, std::min(tileN, d.cols - col)};
       switch (stateOf(d, tile.row, tile.rows, tile.col, tile.cols)) {
       case TileState::untouched:
         break;
@@ -201,9 +205,16 @@ bool sortTiles(const HostMatrix &d, int64_t tileM, int64_t tileN, std::vector<Ti
         return false;
       }
     }
+  }
   return true;
 }
 } // namespace
+
+/// `d[row, col]`, of a batch `d[product][row, col]`.
+static std::string placeInD(std::optional<int64_t> product, int64_t row, int64_t col) {
+  return product ? llvm::formatv("d[{0}][{1}, {2}]", *product, row, col).str()
+                 : llvm::formatv("d[{0}, {1}]", row, col).str();
+}
 
 std::string Verification::wrong() const {
   std::vector<std::string> parts;
@@ -213,8 +224,8 @@ std::string Verification::wrong() const {
   if (!problem.empty())
     parts.push_back(problem);
   if (first) {
-    parts.push_back(llvm::formatv("{0} of {1} compared elements are wrong; first d[{2}, {3}] = {4}, expected {5}", bad,
-                                  compared, first->row, first->col,
+    parts.push_back(llvm::formatv("{0} of {1} compared elements are wrong; first {2} = {3}, expected {4}", bad,
+                                  compared, placeInD(first->product, first->row, first->col),
                                   first->unwritten ? "(not written)" : number(first->got), number(first->expected)));
     if (first->bound > 0)
       parts.back() += " +- " + number(first->bound);
@@ -252,7 +263,10 @@ Verification verifyTiles(const Reference &reference, const HostMatrix &d, int64_
   if (!sortTiles(d, tileM, tileN, written, partly) &&
       (tileM == tileN || !sortTiles(d, tileN, tileM, written, partly))) {
     result.ok = false;
-    result.problem = llvm::formatv("the tile at d[{0}, {1}] is written in part", partly.row, partly.col).str();
+    const bool several = d.matrices > 1;
+    const std::string place = placeInD(several ? std::optional(partly.row / d.rowsOfOne()) : std::nullopt,
+                                       several ? partly.row % d.rowsOfOne() : partly.row, partly.col);
+    result.problem = "the tile at " + place + " is written in part";
     return result;
   }
   if (written.size() < minTiles || written.size() > maxTiles) {
@@ -270,15 +284,15 @@ Verification verifyTiles(const Reference &reference, const HostMatrix &d, int64_
 std::optional<GuardViolation> checkPadding(const HostMatrix &before, const HostMatrix &after) {
   if (before.data.empty())
     return std::nullopt;
-  bool byRow = before.order == Order::row;
-  int64_t lines = byRow ? before.rows : before.cols, length = byRow ? before.cols : before.rows;
-  unsigned bits = bitsOf(before.type);
-  for (int64_t line = 0; line + 1 < lines; ++line) { // nothing lies behind the last line
-    int64_t start = (line * before.ld + length) * bits / 8, end = (line + 1) * before.ld * bits / 8;
-    for (int64_t at = start; at < end; ++at)
+  const unsigned bits = bitsOf(before.type);
+  std::vector<int64_t> starts(before.lines());
+  for (int64_t line = 0; line < before.lines(); ++line)
+    starts[line] = before.startOfLine(line);
+  llvm::sort(starts); // matrices of a batch may lie in each other's rows
+  for (size_t line = 0; line + 1 < starts.size(); ++line) // nothing lies behind the last line
+    for (int64_t at = (starts[line] + before.length()) * bits / 8; at < starts[line + 1] * bits / 8; ++at)
       if (before.data[at] != after.data[at])
         return GuardViolation{before.name, at};
-  }
   return std::nullopt;
 }
 

@@ -160,7 +160,14 @@ MaybeFailure CublasMatmul::describe() {
   auto layout = [&](cuda::LtLayout &out, const CublasOperand &operand, int64_t rows, int64_t cols) {
     if (operand.order == Order::row)
       std::swap(rows, cols);
-    return api.layoutCreate(&out, *dataTypeOf(operand.type), rows, cols, std::max<int64_t>(operand.ld, 1));
+    cuda::LtStatus made =
+        api.layoutCreate(&out, *dataTypeOf(operand.type), rows, cols, std::max<int64_t>(operand.ld, 1));
+    const int32_t batch = static_cast<int32_t>(problem.batch);
+    if (!made && batch != 1)
+      made = api.layoutSet(out, cuda::ltBatchCount, &batch, sizeof(batch));
+    if (!made && batch != 1)
+      made = api.layoutSet(out, cuda::ltBatchStride, &operand.batchStride, sizeof(operand.batchStride));
+    return made;
   };
   // What an operand of the product needs, minus what its memory already is. Swapped products need the transposes.
   auto operation = [&](const CublasOperand &operand) {

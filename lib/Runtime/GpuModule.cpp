@@ -218,7 +218,7 @@ MaybeFailure GpuModule::prepareAndLaunch(cuda::Stream stream, const LaunchArgs &
   int64_t sms = devicePtr->sms;
   if (auto failed = checkArgs(launchInfo, args, sms))
     return failed;
-  if (args.m == 0 || args.n == 0)
+  if (args.empty())
     return std::nullopt;
   if (const Expr *requirement = firstUnmet(launchInfo, args, sms))
     return Failure::make(Diag::launch_requirement, requirement->str());

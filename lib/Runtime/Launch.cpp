@@ -16,13 +16,23 @@ struct Matrix {
   const OperandInfo &info;
   int64_t rows, cols, ld;
   uint64_t address;
+  const char *strideName;
+  int64_t batch, stride; ///< Of one product 1 and 0.
+
+  int64_t lines() const { return info.order == Order::row ? rows : cols; }
+  int64_t length() const { return info.order == Order::row ? cols : rows; }
+  std::optional<uint64_t> bytes() const {
+    return matrixBytes(info.type, info.order, rows, cols, ld, batch, stride);
+  }
 };
 struct Matrices {
   Matrices(const LaunchInfo &info, const LaunchArgs &args)
-      : a{"a", "lda", info.a, args.m, args.k, args.lda, args.a},
-        b{"b", "ldb", info.b, args.k, args.n, args.ldb, args.b},
-        c{"c", "ldc", info.c, args.m, args.n, args.ldc, args.c},
-        d{"d", "ldd", info.d, args.m, args.n, args.ldd, args.d} {}
+      : batch(info.batch.isConst(1) ? 1 : args.batch),
+        a{"a", "lda", info.a, args.m, args.k, args.lda, args.a, "stride_a", batch, batch == 1 ? 0 : args.strideA},
+        b{"b", "ldb", info.b, args.k, args.n, args.ldb, args.b, "stride_b", batch, batch == 1 ? 0 : args.strideB},
+        c{"c", "ldc", info.c, args.m, args.n, args.ldc, args.c, "stride_c", batch, batch == 1 ? 0 : args.strideC},
+        d{"d", "ldd", info.d, args.m, args.n, args.ldd, args.d, "stride_d", batch, batch == 1 ? 0 : args.strideD} {}
+  int64_t batch;
   Matrix a, b, c, d;
 };
 
@@ -32,7 +42,7 @@ std::string dynamicWould(const char *section, const char *key) {
 
 MaybeFailure checkSizes(const LaunchInfo &info, const LaunchArgs &args) {
   const std::tuple<const char *, const Expr &, int64_t> sizes[] = {
-      {"m", info.m, args.m}, {"n", info.n, args.n}, {"k", info.k, args.k}};
+      {"m", info.m, args.m}, {"n", info.n, args.n}, {"k", info.k, args.k}, {"batch", info.batch, args.batch}};
   for (const auto &[name, expected, value] : sizes) {
     if (value < 0)
       return Failure::make(Diag::launch_negative, name, value);
@@ -75,6 +85,33 @@ MaybeFailure checkLd(const Matrix &matrix) {
   return std::nullopt;
 }
 
+/// The matrices of D share no element: they lie behind each other, or in each other's rows.
+bool overlapThemselves(const Matrix &d) {
+  if (d.batch <= 1 || d.rows == 0 || d.cols == 0)
+    return false;
+  const __int128 whole = __int128(d.lines() - 1) * d.ld + d.length();
+  const bool inRows = d.stride >= d.length() && __int128(d.batch - 1) * d.stride + d.length() <= d.ld;
+  return d.stride < whole && !inRows;
+}
+
+MaybeFailure checkStride(const Matrix &matrix) {
+  if (matrix.batch == 1)
+    return std::nullopt;
+  if (matrix.stride < 0)
+    return Failure::make(Diag::launch_negative, matrix.strideName, matrix.stride);
+  if (matrix.info.batchStride.isConst() && matrix.info.batchStride.constant() != matrix.stride)
+    return Failure::make(Diag::launch_fixed, matrix.strideName, matrix.stride, matrix.info.batchStride.constant())
+        .hint(dynamicWould((std::string(matrix.name) + ".").c_str(), "batch_stride"));
+  if (matrix.stride % perByte(matrix.info.type) != 0)
+    return Failure::make(Diag::launch_packed, matrix.strideName, matrix.stride, nameOf(matrix.info.type),
+                         perByte(matrix.info.type));
+  if (!matrix.bytes())
+    return Failure::make(Diag::launch_batch_large, matrix.name, matrix.batch, matrix.stride);
+  if (*matrix.name == 'd' && overlapThemselves(matrix))
+    return Failure::make(Diag::launch_batch_overlap, matrix.stride, matrix.lines(), matrix.length(), matrix.ld);
+  return std::nullopt;
+}
+
 MaybeFailure checkPointer(const Matrix &matrix, const char *why) {
   if (matrix.address == 0)
     return Failure::make(Diag::launch_null, matrix.name, why);
@@ -85,17 +122,17 @@ MaybeFailure checkPointer(const Matrix &matrix, const char *why) {
 }
 
 bool overlap(const Matrix &x, const Matrix &y) {
-  uint64_t xBytes = *matrixBytes(x.info.type, x.info.order, x.rows, x.cols, x.ld);
-  uint64_t yBytes = *matrixBytes(y.info.type, y.info.order, y.rows, y.cols, y.ld);
+  uint64_t xBytes = *x.bytes(), yBytes = *y.bytes();
   return xBytes && yBytes && x.address < y.address + yBytes && y.address < x.address + xBytes;
 }
 
 bool samePlace(const Matrix &c, const Matrix &d) {
-  return c.address == d.address && c.ld == d.ld && c.info.order == d.info.order && c.info.type == d.info.type;
+  return c.address == d.address && c.ld == d.ld && c.stride == d.stride && c.info.order == d.info.order &&
+         c.info.type == d.info.type;
 }
 
 MaybeFailure checkPointers(const Matrices &matrices, const LaunchArgs &args) {
-  const auto &[a, b, c, d] = matrices;
+  const Matrix &a = matrices.a, &b = matrices.b, &c = matrices.c, &d = matrices.d;
   if (auto failed = checkPointer(d, "the result is written there"))
     return failed;
   if (args.readsInputs()) {
@@ -126,6 +163,11 @@ std::optional<int64_t> launchVariable(const LaunchArgs &args, int64_t sms, llvm:
       .Case("ldb", args.ldb)
       .Case("ldc", args.ldc)
       .Case("ldd", args.ldd)
+      .Case("batch", args.batch)
+      .Case("stride_a", args.strideA)
+      .Case("stride_b", args.strideB)
+      .Case("stride_c", args.strideC)
+      .Case("stride_d", args.strideD)
       .Case("sms", sms)
       .Case("a_ptr", address(args.a))
       .Case("b_ptr", address(args.b))
@@ -149,6 +191,16 @@ std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_
   return static_cast<uint64_t>(bytes);
 }
 
+std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_t cols, int64_t ld, int64_t batch,
+                                    int64_t stride) {
+  assert(batch >= 0 && stride >= 0 && "sizes are checked first");
+  std::optional<uint64_t> one = matrixBytes(type, order, rows, cols, ld);
+  if (!one || *one == 0 || batch == 0)
+    return batch == 0 ? 0 : one;
+  __int128 bytes = static_cast<__int128>(batch - 1) * stride * bitsOf(type) / 8 + static_cast<__int128>(*one);
+  return bytes > INT64_MAX ? std::nullopt : std::optional(static_cast<uint64_t>(bytes));
+}
+
 std::optional<uint64_t> workspaceBytes(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
   auto value = info.workspace.eval([&](llvm::StringRef name) { return launchVariable(args, sms, name); });
   if (!value || *value < 0)
@@ -162,17 +214,22 @@ MaybeFailure checkShape(const LaunchInfo &info, const LaunchArgs &args) {
   if (auto failed = checkScales(info, args))
     return failed;
   Matrices matrices(info, args);
-  for (const Matrix *matrix : {&matrices.a, &matrices.b, &matrices.d})
+  // Without a beta there is no C, and its leading dimension means nothing.
+  for (const Matrix *matrix : {&matrices.a, &matrices.b, &matrices.d, &matrices.c}) {
+    if (matrix == &matrices.c && args.beta == 0)
+      continue;
     if (auto failed = checkLd(*matrix))
       return failed;
-  // Without a beta there is no C, and its leading dimension means nothing.
-  return args.beta != 0 ? checkLd(matrices.c) : std::nullopt;
+    if (auto failed = checkStride(*matrix))
+      return failed;
+  }
+  return std::nullopt;
 }
 
 MaybeFailure checkArgs(const LaunchInfo &info, const LaunchArgs &args, int64_t sms) {
   if (auto failed = checkShape(info, args))
     return failed;
-  if (args.m == 0 || args.n == 0)
+  if (args.empty())
     return std::nullopt;
   if (auto failed = checkPointers(Matrices(info, args), args))
     return failed;

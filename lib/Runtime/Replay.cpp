@@ -48,8 +48,9 @@ bool overlap(uint64_t x, uint64_t xBytes, uint64_t y, uint64_t yBytes) {
   return xBytes && yBytes && x < y + yBytes && y < x + xBytes;
 }
 
-uint64_t bytesOf(const ptx::OperandInfo &operand, int64_t rows, int64_t cols, int64_t ld) {
-  return matrixBytes(operand.type, operand.order, rows, cols, ld).value_or(0);
+uint64_t bytesOf(const ptx::OperandInfo &operand, int64_t rows, int64_t cols, int64_t ld, int64_t batch,
+                 int64_t stride) {
+  return matrixBytes(operand.type, operand.order, rows, cols, ld, batch, stride).value_or(0);
 }
 
 /// Where a tensor map of `buffer` counts from: prepareKernel has nothing else for a null operand.
@@ -105,13 +106,13 @@ bool KernelReplay::write(const cuda::DriverTable &api, const Patch &patch, uint6
   return true;
 }
 
-Replay::Replay(const LaunchInfo &info, const LaunchArgs &args) : dBytes(bytesOf(info.d, args.m, args.n, args.ldd)) {
+Replay::Replay(const LaunchInfo &info, const LaunchArgs &args) : dBytes(bytesOf(info.d, args.m, args.n, args.ldd, args.batch, args.strideD)) {
   if (args.readsInputs()) {
-    aBytes = bytesOf(info.a, args.m, args.k, args.lda);
-    bBytes = bytesOf(info.b, args.k, args.n, args.ldb);
+    aBytes = bytesOf(info.a, args.m, args.k, args.lda, args.batch, args.strideA);
+    bBytes = bytesOf(info.b, args.k, args.n, args.ldb, args.batch, args.strideB);
   }
   if (args.beta != 0 && args.c != args.d)
-    cBytes = bytesOf(info.c, args.m, args.n, args.ldc);
+    cBytes = bytesOf(info.c, args.m, args.n, args.ldc, args.batch, args.strideC);
 }
 
 Replay::~Replay() = default;
@@ -133,6 +134,11 @@ ReplayKey::ReplayKey(const LaunchArgs &args)
               args.ldb,
               args.ldc,
               args.ldd,
+              args.batch,
+              args.strideA,
+              args.strideB,
+              args.strideC,
+              args.strideD,
               llvm::bit_cast<int64_t>(args.alpha),
               llvm::bit_cast<int64_t>(args.beta),
               static_cast<int64_t>(args.workspaceBytes)} {

@@ -56,7 +56,7 @@ struct Replay {
 
 /// What of a launch's arguments its preparation depends on.
 struct ReplayKey {
-  std::array<int64_t, 10> numbers{};
+  std::array<int64_t, 15> numbers{};
   std::array<uint8_t, 6> addresses{};
   ReplayKey() = default;
   explicit ReplayKey(const LaunchArgs &args);

@@ -20,13 +20,18 @@ std::string commentOf(StringRef reason) {
   return text;
 }
 
+/// What is decided for dynamic sizes, or for batches, alone.
+bool isOptional(const Row &row) {
+  return row.section() == "typical" || row.path == "problem.batch" || row.key() == "batch_stride";
+}
+
 std::string keyAndValue(const Row &row, const Spec &spec) { return row.key().str() + ": " + row.print(spec); }
 
 void addSection(StringRef section, const Spec &spec, bool reasons, std::vector<Line> &lines) {
   std::vector<Line> entries;
   bool commented = false;
   for (const Row &row : rows())
-    if (row.section() == section && (section != "typical" || row.print(spec) != "auto")) { // of dynamic sizes alone
+    if (row.section() == section && (!isOptional(row) || row.print(spec) != "auto")) {
       entries.push_back({keyAndValue(row, spec), reasons ? commentOf(row.reason(spec)) : ""});
       commented |= !entries.back().comment.empty();
     }

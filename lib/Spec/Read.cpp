@@ -186,7 +186,7 @@ private:
   static std::string exampleOf(StringRef section) {
     std::vector<std::string> entries;
     for (const Row &row : rows())
-      if (row.section() == section)
+      if (row.section() == section && row.domain.required)
         entries.push_back((row.key() + ": " + row.example).str());
     return llvm::join(entries, ", ");
   }
@@ -212,6 +212,11 @@ private:
       int64_t count = outer.value.fixed.value_or(1);
       if (static_cast<__int128>(pitch) * count > (__int128(1) << 44))
         diags.report(Diag::spec_too_large, outer.range, matrix.name, count, pitch);
+      const int64_t batch = spec.batch.value.fixed.value_or(1);
+      const Field<Size> &stride = matrix.operand.batchStride;
+      const __int128 apart = stride.given ? stride.value.fixed.value_or(1) : static_cast<__int128>(pitch) * count;
+      if (batch > 1 && (apart > maxExtent || apart * batch > (__int128(1) << 44)))
+        diags.report(Diag::spec_batch_large, spec.batch.range, matrix.name, batch, llvm::Twine(int64_t(apart)));
     }
   }
 

@@ -4,6 +4,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <type_traits>
+#include <utility>
 
 using llvm::StringRef;
 
@@ -62,6 +63,12 @@ template <typename T> std::string printAny(const Field<T> &field) {
     return printValue(field.value);
 }
 
+/// With what a field has before anybody has written or decided it.
+const Spec &untouched() {
+  static const Spec spec;
+  return spec;
+}
+
 /// `Get` gives a row's field of a spec.
 template <typename Get> Row makeRow(StringRef path, Domain domain, StringRef doc, StringRef example, Get) {
   Row row{path, std::move(domain), doc, example, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
@@ -73,7 +80,7 @@ template <typename Get> Row makeRow(StringRef path, Domain domain, StringRef doc
     field.range = node.range;
     return true;
   };
-  row.clear = [](Spec &spec) { Get{}(spec) = {}; };
+  row.clear = [](Spec &spec) { Get{}(spec) = Get{}(std::as_const(untouched())); };
   row.print = [](const Spec &spec) { return printAny(Get{}(spec)); };
   row.given = [](const Spec &spec) { return Get{}(spec).given; };
   row.reason = [](const Spec &spec) { return StringRef(Get{}(spec).reason); };

@@ -14,6 +14,8 @@ Op tensorOf(const PlanOperand &operand, llvm::StringRef name, const Expr &rows, 
     op.set("turn", "on");
   if (operand.shifted)
     op.set("shift", "on");
+  if (operand.batchStride != Expr(0))
+    op.set("batch", operand.batchStride);
   op.range = operand.range;
   return op;
 }
@@ -87,6 +89,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   const Spec &spec = plan.spec;
   root.set("target", nameOf(*spec.target)).set("threads", int64_t(plan.threads));
   root.set("m", plan.m).set("n", plan.n).set("k", k);
+  if (plan.batch != Expr(1))
+    root.set("batch", plan.batch);
   root.set("block", std::vector<Expr>{plan.blockM, plan.blockN, plan.blockK});
   root.set("warp", std::vector<Expr>{plan.warpM, plan.warpN});
   root.set("cluster", std::vector<Expr>{plan.clusterM, plan.clusterN});

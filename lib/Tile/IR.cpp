@@ -22,7 +22,7 @@ constexpr RowText rowTexts[] = {
 /// What a kernel's first line may hold: the target and the plan's decisions.
 constexpr RowText kernelText = {
     "kernel", Def,
-    "target:word threads:expr m:expr n:expr k:expr block:exprs warp:exprs cluster:exprs "
+    "target:word threads:expr m:expr n:expr k:expr batch?:expr block:exprs warp:exprs cluster:exprs "
     "instruction:word copy:word copy_bytes:exprs stages:expr schedule:word swizzle:word matrix?:exprs load_a?:word "
     "load_b?:word buffers?:expr order?:word bits?:word raster:word "
     "group:expr persistent:word scheduler?:word store:word store_buffers?:expr split_slices?:expr cluster_k?:expr "

@@ -10,7 +10,8 @@ namespace gemmc::tile {
 namespace {
 
 /// Variables that are known at launch, everywhere in a kernel.
-constexpr llvm::StringLiteral launchVariables[] = {"m", "n", "k", "lda", "ldb", "ldc", "ldd"};
+constexpr llvm::StringLiteral launchVariables[] = {"m",   "n",   "k",     "lda",      "ldb",      "ldc",
+                                                   "ldd", "batch", "stride_a", "stride_b", "stride_c", "stride_d"};
 
 /// What an operation's subject (no key) or attribute, where it has it, refers to. A stage needs one index, a tile of a
 /// tensor two, the accumulators none.
@@ -154,6 +155,7 @@ constexpr NumberRule numberRules[] = {
     {"kernel", "m", 0, maxSize, 0, NumberRule::orLater},
     {"kernel", "n", 0, maxSize, 0, NumberRule::orLater},
     {"kernel", "k", 0, maxSize, 0, NumberRule::orLater},
+    {"kernel", "batch", 0, maxSize, 0, NumberRule::orLater},
     {"kernel", "copy_bytes", 1, 16, 2, NumberRule::powerOfTwo},
     {"kernel", "stages", 1, maxStages},
     {"kernel", "in_flight", 1, 7}, // as wgmma.wait_group counts
@@ -175,6 +177,7 @@ constexpr NumberRule numberRules[] = {
     {"tensor", "rows", 0, maxSize, 0, NumberRule::orLater},
     {"tensor", "cols", 0, maxSize, 0, NumberRule::orLater},
     {"tensor", "ld", 0, maxSize, 0, NumberRule::orLater},
+    {"tensor", "batch", 0, maxSize, 0, NumberRule::orLater},
     {"tensor", "repack", 0, maxSize, 0, NumberRule::orLater},
     {"tensor", "align", 1, 1 << 20, 0, NumberRule::powerOfTwo},
     {"shared", "extent", 1, maxExtent, 2},
@@ -257,6 +260,21 @@ private:
         diags.report(Diag::tile_in_flight, placeOf(root), root.number("in_flight"), root.number(ring));
     if (root.has("trigger") && !root.has("dependent"))
       diags.report(Diag::tile_trigger, placeOf(root), root.word("trigger"));
+    batch();
+  }
+
+  /// Tiles have numbers by product; parts of tiles, and lines eight apart, have none.
+  void batch() {
+    auto refuse = [&](const Op &op, const char *what) { diags.report(Diag::tile_batch, placeOf(op), what); };
+    const bool several = kernel.root.has("batch");
+    walk(kernel.body(), [&](const Op &op) {
+      if (op.kind == OpKind::Tensor && op.has("batch") && !several)
+        refuse(op, "a tensor's `batch` is for a kernel with `batch`");
+      else if (op.kind == OpKind::Tensor && op.has("shift") && several)
+        refuse(op, "`shift` is of the lines of one matrix");
+      else if (op.kind == OpKind::Tiles && several && op.has("parts") && op.word("parts") != "cluster")
+        refuse(op, "parts of tiles meet in a workspace that one product has");
+    });
   }
 
   /// Copies and barriers count on it.

@@ -68,7 +68,8 @@ private:
     auto operand = [](const char *name, const OperandSpec &operand) {
       return formatv("{0} {1} {2}", name, nameOf(*operand.type), nameOf(*operand.layout)).str();
     };
-    line("problem", formatv("{0} x {1} x {2}{3}, {4}, {5}, {6}, sums {7}", a.m, a.n, a.k,
+    const std::string products = isBatch(spec) ? formatv("{0} of ", a.batch).str() : "";
+    line("problem", formatv("{0}{1} x {2} x {3}{4}, {5}, {6}, {7}, sums {8}", products, a.m, a.n, a.k,
                             a.assumed.empty() ? "" : " (" + a.assumed + ")", operand("a", spec.a), operand("b", spec.b),
                             operand("d", spec.d), nameOf(*spec.accumulator)));
     line("needs", formatv("{0}, {1} when each matrix is moved once: {2:f0} operations a byte", flops(a.flops),
@@ -182,6 +183,7 @@ std::string explanationJson(const Chosen &chosen, const Analysis &a) {
       {"m", a.m},
       {"n", a.n},
       {"k", a.k},
+      {"batch", a.batch},
       {"assumed_sizes", !a.assumed.empty()},
       {"origin", nameOf(chosen.origin)},
       {"device", chosen.device},

@@ -23,7 +23,8 @@ Tuned tunedOf(const Job &job, const std::string &key, const TuneReport &report, 
   tuned.device = report.device;
   tuned.problem = key;
   tuned.choice = wholeChoice(job.spec, report.winner);
-  tuned.sizes = formatv("{0}x{1}x{2}", report.args.m, report.args.n, report.args.k);
+  tuned.sizes = formatv("{0}{1}x{2}x{3}", report.args.batch == 1 ? "" : std::to_string(report.args.batch) + " of ",
+                        report.args.m, report.args.n, report.args.k);
   tuned.seconds = report.final.ours.median;
   tuned.cublasSeconds = report.final.cublas.empty() ? 0 : report.final.cublas.front().median;
   tuned.rounds = request.rounds;

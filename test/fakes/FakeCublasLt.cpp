@@ -45,6 +45,16 @@ EXPORT LtStatus cublasLtMatrixLayoutCreate(LtLayout *layout, int type, uint64_t 
   *layout = reinterpret_cast<LtLayout>(new FakeMatmul::Layout{type, rows, cols, ld});
   return 0;
 }
+EXPORT LtStatus cublasLtMatrixLayoutSetAttribute(LtLayout layout, int attribute, const void *value, size_t bytes) {
+  auto &of = *reinterpret_cast<FakeMatmul::Layout *>(layout);
+  if (attribute == ltBatchCount && bytes == 4)
+    memcpy(&of.batch, value, 4);
+  else if (attribute == ltBatchStride && bytes == 8)
+    memcpy(&of.batchStride, value, 8);
+  else
+    return 7;
+  return 0;
+}
 EXPORT LtStatus cublasLtMatrixLayoutDestroy(LtLayout layout) {
   delete reinterpret_cast<FakeMatmul::Layout *>(layout);
   return 0;

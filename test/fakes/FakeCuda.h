@@ -27,6 +27,8 @@ struct FakeMatmul {
     int type;
     uint64_t rows, cols;
     int64_t ld;
+    int32_t batch = 1;
+    int64_t batchStride = 0;
   } a, b, c, d;
   uint64_t aAddress, bAddress, cAddress, dAddress;
   std::vector<unsigned char> alpha, beta; ///< 2 or 4 bytes, as the scale type says.

@@ -21,10 +21,16 @@ run::Code codeOf(Compiled compiled) { return {std::move(compiled.ptx), std::move
 ProblemInput::ProblemInput(cl::SubCommand &sub, run::InputKind defaultKind, bool mayBeInPlace)
     : m("m", cl::desc("Rows of D"), cl::sub(sub)), n("n", cl::desc("Columns of D"), cl::sub(sub)),
       k("k", cl::desc("Columns of A, rows of B"), cl::sub(sub)),
+      batch("batch", cl::desc("Products"), cl::sub(sub)),
       lda("lda", cl::desc("Leading dimension of A, in elements (default: packed)"), cl::sub(sub)),
       ldb("ldb", cl::desc("Leading dimension of B"), cl::sub(sub)),
       ldc("ldc", cl::desc("Leading dimension of C"), cl::sub(sub)),
       ldd("ldd", cl::desc("Leading dimension of D"), cl::sub(sub)),
+      strideA("stride-a", cl::desc("Elements from one product's A to the next one's (default: they lie end to end)"),
+              cl::sub(sub)),
+      strideB("stride-b", cl::desc("The same of B"), cl::sub(sub)),
+      strideC("stride-c", cl::desc("The same of C"), cl::sub(sub)),
+      strideD("stride-d", cl::desc("The same of D"), cl::sub(sub)),
       alpha("alpha", cl::desc("Factor of the product (default: 1)"), cl::sub(sub)),
       beta("beta", cl::desc("Factor of C (default: 0)"), cl::sub(sub)),
       seed("seed", cl::desc("Of the random inputs"), cl::init(1), cl::sub(sub)),
@@ -44,8 +50,10 @@ ProblemInput::ProblemInput(cl::SubCommand &sub, run::InputKind defaultKind, bool
 
 run::ProblemOptions ProblemInput::get() const {
   run::ProblemOptions options;
-  options.m = given(m), options.n = given(n), options.k = given(k);
+  options.m = given(m), options.n = given(n), options.k = given(k), options.batch = given(batch);
   options.lda = given(lda), options.ldb = given(ldb), options.ldc = given(ldc), options.ldd = given(ldd);
+  options.strideA = given(strideA), options.strideB = given(strideB);
+  options.strideC = given(strideC), options.strideD = given(strideD);
   options.alpha = given(alpha), options.beta = given(beta);
   options.seed = seed;
   options.misalign = misalign;
@@ -56,7 +64,8 @@ run::ProblemOptions ProblemInput::get() const {
 
 StringRef ProblemInput::firstGiven() const {
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-           &m, &n, &k, &lda, &ldb, &ldc, &ldd, &alpha, &beta, &seed, &misalign, &kind, inPlace ? &*inPlace : nullptr})
+           &m, &n, &k, &batch, &lda, &ldb, &ldc, &ldd, &strideA, &strideB, &strideC, &strideD, &alpha, &beta, &seed,
+           &misalign, &kind, inPlace ? &*inPlace : nullptr})
     if (option && option->getNumOccurrences())
       return option->ArgStr;
   return "";

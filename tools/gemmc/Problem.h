@@ -10,7 +10,7 @@
 
 namespace gemmc::tool {
 
-/// --m --n --k --lda --ldb --ldc --ldd --alpha --beta --seed --input --misalign, and --in-place where a result is
+/// --m --n --k --batch --lda... --stride-a... --alpha --beta --seed --input --misalign, and --in-place where a result is
 /// looked at: what is measured has memory of its own for C and D.
 class ProblemInput {
 public:
@@ -20,7 +20,7 @@ public:
 
 private:
   using Number = llvm::cl::opt<int64_t>;
-  Number m, n, k, lda, ldb, ldc, ldd;
+  Number m, n, k, batch, lda, ldb, ldc, ldd, strideA, strideB, strideC, strideD;
   Real alpha, beta;
   llvm::cl::opt<uint64_t> seed, misalign;
   llvm::cl::opt<run::InputKind> kind;

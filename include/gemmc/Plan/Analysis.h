@@ -23,6 +23,7 @@ MachineRates ratesOf(Target target, Elem input);
 struct Analysis {
   MachineRates machine;
   int64_t m = 0, n = 0, k = 0; ///< The user's.
+  int64_t batch = 1;           ///< Products.
   std::string assumed;         ///< `m taken as 64`: of dynamic sizes; see assumedSizes.
 
   double flops = 0, bytes = 0; ///< Of the product; each matrix moved once.

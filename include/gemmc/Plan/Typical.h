@@ -6,13 +6,14 @@
 namespace gemmc {
 
 /// What a dynamic size is taken as where nobody says what is typical.
-inline constexpr int64_t usualSize = 4096;
+inline constexpr int64_t usualSize = 4096, usualBatch = 16;
 
 /// A size of a spec, the typical one where it is dynamic (the usual one, if that is still open).
 int64_t typicalSize(const Spec &spec, Field<Size> Spec::*size);
 inline int64_t typicalM(const Spec &spec) { return typicalSize(spec, &Spec::m); }
 inline int64_t typicalN(const Spec &spec) { return typicalSize(spec, &Spec::n); }
 inline int64_t typicalK(const Spec &spec) { return typicalSize(spec, &Spec::k); }
+inline int64_t typicalBatch(const Spec &spec) { return typicalSize(spec, &Spec::batch); }
 bool hasDynamicSizes(const Spec &spec);
 /// `m taken as 64, k as 4096`: of the dynamic sizes; empty where there are none.
 std::string assumedSizes(const Spec &spec);

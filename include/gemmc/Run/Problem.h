@@ -14,15 +14,29 @@ struct Spec;
 
 namespace gemmc::run {
 
-/// A matrix in memory, its bytes exactly those from the first to behind the last element.
+/// A matrix in memory, its bytes exactly those from the first to behind the last element. Of a batch all matrices, the
+/// rows of the second one behind those of the first.
 struct HostMatrix {
   std::string name;
   Elem type = Elem::f16;
   Order order = Order::row;
   int64_t rows = 0, cols = 0, ld = 0;
   std::vector<std::byte> data;
+  int64_t matrices = 1, stride = 0; ///< Of a batch; elements from one to the next.
 
-  int64_t offset(int64_t row, int64_t col) const { return order == Order::row ? row * ld + col : col * ld + row; }
+  int64_t rowsOfOne() const { return matrices ? rows / matrices : 0; }
+  int64_t offset(int64_t row, int64_t col) const {
+    int64_t start = 0;
+    if (matrices > 1)
+      start = row / rowsOfOne() * stride, row %= rowsOfOne();
+    return start + (order == Order::row ? row * ld + col : col * ld + row);
+  }
+  /// Lines of adjacent elements, of all matrices, and where one begins.
+  int64_t lines() const { return order == Order::row ? rows : cols * matrices; }
+  int64_t length() const { return order == Order::row ? cols : rowsOfOne(); }
+  int64_t startOfLine(int64_t line) const {
+    return order == Order::row ? offset(line, 0) : line / cols * stride + line % cols * ld;
+  }
   uint64_t bits(int64_t row, int64_t col) const { return bitsAt(offset(row, col)); }
   uint64_t bitsAt(int64_t element) const;
   void setBits(int64_t row, int64_t col, uint64_t bits) { setBitsAt(offset(row, col), bits); }
@@ -39,8 +53,9 @@ enum class InputKind : uint8_t { normal, integer, special };
 llvm::StringRef nameOf(InputKind kind);
 
 struct ProblemOptions {
-  std::optional<int64_t> m, n, k;
+  std::optional<int64_t> m, n, k, batch;
   std::optional<int64_t> lda, ldb, ldc, ldd;
+  std::optional<int64_t> strideA, strideB, strideC, strideD;
   std::optional<double> alpha, beta;
   uint64_t seed = 1;
   InputKind kind = InputKind::integer;
@@ -72,7 +87,8 @@ struct GemmProblem {
   int scaleBits = 0;
   bool readsInputs() const { return args.readsInputs(); }
   bool readsC() const { return args.beta != 0; }
-  double macs() const { return double(args.m) * double(args.n) * double(args.k); }
+  double macs() const { return double(rows()) * double(args.n) * double(args.k); }
+  int64_t rows() const { return args.m * args.batch; } ///< Of D, of all products.
 };
 
 /// Makes the problem that `info`'s kernels compute. Failures: those of checkShape, run_type, run_too_large,

@@ -52,7 +52,10 @@ public:
   unsigned threads() const { return threadCount; }
   // Unpacked inputs, row by row: A is m x depth, B is depth x n. Empty when they are not read. depth is k; the xor of
   // two bits is a (1 - b) + (1 - a) b, so A then is [A, 1 - A], B is [1 - B; B], and depth is 2 k.
+  // Of a batch the rows of one product's matrix stand behind those of the one before; one that all share is there once.
   int64_t depth() const { return width; }
+  int64_t depthBefore(int64_t row) const; ///< Rows of B in front of those that a row of D is multiplied with.
+  int64_t depthOfAll() const { return width * prob.b.matrices; }
   llvm::ArrayRef<double> aRow(int64_t row) const;
   llvm::ArrayRef<double> bRow(int64_t row) const;
   const BlockSums &blockSums() const; ///< Of a problem with bounds; computed when it is first asked for.

@@ -9,6 +9,7 @@ struct Mismatch {
   double expected = 0, got = 0;
   double bound = 0;       ///< 0 = bit-exact was demanded.
   bool unwritten = false; ///< The element still holds the poison it started with.
+  std::optional<int64_t> product; ///< Of a batch, whose D it is; `row` is one of that.
 };
 
 /// A place outside the result that was overwritten.

@@ -11,12 +11,12 @@ namespace gemmc {
 struct CublasOperand {
   Elem type = Elem::f16;
   Order order = Order::row;
-  int64_t ld = 0;
+  int64_t ld = 0, batchStride = 0; ///< Elements.
   uint64_t align = 16; ///< Of the base pointer, bytes; bounds what the heuristic may choose.
 };
 /// D = alpha * A * B + beta * C; C has D's order.
 struct CublasProblem {
-  int64_t m = 0, n = 0, k = 0;
+  int64_t m = 0, n = 0, k = 0, batch = 1;
   CublasOperand a, b, c, d;
   Elem accumulator = Elem::f32;
   bool fast = true; ///< 8-bit floats: sums stay in the tensor cores.

@@ -125,6 +125,7 @@ enum LtDataType : int { ltF32 = 0, ltF64 = 1, ltF16 = 2, ltS8 = 3, ltS32 = 10, l
 enum LtCompute : int { ltCompute16F = 64, ltCompute32F = 68, ltCompute64F = 70, ltCompute32I = 72, ltComputeTF32 = 77 };
 enum LtOperation : int32_t { ltN = 0, ltT = 1 };
 enum LtDescAttribute : int { ltTransA = 3, ltTransB = 4, ltFastAccumulation = 25 };
+enum LtLayoutAttribute : int { ltBatchCount = 5, ltBatchStride = 6 };
 enum LtPreferenceAttribute : int { ltMaxWorkspace = 1, ltAlignA = 5, ltAlignB = 6, ltAlignC = 7, ltAlignD = 8 };
 enum LtConfigAttribute : int { ltAlgoId = 0 };
 

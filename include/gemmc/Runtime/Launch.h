@@ -7,10 +7,13 @@
 
 namespace gemmc {
 
-/// The arguments of one GEMM: D = alpha * A * B + beta * C.
+/// The arguments of one GEMM: D = alpha * A * B + beta * C, or of a batch of them.
 struct LaunchArgs {
   int64_t m = 0, n = 0, k = 0;
   int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0; ///< Elements.
+  int64_t batch = 1;                          ///< Products.
+  /// Elements from one product's matrix to the next one's; 0 (not of D): all have the same. Of one product not read.
+  int64_t strideA = 0, strideB = 0, strideC = 0, strideD = 0;
   uint64_t a = 0, b = 0, c = 0, d = 0;        ///< Device addresses. Null is fine for what is not read (see checkArgs).
   double alpha = 1, beta = 0;                 ///< See `factorBeside`.
   uint64_t workspace = 0;                     ///< Device address, a multiple of 256.
@@ -20,6 +23,8 @@ struct LaunchArgs {
 
   /// Whether a pass over K happens at all. Else A and B are not read, and D = beta * C whatever alpha is.
   bool readsInputs() const { return alpha != 0 && k != 0; }
+  /// Whether D has no element: nothing is launched.
+  bool empty() const { return m == 0 || n == 0 || batch == 0; }
 };
 
 /// alpha or beta as a kernel with sums of that type has it: f32, beside f64 as it is.
@@ -30,6 +35,9 @@ std::optional<int64_t> launchVariable(const LaunchArgs &args, int64_t sms, llvm:
 
 /// Bytes from the first to behind the last element of a matrix of rows x cols; nullopt when 64 bits overflow.
 std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_t cols, int64_t ld);
+/// ... of as many matrices, `stride` elements apart.
+std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_t cols, int64_t ld, int64_t batch,
+                                    int64_t stride);
 
 /// The part of checkArgs before pointers: sizes, scales, leading dimensions.
 MaybeFailure checkShape(const ptx::LaunchInfo &info, const LaunchArgs &args);

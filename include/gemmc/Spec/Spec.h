@@ -81,6 +81,7 @@ struct OperandSpec {
   Field<Elem> type;
   Field<Order> layout;
   Field<Size> ld;            ///< Elements; >= the extent along the contiguous direction.
+  Field<Size> batchStride{Size{0}, false, {}, {}}; ///< Elements from one product's matrix to the next one's; 0: they share one.
   Field<unsigned> align;     ///< Bytes the base pointer is a multiple of (element size .. 128).
   Field<Persistence> negate; ///< a, b: the product takes the negative.
   Field<CachePolicy> cache;  ///< a, b: a hint of TMA copies.
@@ -91,8 +92,9 @@ struct Spec {
   Field<std::string> name; ///< Of the kernel: [a-z_][a-z0-9_]{0,62}.
   Field<Target> target;
   Field<Size> m, n, k;
+  Field<Size> batch{Size{1}, false, {}, {}}; ///< Products.
   /// Of dynamic sizes: what is planned for. Of the others nobody decides them.
-  Field<int64_t> typicalM, typicalN, typicalK;
+  Field<int64_t> typicalM, typicalN, typicalK, typicalBatch;
   OperandSpec a, b, c, d; ///< a: m x k, b: k x n, c and d: m x n.
   Field<Elem> accumulator;
   Field<Persistence> fastAccumulation; ///< Of 8-bit floats: sums stay in the tensor cores, which keep 14 bits.
@@ -130,6 +132,9 @@ struct Spec {
   Field<int64_t> prefetch;         ///< Of k, of each CTA's first tile, before the kernel in front has ended.
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
 };
+
+/// Whether there may be more products than one, or none.
+inline bool isBatch(const Spec &spec) { return spec.batch.value != Size{1}; }
 
 /// One `--set path=value`; messages about it are located in a source of that name.
 struct Override {

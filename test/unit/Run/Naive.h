@@ -63,8 +63,8 @@ inline void store(Elem type, std::byte *at, float value) {
   }
 }
 
-/// D = alpha A B + beta C in float, k after k, through real pointers.
-inline void gemm(const ptx::LaunchInfo &info, const LaunchArgs &args) {
+/// D = alpha A B + beta C in float, k after k, through real pointers, of one product.
+inline void gemmOfOne(const ptx::LaunchInfo &info, const LaunchArgs &args) {
   auto element = [](uint64_t base, const ptx::OperandInfo &operand, int64_t ld, int64_t i, int64_t j) {
     int64_t offset = operand.order == Order::row ? i * ld + j : j * ld + i;
     return reinterpret_cast<std::byte *>(base) + offset * bytesOf(operand.type);
@@ -80,6 +80,18 @@ inline void gemm(const ptx::LaunchInfo &info, const LaunchArgs &args) {
         value += args.beta * load(info.c.type, element(args.c, info.c, args.ldc, i, j));
       store(info.d.type, element(args.d, info.d, args.ldd, i, j), value);
     }
+}
+
+/// ... of all products of a batch.
+inline void gemm(const ptx::LaunchInfo &info, const LaunchArgs &args) {
+  for (int64_t product = 0; product < args.batch; ++product) {
+    LaunchArgs one = args;
+    one.a += product * args.strideA * bytesOf(info.a.type);
+    one.b += product * args.strideB * bytesOf(info.b.type);
+    one.c += product * args.strideC * bytesOf(info.c.type);
+    one.d += product * args.strideD * bytesOf(info.d.type);
+    gemmOfOne(info, one);
+  }
 }
 
 /// Runs gemm() on host memory; `after` may spoil the result.

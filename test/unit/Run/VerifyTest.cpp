@@ -42,6 +42,61 @@ TEST(Verify, AcceptsTheNaiveLoopAndNothingElse) {
             }
 }
 
+namespace {
+/// Three products: one B for all, A apart, C and D in each other's rows (or columns).
+std::pair<ptx::LaunchInfo, ProblemOptions> batch(Order d, InputKind kind) {
+  ptx::LaunchInfo info = naive::info(Elem::f16, Elem::f16, Order::row, Order::col, d);
+  info.batch = Expr::var("batch");
+  info.a.batchStride = Expr::var("stride_a"), info.b.batchStride = Expr::var("stride_b");
+  info.c.batchStride = Expr::var("stride_c"), info.d.batchStride = Expr::var("stride_d");
+  ProblemOptions options = naive::sizes(17, 23, 40, kind);
+  options.batch = 3;
+  options.strideA = 17 * 40 + 8, options.strideB = 0;
+  options.strideC = options.strideD = 25;
+  options.ldc = options.ldd = 75;
+  options.alpha = 0.5, options.beta = -1.5;
+  return {info, options};
+}
+} // namespace
+
+// The naive loop finds the matrices by their addresses, the reference by their rows.
+TEST(Verify, ABatchIsAllOfItsProducts) {
+  for (Order order : {Order::row, Order::col})
+    for (InputKind kind : {InputKind::integer, InputKind::normal}) {
+      auto [info, options] = batch(order, kind);
+      GemmProblem problem = naive::problem(info, options);
+      EXPECT_EQ(problem.d.rows, 3 * 17);
+      Reference reference(problem, 1);
+      HostMatrix right = naive::result(info, problem);
+      EXPECT_TRUE(verifyPlain(reference, right).ok) << verifyPlain(reference, right).str();
+      EXPECT_TRUE(verifyLarge(reference, right).ok) << verifyLarge(reference, right).str();
+      EXPECT_FALSE(checkPadding(problem.d, right));
+      HostMatrix wrong = right; // the second product's element (4, 7), through memory
+      const int64_t at = 25 + (order == Order::row ? 4 * 75 + 7 : 7 * 75 + 4);
+      wrong.setBitsAt(at, encode(Elem::f16, decode(Elem::f16, wrong.bitsAt(at)) + 64));
+      Verification result = verifyPlain(reference, wrong);
+      EXPECT_EQ(result.bad, 1u);
+      EXPECT_NE(result.str().find("first d[1][4, 7] = "), std::string::npos) << result.str();
+      EXPECT_FALSE(verifyLarge(reference, wrong).ok);
+    }
+}
+
+TEST(Verify, BetweenTheMatricesOfABatchNothingIsWritten) {
+  auto [info, options] = batch(Order::row, InputKind::integer);
+  GemmProblem problem = naive::problem(info, options);
+  for (int64_t gap : {23, 24, 48, 49, 73, 74}) { // 0 to 22, 25 to 47, 50 to 72 are elements
+    HostMatrix after = problem.d;
+    after.setBitsAt(75 + gap, 0);
+    auto violation = checkPadding(problem.d, after);
+    ASSERT_TRUE(violation) << gap;
+    EXPECT_EQ(violation->offset, 2 * (75 + gap));
+  }
+  HostMatrix after = problem.d;
+  for (int64_t element : {0, 22, 25, 47, 50, 72})
+    after.setBitsAt(75 + element, 0);
+  EXPECT_FALSE(checkPadding(problem.d, after));
+}
+
 TEST(Verify, RandomInputsAreWithinTheBoundAndGrossErrorsOutside) {
   for (Elem accumulator : {Elem::f32, Elem::f16}) {
     ptx::LaunchInfo info = naive::info(Elem::f16, Elem::f16);

@@ -82,6 +82,21 @@ TEST_F(CublasLtTest, SinglePrecisionScalesForF32) {
   EXPECT_EQ(seen.cAddress, seen.dAddress); // no beta: C is not ours to read
 }
 
+// cublasLt.h: BATCH_COUNT is 5, STRIDED_BATCH_OFFSET 6, and a stride of 0 is one matrix for all.
+TEST_F(CublasLtTest, ABatchIsOfEachLayout) {
+  CublasProblem wanted = problem(Order::row, Order::col, Order::row);
+  EXPECT_EQ(run(wanted).a.batch, 1);
+  wanted.batch = 7;
+  wanted.a.batchStride = 300, wanted.b.batchStride = 0, wanted.d.batchStride = 640;
+  FakeMatmul seen = run(wanted); // D in rows: B is the first operand
+  for (const FakeMatmul::Layout *layout : {&seen.a, &seen.b, &seen.c, &seen.d})
+    EXPECT_EQ(layout->batch, 7);
+  EXPECT_EQ(seen.a.batchStride, 0);
+  EXPECT_EQ(seen.b.batchStride, 300);
+  EXPECT_EQ(seen.c.batchStride, 640);
+  EXPECT_EQ(seen.d.batchStride, 640);
+}
+
 TEST_F(CublasLtTest, HalfScalesForF16Accumulation) {
   CublasProblem wanted = problem(Order::row, Order::col, Order::col);
   wanted.accumulator = Elem::f16;

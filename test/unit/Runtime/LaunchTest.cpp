@@ -224,6 +224,102 @@ TEST(MatrixBytes, FromTheFirstToBehindTheLastElement) {
   EXPECT_EQ(matrixBytes(Elem::f32, Order::row, INT64_MAX, 1, 1), std::nullopt);
 }
 
+// Three matrices of 3 x 5, 100 elements apart: the last one ends at 2 * 100 + 2 * 8 + 5.
+TEST(MatrixBytes, OfABatch) {
+  EXPECT_EQ(matrixBytes(Elem::f16, Order::row, 3, 5, 8, 3, 100), (2 * 100 + 2 * 8 + 5) * 2u);
+  EXPECT_EQ(matrixBytes(Elem::f16, Order::row, 3, 5, 8, 3, 0), (2 * 8 + 5) * 2u);
+  EXPECT_EQ(matrixBytes(Elem::f16, Order::row, 3, 5, 8, 0, 100), 0u);
+  EXPECT_EQ(matrixBytes(Elem::f16, Order::row, 3, 0, 8, 3, 100), 0u);
+  EXPECT_EQ(matrixBytes(Elem::f16, Order::row, 3, 5, 8, INT64_C(1) << 40, INT64_C(1) << 40), std::nullopt);
+}
+
+namespace {
+/// Four of goodArgs, end to end.
+LaunchArgs goodBatch() {
+  LaunchArgs args = goodArgs();
+  args.batch = 4;
+  args.strideA = 100 * 40, args.strideB = 40 * 60, args.strideC = args.strideD = 100 * 60;
+  args.a = 0x100000, args.b = 0x200000, args.c = 0x300000, args.d = 0x400000;
+  return args;
+}
+LaunchInfo batchInfo() {
+  LaunchInfo info = dynamicInfo();
+  info.batch = Expr::var("batch");
+  info.a.batchStride = Expr::var("stride_a"), info.b.batchStride = Expr::var("stride_b");
+  info.c.batchStride = Expr::var("stride_c"), info.d.batchStride = Expr::var("stride_d");
+  return info;
+}
+#define EXPECT_BATCH_FAILS(args, info, diag, text)                                                                     \
+  do {                                                                                                                 \
+    MaybeFailure failed = check(args, info);                                                                           \
+    ASSERT_TRUE(failed);                                                                                               \
+    EXPECT_EQ(failed->id, Diag::diag) << failed->str();                                                                \
+    EXPECT_NE(failed->str().find(text), std::string::npos) << failed->str();                                           \
+  } while (false)
+} // namespace
+
+TEST(CheckBatch, StridesOfInputsMayBeAnything) {
+  EXPECT_FALSE(check(goodBatch(), batchInfo()));
+  LaunchArgs args = goodBatch();
+  args.strideA = 0, args.strideB = 1, args.beta = 1, args.strideC = 0;
+  EXPECT_FALSE(check(args, batchInfo()));
+  args.batch = 0;
+  EXPECT_FALSE(check(args, batchInfo()));
+}
+
+TEST(CheckBatch, NegativeNumbers) {
+  LaunchArgs args = goodBatch();
+  args.batch = -1;
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_negative, "`batch` is -1");
+  args = goodBatch();
+  args.strideB = -8;
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_negative, "`stride_b` is -8");
+  args = goodBatch();
+  args.strideC = -8; // without beta nobody looks
+  EXPECT_FALSE(check(args, batchInfo()));
+}
+
+TEST(CheckBatch, WhatIsCompiledIn) {
+  EXPECT_BATCH_FAILS(goodBatch(), dynamicInfo(), launch_fixed, "`batch` is 4; this kernel is compiled for 1");
+  LaunchInfo info = batchInfo();
+  info.b.batchStride = 0;
+  EXPECT_BATCH_FAILS(goodBatch(), info, launch_fixed, "`stride_b` is 2400; this kernel is compiled for 0");
+}
+
+// 100 lines of 60: behind each other from 6000 on; in rows of 240 four of them, 60 apart.
+TEST(CheckBatch, MatricesOfDShareNoElement) {
+  LaunchArgs args = goodBatch();
+  args.strideD = 5999;
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_batch_overlap, "`stride_d` is 5999");
+  args.strideD = 0;
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_batch_overlap, "of 100 lines of 60 elements, 60 apart");
+  args.strideD = 60, args.ldd = 240;
+  EXPECT_FALSE(check(args, batchInfo()));
+  args.ldd = 239;
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_batch_overlap, "239 apart");
+  args.ldd = 240, args.strideD = 59;
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_batch_overlap, "`stride_d` is 59");
+  args.batch = 1;
+  EXPECT_FALSE(check(args, batchInfo()));
+}
+
+TEST(CheckBatch, AllMatricesCountWhereDOverlapsAnOperand) {
+  LaunchArgs args = goodBatch();
+  args.a = args.d + 3 * 6000 * 2; // the fourth D
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_overlap, "`d` overlaps `a`");
+  args = goodBatch();
+  args.beta = 1, args.c = args.d;
+  EXPECT_FALSE(check(args, batchInfo()));
+  args.strideC = 7000;
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_overlap, "`d` overlaps `c`");
+}
+
+TEST(CheckBatch, LargerThanAddresses) {
+  LaunchArgs args = goodBatch();
+  args.strideA = INT64_MAX / 4;
+  EXPECT_BATCH_FAILS(args, batchInfo(), launch_batch_large, "`a` is larger");
+}
+
 // u64, s32, tensor map, f32, u64: 0, 8, 64, 192, 200 by the rules of natural alignment, worked out by hand.
 TEST(Prepare, TheParameterBlockIsLaidOutAsTheEntryDeclaresIt) {
   KernelInfo kernel;
