@@ -21,7 +21,7 @@ run::Code codeOf(Compiled compiled) { return {std::move(compiled.ptx), std::move
 ProblemInput::ProblemInput(cl::SubCommand &sub, run::InputKind defaultKind, bool mayBeInPlace)
     : m("m", cl::desc("Rows of D"), cl::sub(sub)), n("n", cl::desc("Columns of D"), cl::sub(sub)),
       k("k", cl::desc("Columns of A, rows of B"), cl::sub(sub)),
-      batch("batch", cl::desc("Products"), cl::sub(sub)),
+      batch("batch", cl::desc("Products of a batch"), cl::sub(sub)),
       lda("lda", cl::desc("Leading dimension of A, in elements (default: packed)"), cl::sub(sub)),
       ldb("ldb", cl::desc("Leading dimension of B"), cl::sub(sub)),
       ldc("ldc", cl::desc("Leading dimension of C"), cl::sub(sub)),
