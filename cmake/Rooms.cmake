@@ -1,7 +1,35 @@
+# GEMMC_UNITY: the target's sources are compiled some at a time, in parts of one size, for a part of one or two at the end
+# costs nearly what a whole one does. ALONE: those whose own names are other sources' names, too.
+function(gemmc_unity target)
+  cmake_parse_arguments(UNITY "" "" "ALONE" ${ARGN})
+  if(GEMMC_UNITY)
+    get_target_property(sources ${target} SOURCES)
+    set(together ${sources})
+    foreach(source IN LISTS UNITY_ALONE)
+      list(FILTER together EXCLUDE REGEX "/${source}\\.cpp$")
+      set(alone ${sources})
+      list(FILTER alone INCLUDE REGEX "/${source}\\.cpp$")
+      set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endforeach()
+    list(LENGTH together count)
+    math(EXPR parts "(${count} + 7) / 8")
+    math(EXPR size "(${count} + ${parts} - 1) / ${parts}")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
+endfunction()
+
+# What the fuzzers run is compiled to tell them which ways it went (clang's -fsanitize=fuzzer-no-link without a call at
+# each comparison, in flags that leave precompiled headers as they are). The other rooms, the tool and the tests are not:
+# it is a third of their compilation and no fuzzer looks there.
+set(GEMMC_COVERAGE -fsanitize-coverage=inline-8bit-counters,pc-table,indirect-calls,stack-depth)
+foreach(function bcmp memcmp memmem strcasecmp strcasestr strcmp strncasecmp strncmp strstr)
+  list(APPEND GEMMC_COVERAGE -fno-builtin-${function}) # libFuzzer sees what is compared
+endforeach()
+
 # One static library a room. A room's sources are all of lib/ROOM; DEPENDS is the "may use" column of docs/design.md.
-# ALONE: sources whose own names are other sources' names, too; each is compiled by itself where the others are not.
+# FUZZED: the fuzzers run code of it (test/fuzz/CMakeLists.txt).
 function(gemmc_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPENDS;ALONE" ${ARGN})
+  cmake_parse_arguments(ROOM "FUZZED" "" "DEPENDS;ALONE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lib/${name}/*.cpp)
   if(NOT sources)
     set(sources ${PROJECT_SOURCE_DIR}/cmake/Empty.cpp)
@@ -10,11 +38,10 @@ function(gemmc_room name)
   add_library(gemmc::${name} ALIAS gemmc${name})
   set_target_properties(gemmc${name} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(gemmc${name} PUBLIC cxx_std_20)
-  if(GEMMC_UNITY)
-    set_target_properties(gemmc${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    foreach(source IN LISTS ROOM_ALONE)
-      set_source_files_properties(${PROJECT_SOURCE_DIR}/lib/${name}/${source}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endforeach()
+  gemmc_unity(gemmc${name} ALONE ${ROOM_ALONE})
+  if(GEMMC_FUZZ AND ROOM_FUZZED)
+    target_compile_options(gemmc${name} PRIVATE ${GEMMC_COVERAGE})
+    set_property(GLOBAL APPEND PROPERTY GEMMC_FUZZED gemmc${name})
   endif()
   # LLVM's headers: an installed gemmc gets them from cmake/gemmcConfig.cmake.in instead, where LLVM is then.
   target_include_directories(gemmc${name} PUBLIC
@@ -33,14 +60,14 @@ function(gemmc_room name)
   set_property(GLOBAL APPEND PROPERTY GEMMC_ROOMS gemmc${name})
 endfunction()
 
-gemmc_room(Support)
+gemmc_room(Support FUZZED)
 target_link_libraries(gemmcSupport PUBLIC ${GEMMC_LLVM})
-gemmc_room(Spec DEPENDS Support)
-gemmc_room(Layout DEPENDS Support)
+gemmc_room(Spec FUZZED DEPENDS Support)
+gemmc_room(Layout FUZZED DEPENDS Support)
 gemmc_room(Plan DEPENDS Spec Layout Support ALONE ShiftTime StreamRows StreamTime)
-gemmc_room(Tile DEPENDS Plan Layout Support)
+gemmc_room(Tile FUZZED DEPENDS Plan Layout Support)
 gemmc_room(Passes DEPENDS Tile Layout)
-gemmc_room(PTX DEPENDS Support)
+gemmc_room(PTX FUZZED DEPENDS Support)
 include(cmake/Templates.cmake)
 gemmc_room(Lower DEPENDS Tile Layout PTX)
 gemmc_room(Emu DEPENDS PTX ALONE ExecConvert ExecFloat ExecMbarrier ExecMemory)

@@ -11,7 +11,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::bench_cpp {
 namespace {
 enum class Versus { cublaslt, none };
 
@@ -231,4 +231,4 @@ int run() {
 }
 Command command(bench, run);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::bench_cpp

@@ -7,7 +7,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::check_cpp {
 namespace {
 cl::SubCommand checkCommand("check", "Search a spec's kernel, or a .ptx file, for races, misuse of barriers and hangs");
 KernelInput kernel(checkCommand);
@@ -113,4 +113,4 @@ int runIt() {
 }
 Command command(checkCommand, runIt);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::check_cpp

@@ -12,7 +12,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::compile_cpp {
 namespace {
 enum class Emit { plan, tile, ptx, cubin, launch };
 
@@ -139,4 +139,4 @@ int run() {
 }
 Command command(compile, run);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::compile_cpp

@@ -7,7 +7,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::explain_cpp {
 namespace {
 cl::SubCommand explain("explain", "Say why a spec gets this plan, what bounds it, and what else was near");
 SpecInput input(explain);
@@ -30,4 +30,4 @@ int run() {
 }
 Command command(explain, run);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::explain_cpp

@@ -7,7 +7,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::opt_cpp {
 namespace {
 cl::SubCommand sub("opt", "Run passes over a kernel in tile IR");
 cl::opt<std::string> input(cl::Positional, cl::desc("<kernel.tile>"), cl::sub(sub));
@@ -70,4 +70,4 @@ int run() {
 }
 Command command(sub, run);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::opt_cpp

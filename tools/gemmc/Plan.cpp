@@ -5,7 +5,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::plan_cpp {
 namespace {
 cl::SubCommand plan("plan", "Print the complete spec with a reason behind every decision");
 SpecInput input(plan);
@@ -33,4 +33,4 @@ int run() {
 }
 Command command(plan, run);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::plan_cpp

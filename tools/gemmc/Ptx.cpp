@@ -4,7 +4,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::ptx_cpp {
 namespace {
 cl::SubCommand sub("ptx", "Parse, verify and print PTX made of known instructions");
 cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("FILE"), cl::sub(sub));
@@ -30,4 +30,4 @@ int run() {
 }
 Command command(sub, run);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::ptx_cpp

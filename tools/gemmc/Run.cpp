@@ -13,7 +13,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::run_cpp {
 namespace {
 enum class Where { automatic, gpu, emulator };
 
@@ -276,4 +276,4 @@ int runIt() {
 }
 Command command(runCommand, runIt);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::run_cpp

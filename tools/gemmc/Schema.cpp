@@ -4,7 +4,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::schema_cpp {
 namespace {
 cl::SubCommand schema("schema", "Print the JSON schema of specs");
 cl::SubCommand reference("reference", "Print the reference page of specs (Markdown)");
@@ -19,4 +19,4 @@ int print(StringRef text) {
 Command runSchema(schema, [] { return print(specJsonSchema()); });
 Command runReference(reference, [] { return print(specReference()); });
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::schema_cpp

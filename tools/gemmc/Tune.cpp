@@ -15,7 +15,7 @@
 
 using namespace llvm;
 
-namespace gemmc::tool {
+namespace gemmc::tool::tune_cpp {
 namespace {
 cl::SubCommand tuneCommand("tune", "Measure the planner's best alternatives on the GPU and keep which one is fastest");
 cl::list<std::string> files(cl::Positional, cl::desc("<spec.yaml or suite.yaml>..."), cl::sub(tuneCommand));
@@ -225,4 +225,4 @@ int run() {
 }
 Command command(tuneCommand, run);
 } // namespace
-} // namespace gemmc::tool
+} // namespace gemmc::tool::tune_cpp
