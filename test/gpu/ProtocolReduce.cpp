@@ -12,7 +12,7 @@ using ptx::Type;
 // --- 17: reductions through tensor maps
 
 /// A CTA has a box of its own: 16 rows of 256 bytes.
-constexpr unsigned boxBytes = 4096, boxes = 64, rows = 16, rowBytes = boxBytes / rows;
+constexpr unsigned reducedBytes = 4096, boxes = 64, rows = 16, rowBytes = reducedBytes / rows;
 
 struct Reduced {
   const char *name;
@@ -31,19 +31,19 @@ const Reduced reduced[] = {
 
 /// `in` holds the tensor, box by box, and behind it the operands; the tensor's bytes go to `out` in the end.
 std::string reduceText(StringRef op) {
-  std::string text = begin(true, boxBytes) + "setp.eq.u32 %p7, %t, 0;\n";
+  std::string text = begin(true, reducedBytes) + "setp.eq.u32 %p7, %t, 0;\n";
   text += formatv("mad.wide.u32 %x1, %cta, {0}, %in;\nmad.wide.u32 %x1, %t, 16, %x1;\nmad.lo.u32 %u1, %t, 16, %img;\n"
                   "mad.wide.u32 %x2, %cta, {0}, %out;\nmad.wide.u32 %x2, %t, 16, %x2;\n",
-                  boxBytes);
-  for (unsigned at = 0; at < boxBytes; at += 2048)
+                  reducedBytes);
+  for (unsigned at = 0; at < reducedBytes; at += 2048)
     text += formatv("ld.global.v4.b32 {{%u2, %u3, %u4, %u5}, [%x1+{0}];\nst.shared.v4.b32 [%u1+{1}], {{%u2, %u3, %u4, "
                     "%u5};\n",
-                    boxes * boxBytes + at, at);
+                    boxes * reducedBytes + at, at);
   text += formatv("fence.proxy.async;\nbar.sync 0;\n@!%p7 bra ISSUED;\nmov.u32 %u4, 0;\nmul.lo.u32 %u6, %cta, 16;\n"
                   "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{0}.tile.bulk_group [%map, {{%u4, %u6}], [%img];\n"
                   "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nISSUED:\nbar.sync 0;\n",
                   op);
-  for (unsigned at = 0; at < boxBytes; at += 2048)
+  for (unsigned at = 0; at < reducedBytes; at += 2048)
     text += formatv("ld.global.v4.b32 {{%u2, %u3, %u4, %u5}, [%x1+{0}];\nst.global.v4.b32 [%x2+{0}], {{%u2, %u3, %u4, "
                     "%u5};\n",
                     at);
@@ -61,11 +61,11 @@ MapRequest mapOf(const Reduced &how) {
 Question::Answer reduceTensor(Card &card, const Reduced &how) {
   unsigned bytes = widthOf(how.type) / 8;
   Random random(17);
-  Words in(size_t(2) * boxes * boxBytes / 4);
-  for (size_t i = 0; i < size_t(boxes) * boxBytes / bytes; ++i) {
+  Words in(size_t(2) * boxes * reducedBytes / 4);
+  for (size_t i = 0; i < size_t(boxes) * reducedBytes / bytes; ++i) {
     uint64_t place = drawScalar(random, how.type);
     storeBits(in.bytes(), i * bytes, place, bytes);
-    storeBits(in.bytes(), size_t(boxes) * boxBytes + i * bytes,
+    storeBits(in.bytes(), size_t(boxes) * reducedBytes + i * bytes,
               random.chance(4) ? drawNear(random, how.type, place) : drawScalar(random, how.type), bytes);
   }
   MapRequest map = mapOf(how);
@@ -75,13 +75,13 @@ Question::Answer reduceTensor(Card &card, const Reduced &how) {
   bool same = true;
   for (StringRef op : ops) {
     std::string text = reduceText(op);
-    Words gpu(size_t(boxes) * boxBytes / 4), emulated(gpu.data.size());
+    Words gpu(size_t(boxes) * reducedBytes / 4), emulated(gpu.data.size());
     Trouble error = card.run(text, {boxes, 128, 1, 0}, in.bytes(), gpu.bytes(), &map);
     if (error.empty())
       error = emulate(text, {boxes, 128, 1, 0}, in.bytes(), emulated.bytes(), 1, &map);
     if (!error.empty())
       return unsettled((op + ": " + error).str());
-    unsigned differ = 0, count = boxes * boxBytes / bytes;
+    unsigned differ = 0, count = boxes * reducedBytes / bytes;
     std::string example;
     for (unsigned i = 0; i < count; ++i) {
       uint64_t x = loadBits(gpu.bytes(), size_t(i) * bytes, bytes),
@@ -92,7 +92,7 @@ Question::Answer reduceTensor(Card &card, const Reduced &how) {
       if (example.empty())
         example = formatv(" (place {0} operand {1}: card {2}, emulator {3})",
                           hex(loadBits(in.bytes(), size_t(i) * bytes, bytes), bytes * 8),
-                          hex(loadBits(in.bytes(), size_t(boxes) * boxBytes + size_t(i) * bytes, bytes), bytes * 8),
+                          hex(loadBits(in.bytes(), size_t(boxes) * reducedBytes + size_t(i) * bytes, bytes), bytes * 8),
                           hex(x, bytes * 8), hex(y, bytes * 8))
                       .str();
     }

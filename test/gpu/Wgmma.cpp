@@ -13,7 +13,7 @@ using emu::sem::WgmmaDescriptor;
 using emu::sem::WgmmaForm;
 using ptx::Type;
 
-constexpr unsigned threads = 128;
+constexpr unsigned groupThreads = 128;
 
 struct Wgmma {
   WgmmaForm form;
@@ -91,17 +91,17 @@ std::string textOf(const Wgmma &wgmma) {
      << formatv(".reg .b32 %d<{0}>;\n", regs)
      << "mov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n"
      << formatv("mad.wide.u32 %in, %c, {0}, %in;\nmad.wide.u32 %out, %c, {1}, %out;\n", wgmma.inBytes,
-                regs * threads * 4)
+                regs * groupThreads * 4)
      << "mad.wide.u32 %x, %t, 16, %in;\nmov.u32 %u, image;\nmad.lo.u32 %u, %t, 16, %u;\n";
-  for (unsigned at = 0; at < wgmma.imageBytes; at += 16 * threads)
+  for (unsigned at = 0; at < wgmma.imageBytes; at += 16 * groupThreads)
     os << "ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%x+" << at << "];\nst.shared.v4.b32 [%u+" << at
        << "], {%v0, %v1, %v2, %v3};\n";
   os << "fence.proxy.async;\nbar.sync 0;\nmad.wide.u32 %x, %t, 4, %in;\n";
   if (wgmma.registers)
     for (unsigned i = 0; i < 4; ++i)
-      os << formatv("ld.global.b32 %a{0}, [%x+{1}];\n", i, wgmma.imageBytes + i * threads * 4);
+      os << formatv("ld.global.b32 %a{0}, [%x+{1}];\n", i, wgmma.imageBytes + i * groupThreads * 4);
   for (unsigned i = 0; i < regs; ++i)
-    os << formatv("ld.global.b32 %d{0}, [%x+{1}];\n", i, wgmma.cAt + i * threads * 4);
+    os << formatv("ld.global.b32 %d{0}, [%x+{1}];\n", i, wgmma.cAt + i * groupThreads * 4);
   os << "mov.u32 %u, image;\nshr.u32 %u, %u, 4;\ncvt.u64.u32 %s, %u;\n"
      << formatv("add.u64 %ad, %s, {0};\nadd.u64 %bd, %s, {1};\n", int64_t(descriptorBits(wgmma.a)),
                 int64_t(descriptorBits(wgmma.b) + (wgmma.aBytes >> 4)))
@@ -109,7 +109,7 @@ std::string textOf(const Wgmma &wgmma) {
      << mnemonicOf(wgmma.form) << " " << operandsOf(wgmma)
      << ";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nmad.wide.u32 %x, %t, 4, %out;\n";
   for (unsigned i = 0; i < regs; ++i)
-    os << formatv("st.global.b32 [%x+{0}], %d{1};\n", i * threads * 4, i);
+    os << formatv("st.global.b32 [%x+{0}], %d{1};\n", i * groupThreads * 4, i);
   os << "ret;\n}\n";
   return out;
 }
@@ -118,13 +118,13 @@ std::string textOf(const Wgmma &wgmma) {
 uint64_t elementInRegisters(const Wgmma &wgmma, ConstBytes in, unsigned row, unsigned k) {
   unsigned width = widthOf(wgmma.form.a), per = 32 / width;
   unsigned lane = row % 8 * 4 + k / per % 4, reg = row % 16 / 8 + k / (4 * per) * 2;
-  size_t at = wgmma.imageBytes + (size_t(reg) * threads + row / 16 * 32 + lane) * 4;
+  size_t at = wgmma.imageBytes + (size_t(reg) * groupThreads + row / 16 * 32 + lane) * 4;
   return loadBits(in, at, 4) >> k % per * width & (width == 32 ? ~0u : (1u << width) - 1);
 }
 
 std::string describe(const Wgmma &wgmma, ConstBytes in, unsigned word, uint64_t gpu, uint64_t emulator) {
   const WgmmaForm &form = wgmma.form;
-  unsigned reg = word / threads, thread = word % threads, lane = thread % 32;
+  unsigned reg = word / groupThreads, thread = word % groupThreads, lane = thread % 32;
   bool packed = form.d == Type::f16, upper = packed && (gpu & 0xffff) == (emulator & 0xffff);
   unsigned i = packed ? reg * 2 + upper : reg;
   unsigned row = thread / 32 * 16 + lane / 4 + 8 * (i >> 1 & 1), column = 8 * (i >> 2) + 2 * (lane % 4) + (i & 1);
@@ -152,7 +152,7 @@ void fill(const Wgmma &wgmma, Random &random, Bytes in) {
   auto elements = [](unsigned bytes, Type type) { return bytes * 8 / widthOf(type); };
   Style a(random, form.a, ea), b(random, form.b, eb);
   if (wgmma.registers)
-    fillElements(random, in, wgmma.imageBytes, elements(4 * threads * 4, form.a), form.a, a);
+    fillElements(random, in, wgmma.imageBytes, elements(4 * groupThreads * 4, form.a), form.a, a);
   else
     fillElements(random, in, 0, elements(wgmma.aBytes, form.a), form.a, a);
   unsigned bBytes = wgmma.imageBytes - wgmma.aBytes;
@@ -168,9 +168,9 @@ void add(std::vector<Family> &families, Wgmma made) {
   const WgmmaForm &form = wgmma->form;
   wgmma->a = layoutOf(*wgmma, form.transA), wgmma->b = layoutOf(*wgmma, form.transB);
   wgmma->aBytes = wgmma->registers ? 0 : extentOf(form, wgmma->a, false);
-  wgmma->imageBytes = align(wgmma->aBytes + extentOf(form, wgmma->b, true), 16 * threads);
-  wgmma->cAt = wgmma->imageBytes + (wgmma->registers ? 4 * threads * 4 : 0);
-  unsigned outBytes = wgmmaRegsD(form) * threads * 4;
+  wgmma->imageBytes = align(wgmma->aBytes + extentOf(form, wgmma->b, true), 16 * groupThreads);
+  wgmma->cAt = wgmma->imageBytes + (wgmma->registers ? 4 * groupThreads * 4 : 0);
+  unsigned outBytes = wgmmaRegsD(form) * groupThreads * 4;
   wgmma->inBytes = wgmma->cAt + outBytes;
   Family family;
   static constexpr const char *names[] = {"", " 128B", " 64B", " 32B"};
@@ -181,7 +181,7 @@ void add(std::vector<Family> &families, Wgmma made) {
               wgmma->accumulate ? "" : " fresh")
           .str();
   family.ptx = textOf(*wgmma);
-  family.threads = threads;
+  family.threads = groupThreads;
   family.inBytes = wgmma->inBytes;
   family.outBytes = outBytes;
   family.vectors = 64 * form.n;

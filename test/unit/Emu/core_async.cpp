@@ -1,18 +1,11 @@
 // Asynchronous copies: cp.async, bulk copies, TMA; data must not be there before it was waited for.
 #include "core_harness.h"
-#include <numeric>
 
 namespace gemmc::emu::test {
 namespace {
-std::vector<uint32_t> counting(size_t count, uint32_t from = 0) {
-  std::vector<uint32_t> values(count);
-  std::iota(values.begin(), values.end(), from);
-  return values;
-}
-const std::string regs =
+const std::string asyncRegs =
     ".reg .b32 %r, %a, %b, %c, %d, %i, %ph, %s;\n.reg .b16 %m;\n.reg .b64 %w, %in, %map;\n.reg .pred %p, %q;\n"
     ".shared .align 1024 .b8 s[8192];\n.shared .align 8 .b64 full[4];\n.shared .align 8 .b64 empty[4];\n";
-const std::string storeResult = "mul.wide.u32 %w, %t, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], %r;\n";
 
 /// A kernel with the parameters out, in and a tensor map.
 struct CopyTrial : Trial {
@@ -38,7 +31,7 @@ struct CopyTrial : Trial {
     }
     return module(".visible .entry k(.param .u64 out, .param .u64 in, .param .align 64 .b8 map[128]) {\n"
                   ".reg .b64 %out;\n.reg .b32 %t;\n" +
-                  regs + R"(
+                  asyncRegs + R"(
 ld.param.u64 %out, [out];
 ld.param.u64 %in, [in];
 mov.b64 %map, map;
@@ -49,10 +42,6 @@ mov.u32 %r, 0;
   }
   std::vector<uint32_t> got(size_t count) { return read<uint32_t>(out, count); }
 };
-std::string waitLoop(const std::string &label, const std::string &barrier, const std::string &parity) {
-  return label + ":\nmbarrier.try_wait.parity.shared::cta.b64 %p, [" + barrier + "], " + parity + ";\n@!%p bra " +
-         label + ";\n";
-}
 const std::string laneAddresses =
     "shl.b32 %a, %t, 4;\nadd.u32 %a, %a, %s;\nmul.wide.u32 %w, %t, 16;\nadd.u64 %in, %in, %w;\n";
 const std::string copy16 = "cp.async.cg.shared.global [%a], [%in], 16;\n";

@@ -3,8 +3,8 @@
 
 namespace gemmc::emu::test {
 namespace {
-const std::string storeResult = "mul.wide.u32 %w, %t, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], %r;\n";
-const std::string regs = ".reg .b32 %r, %a, %b, %c, %i;\n.reg .b64 %w;\n.reg .pred %p, %q;\n.shared .b32 s[1];\n";
+const std::string controlRegs =
+    ".reg .b32 %r, %a, %b, %c, %i;\n.reg .b64 %w;\n.reg .pred %p, %q;\n.shared .b32 s[1];\n";
 
 /// `%r` of each thread after `code`.
 std::vector<uint32_t> results(const std::string &code, unsigned threads = 32, Trial *trial = nullptr) {
@@ -12,7 +12,7 @@ std::vector<uint32_t> results(const std::string &code, unsigned threads = 32, Tr
   uint64_t out = r.buffer(std::vector<uint32_t>(threads));
   r.param(out);
   r.params.block[0] = threads;
-  r.body(regs, "mov.u32 %r, 0;\n" + code + storeResult);
+  r.body(controlRegs, "mov.u32 %r, 0;\n" + code + storeResult);
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
   return r.read<uint32_t>(out, threads);
 }
@@ -20,7 +20,7 @@ Finding finding(const std::string &code, unsigned threads = 32) {
   Trial r;
   r.param(r.buffer(std::vector<uint32_t>(threads)));
   r.params.block[0] = threads;
-  r.body(regs, code);
+  r.body(controlRegs, code);
   EXPECT_FALSE(r.result.findings.empty());
   return r.result.findings.empty() ? Finding() : r.result.findings[0];
 }
@@ -86,8 +86,9 @@ TEST(EmuControl, GuardsAndExits) {
   Trial r;
   uint64_t out = r.buffer(std::vector<uint32_t>(32, 77));
   r.param(out);
-  r.body(regs, "setp.gt.u32 %p, %t, 20;\n@%p exit;\nsetp.lt.u32 %p, %t, 10;\nmov.u32 %r, 1;\n@!%p mov.u32 %r, 2;\n" +
-                   storeResult);
+  r.body(controlRegs,
+         "setp.gt.u32 %p, %t, 20;\n@%p exit;\nsetp.lt.u32 %p, %t, 10;\nmov.u32 %r, 1;\n@!%p mov.u32 %r, 2;\n" +
+             storeResult);
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
   auto got = r.read<uint32_t>(out, 32);
   EXPECT_EQ(got[9], 1u);
@@ -230,7 +231,7 @@ TEST(EmuControl, GridOnManyThreads) {
   r.param(out);
   r.params.grid = {64, 2, 1};
   r.options.threads = 4;
-  r.body(regs, R"(
+  r.body(controlRegs, R"(
 mov.u32 %a, %ctaid.x;
 mov.u32 %b, %ctaid.y;
 mad.lo.u32 %a, %b, 64, %a;
@@ -256,7 +257,8 @@ TEST(EmuControl, SampledClusters) {
   r.params.cluster = {2, 1, 1};
   r.options.clusters = {1, 3};
   r.params.block = {1, 1, 1};
-  r.body(regs, "mov.u32 %a, %ctaid.x;\nmul.wide.u32 %w, %a, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], 1;\n");
+  r.body(controlRegs,
+         "mov.u32 %a, %ctaid.x;\nmul.wide.u32 %w, %a, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], 1;\n");
   EXPECT_EQ(r.read<uint32_t>(out, 8), (std::vector<uint32_t>{0, 0, 1, 1, 0, 0, 1, 1}));
 }
 
@@ -265,7 +267,7 @@ TEST(EmuControl, StepLimit) {
   r.param(r.buffer(std::vector<uint32_t>(1)));
   r.options.maxSteps = 1000;
   r.params.grid = {4, 1, 1};
-  r.body(regs, "forever:\nadd.u32 %r, %r, 1;\nst.global.u32 [%out], %r;\nbra forever;\n");
+  r.body(controlRegs, "forever:\nadd.u32 %r, %r, 1;\nst.global.u32 [%out], %r;\nbra forever;\n");
   ASSERT_EQ(r.result.findings.size(), 1u) << "and the other clusters are not run to their limit";
   EXPECT_EQ(r.result.verdict, Verdict::incomplete);
   EXPECT_EQ(r.result.findings[0].code, "limit");
@@ -278,10 +280,10 @@ TEST(EmuControl, StepLimitWithoutWaiting) {
   r.params.grid = {2, 1, 1};
   r.options.threads = 2;
   r.options.maxSteps = 2000000;
-  r.body(regs, "mov.u32 %r, %ctaid.x;\nsetp.eq.u32 %p, %r, 0;\n@%p bra wait;\nmov.u32 %r, 0;\nmore:\n"
-               "st.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 400000;\n@%p bra more;\n"
-               "st.release.gpu.global.b32 [%out+4], 1;\nbra done;\nwait:\n"
-               "ld.acquire.gpu.global.b32 %r, [%out+4];\nsetp.eq.u32 %p, %r, 0;\n@%p bra wait;\ndone:\n");
+  r.body(controlRegs, "mov.u32 %r, %ctaid.x;\nsetp.eq.u32 %p, %r, 0;\n@%p bra wait;\nmov.u32 %r, 0;\nmore:\n"
+                      "st.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 400000;\n@%p bra more;\n"
+                      "st.release.gpu.global.b32 [%out+4], 1;\nbra done;\nwait:\n"
+                      "ld.acquire.gpu.global.b32 %r, [%out+4];\nsetp.eq.u32 %p, %r, 0;\n@%p bra wait;\ndone:\n");
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
 }
 
@@ -296,7 +298,7 @@ TEST(EmuControl, QuietLoopsHaveAnEnd) {
     r.params.grid = {2, 1, 1};
     r.options.threads = 1;
     r.options.maxQuiet = 1 << 18;
-    r.body(regs, std::string("forever:\n") + loop + "\nbra forever;\n");
+    r.body(controlRegs, std::string("forever:\n") + loop + "\nbra forever;\n");
     ASSERT_EQ(r.result.findings.size(), 1u) << loop;
     EXPECT_EQ(r.result.verdict, Verdict::incomplete);
     EXPECT_EQ(r.result.findings[0].code, "limit");
@@ -305,8 +307,9 @@ TEST(EmuControl, QuietLoopsHaveAnEnd) {
   Trial r; // who writes something else goes on
   r.param(r.buffer(std::vector<uint32_t>(1)));
   r.options.maxQuiet = 1 << 18;
-  r.body(regs, "mov.u32 %r, 0;\nmore:\nst.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 400000;\n"
-               "@%p bra more;\n");
+  r.body(controlRegs,
+         "mov.u32 %r, 0;\nmore:\nst.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 400000;\n"
+         "@%p bra more;\n");
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
 }
 
@@ -322,7 +325,7 @@ TEST(EmuControl, ClustersWaitForLaterOnes) {
       r.options.check.enabled = true;
       r.options.check.schedule = kind;
       r.options.check.seed = 3;
-      r.body(regs, R"(
+      r.body(controlRegs, R"(
 mov.u32 %a, %ctaid.x;
 mul.wide.u32 %w, %a, 4;
 add.u64 %w, %w, %out;
@@ -352,8 +355,8 @@ TEST(EmuControl, SchedulesBeginClustersInOrdersOfTheirOwn) {
     r.options.check.enabled = true;
     r.options.check.schedule = kind;
     r.options.check.seed = seed;
-    r.body(regs, "mov.u32 %a, %ctaid.x;\nmul.wide.u32 %w, %a, 4;\nadd.u64 %w, %w, %out;\n"
-                 "atom.global.add.u32 %r, [%out+28], 1;\nst.global.b32 [%w], %r;\n");
+    r.body(controlRegs, "mov.u32 %a, %ctaid.x;\nmul.wide.u32 %w, %a, 4;\nadd.u64 %w, %w, %out;\n"
+                        "atom.global.add.u32 %r, [%out+28], 1;\nst.global.b32 [%w], %r;\n");
     EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
     return r.read<uint32_t>(out, 7);
   };
@@ -375,7 +378,7 @@ TEST(EmuControl, SchedulesBeginClustersInOrdersOfTheirOwn) {
 TEST(EmuControl, UnmodelledIsNeverSuccess) {
   Trial r;
   r.param(r.buffer(std::vector<uint32_t>(1)));
-  r.body(regs, "tensormap.replace.tile.fill_mode.global.b1024.b32 [%out], 1;\n");
+  r.body(controlRegs, "tensormap.replace.tile.fill_mode.global.b1024.b32 [%out], 1;\n");
   ASSERT_EQ(r.result.findings.size(), 1u);
   EXPECT_EQ(r.result.verdict, Verdict::incomplete);
   EXPECT_EQ(r.result.findings[0].code, "unmodelled");
@@ -384,7 +387,7 @@ TEST(EmuControl, UnmodelledIsNeverSuccess) {
 TEST(EmuControl, UnmodelledThatIsNotReached) {
   Trial r;
   r.param(r.buffer(std::vector<uint32_t>(1)));
-  r.body(regs, "setp.gt.u32 %p, %t, 100;\n@%p tensormap.replace.tile.rank.global.b1024.b32 [%out], 2;\n");
+  r.body(controlRegs, "setp.gt.u32 %p, %t, 100;\n@%p tensormap.replace.tile.rank.global.b1024.b32 [%out], 2;\n");
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
 }
 
@@ -444,7 +447,7 @@ TEST(EmuControl, Calls) {
   Trial trial;
   uint64_t out = trial.buffer(std::vector<uint32_t>(32));
   trial.param(out);
-  trial.body(regs, R"(
+  trial.body(controlRegs, R"(
 .param .b32 x, y;
 st.param.b32 [x], %t;
 call (y), sumUpTo, (x);
@@ -470,7 +473,7 @@ TEST(EmuControl, CallsThatCannotBeMade) {
   auto run = [](const std::string &code) {
     Trial trial;
     trial.param(trial.buffer(std::vector<uint32_t>(32)));
-    trial.body(regs, code, functions);
+    trial.body(controlRegs, code, functions);
     return trial.result.findings.empty() ? Finding() : trial.result.findings[0];
   };
   EXPECT_EQ(run("call unknown;").verdict, Verdict::incomplete);
@@ -485,7 +488,7 @@ TEST(EmuControl, SharedVariablesOfOtherKernels) {
   Trial trial;
   trial.param(trial.buffer(std::vector<uint32_t>(32)));
   trial.params.dynamicShared = 200 * 1024;
-  trial.body(regs, "st.shared.b32 [mine], %t;",
+  trial.body(controlRegs, "st.shared.b32 [mine], %t;",
              ".shared .align 16 .b8 others[65536];\n.shared .align 16 .b8 mine[128];\n");
   EXPECT_EQ(trial.result.verdict, Verdict::clean) << trial.text();
 }

@@ -42,7 +42,6 @@ void check(const std::string &code, unsigned outBits, unsigned inBits, const std
 }
 uint64_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 uint64_t bits(double value) { return std::bit_cast<uint64_t>(value); }
-float f32(uint64_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value)); }
 std::vector<uint64_t> floats(std::initializer_list<float> values) {
   std::vector<uint64_t> list;
   for (float value : values)

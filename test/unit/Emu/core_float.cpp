@@ -8,7 +8,6 @@
 namespace gemmc::emu::test {
 namespace {
 
-float f32(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
 uint32_t bitsOf(float value) { return value != value ? 0x7fffffff : std::bit_cast<uint32_t>(value); }
 
 const std::vector<uint64_t> edges32 = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000,

@@ -4,12 +4,30 @@
 #include "gemmc/Emu/Emulator.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
+#include <bit>
 #include <cstring>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace gemmc::emu::test {
+
+/// Stores %r of each thread in its place of `out`.
+inline const std::string storeResult = "mul.wide.u32 %w, %t, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], %r;\n";
+
+inline std::string waitLoop(const std::string &label, const std::string &barrier, const std::string &parity) {
+  return label + ":\nmbarrier.try_wait.parity.shared::cta.b64 %p, [" + barrier + "], " + parity + ";\n@!%p bra " +
+         label + ";\n";
+}
+
+inline std::vector<uint32_t> counting(size_t count, uint32_t from = 0) {
+  std::vector<uint32_t> values(count);
+  std::iota(values.begin(), values.end(), from);
+  return values;
+}
+
+inline float f32(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
 
 /// Rows that occurred in a kernel which ran to its end without a finding; core_coverage.cpp looks at it.
 inline std::set<ptx::Op> &executedRows() {

@@ -28,7 +28,7 @@ int product(unsigned row, unsigned col, unsigned depth) {
     sum += entryA(row, k) * entryB(k, col);
   return sum;
 }
-const std::string regs =
+const std::string matrixRegs =
     ".reg .b32 %r, %a, %b, %s, %i, %x<8>, %y<4>;\n.reg .f32 %d<8>;\n.reg .b64 %w, %in;\n.reg .pred %p;\n"
     ".shared .align 1024 .b8 s[16384];\n";
 /// Copies `words` words from `in` to shared memory, with one warp.
@@ -59,8 +59,8 @@ struct MatrixTrial : Trial {
     uint64_t in = buffer(input);
     param(out);
     param(in);
-    module(".visible .entry k(.param .u64 out, .param .u64 in) {\n.reg .b64 %out;\n.reg .b32 %t, %t2;\n" + regs + more +
-           "ld.param.u64 %out, [out];\nld.param.u64 %in, [in];\nmov.u32 %t, %tid.x;\nmov.u32 %t2, %ntid.x;\n" +
+    module(".visible .entry k(.param .u64 out, .param .u64 in) {\n.reg .b64 %out;\n.reg .b32 %t, %t2;\n" + matrixRegs +
+           more + "ld.param.u64 %out, [out];\nld.param.u64 %in, [in];\nmov.u32 %t, %tid.x;\nmov.u32 %t2, %ntid.x;\n" +
            fill(input.size() / 2) + code + "\nret;\n}\n");
     EXPECT_EQ(result.verdict, Verdict::clean) << text();
     return read<uint32_t>(out, outWords);
@@ -145,7 +145,7 @@ TEST(EmuMatrix, LdmatrixConflictsAndMistakes) {
   EXPECT_EQ(r.result.stats.loads.bankConflicts, 7u); // eight rows, all in the same banks
   Trial bad;
   bad.param(bad.buffer(std::vector<uint32_t>(1)));
-  bad.body(regs, "mov.u32 %s, s;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%x0}, [%s+8];\n");
+  bad.body(matrixRegs, "mov.u32 %s, s;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%x0}, [%s+8];\n");
   ASSERT_FALSE(bad.result.findings.empty());
   EXPECT_EQ(bad.result.findings[0].code, "MM-2");
 }
@@ -179,8 +179,9 @@ mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3}, {%x0, %x
 TEST(EmuMatrix, MmaNeedsTheWholeWarp) {
   Trial r;
   r.param(r.buffer(std::vector<uint32_t>(1)));
-  r.body(regs, "setp.lt.u32 %p, %t, 9;\n@%p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3}, "
-               "{%x0, %x1, %x2, %x3}, {%y0, %y1}, {%d0, %d1, %d2, %d3};\n");
+  r.body(matrixRegs,
+         "setp.lt.u32 %p, %t, 9;\n@%p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3}, "
+         "{%x0, %x1, %x2, %x3}, {%y0, %y1}, {%d0, %d1, %d2, %d3};\n");
   ASSERT_FALSE(r.result.findings.empty());
   EXPECT_EQ(r.result.findings[0].code, "MM-1");
 }
@@ -293,7 +294,7 @@ TEST(EmuMatrix, WgmmaMistakes) {
     Trial r;
     r.param(r.buffer(std::vector<uint32_t>(1)));
     r.params.block = {threads, 1, 1};
-    r.body(regs + moreRegs, "mov.u32 %s, s;\n" + descriptors + text);
+    r.body(matrixRegs + moreRegs, "mov.u32 %s, s;\n" + descriptors + text);
     return r.result.findings.empty() ? "clean" : r.result.findings[0].code;
   };
   EXPECT_EQ(code(wgmma + "%da, %db, 1, 1, 1, 0, 0;\n"), "WG-8");
@@ -332,7 +333,7 @@ void expectUniform(Trial &r, const Uniform &one, const std::string &code) {
   for (unsigned i = 0; i < one.c; ++i)
     store += "st.global" + std::string(one.registers) + " [%w+" + std::to_string(bytes * i) + "], %fc" +
              std::to_string(i) + ";\n";
-  r.body(regs + fragments(one), code + store);
+  r.body(matrixRegs + fragments(one), code + store);
   ASSERT_EQ(r.result.verdict, Verdict::clean) << one.mnemonic << "\n" << r.text();
   for (unsigned i = 0; i < threads * one.c; ++i)
     ASSERT_EQ(wide ? r.read<uint64_t>(out, i + 1)[i] : r.read<uint32_t>(out, i + 1)[i], one.dBits)

@@ -1,14 +1,8 @@
 // Loads, stores, atomics and address windows: what they do, and what is found when they are wrong.
 #include "core_harness.h"
-#include <numeric>
 
 namespace gemmc::emu::test {
 namespace {
-std::vector<uint32_t> counting(size_t count) {
-  std::vector<uint32_t> values(count);
-  std::iota(values.begin(), values.end(), 0);
-  return values;
-}
 /// Runs a body that must end in one finding, and returns it.
 Finding onlyFinding(Trial &r, const std::string &regs, const std::string &code) {
   if (r.params.params.empty())
@@ -19,7 +13,6 @@ Finding onlyFinding(Trial &r, const std::string &regs, const std::string &code) 
   return r.result.findings.empty() ? Finding() : r.result.findings[0];
 }
 /// Adds each thread's result, `%r`, to `out` as its own 32-bit word.
-const std::string storeResult = "mul.wide.u32 %w, %t, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], %r;\n";
 } // namespace
 
 TEST(EmuMemory, VectorsAndWidths) {

@@ -4,9 +4,8 @@
 
 namespace gemmc::emu::test {
 namespace {
-const std::string regs = ".reg .b32 %r, %a, %b, %c, %i, %ph;\n.reg .b64 %w, %st;\n.reg .pred %p, %q;\n"
-                         ".shared .align 16 .b32 s[256];\n.shared .align 8 .b64 bar[4];\n";
-const std::string storeResult = "mul.wide.u32 %w, %t, 4;\nadd.u64 %w, %w, %out;\nst.global.b32 [%w], %r;\n";
+const std::string syncRegs = ".reg .b32 %r, %a, %b, %c, %i, %ph;\n.reg .b64 %w, %st;\n.reg .pred %p, %q;\n"
+                             ".shared .align 16 .b32 s[256];\n.shared .align 8 .b64 bar[4];\n";
 
 struct Outcome {
   Result result;
@@ -21,12 +20,8 @@ Outcome run(const std::string &code, unsigned threads, unsigned cluster = 1) {
   r.params.block = {threads, 1, 1};
   r.params.grid = r.params.cluster = {cluster, 1, 1};
   r.options.maxSteps = 100000;
-  r.body(regs, "mov.u32 %r, 0;\n" + code);
+  r.body(syncRegs, "mov.u32 %r, 0;\n" + code);
   return {r.result, r.read<uint32_t>(out, threads * cluster), r.text()};
-}
-std::string waitLoop(const std::string &label, const std::string &barrier, const std::string &parity) {
-  return label + ":\nmbarrier.try_wait.parity.shared::cta.b64 %p, [" + barrier + "], " + parity + ";\n@!%p bra " +
-         label + ";\n";
 }
 } // namespace
 

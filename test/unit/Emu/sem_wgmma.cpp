@@ -10,11 +10,11 @@ using gemmc::ptx::Type;
 
 namespace {
 
-unsigned widthOf(Type type) {
+unsigned operandWidth(Type type) {
   return type == Type::tf32 ? 32 : type == Type::f16 || type == Type::bf16 ? 16 : type == Type::b1 ? 1 : 8;
 }
 
-uint32_t toBits(Type type, int value) {
+uint32_t operandBits(Type type, int value) {
   const Format *format = formatOf(type);
   return format ? encode(*format, value) : static_cast<uint32_t>(value);
 }
@@ -69,12 +69,12 @@ uint64_t descriptorOf(const Placement &p) {
 using Matrix = std::vector<std::vector<int>>; // [line][k]
 
 void place(std::vector<std::byte> &shared, const Placement &p, Type type, const Matrix &lines) {
-  unsigned bits = widthOf(type);
+  unsigned bits = operandWidth(type);
   Canonical layout = canonical(p, bits);
   for (unsigned line = 0; line < lines.size(); ++line)
     for (unsigned k = 0; k < lines[line].size(); ++k) {
       unsigned element = layout.at(line, k);
-      uint32_t address = swizzle(p.mode, p.start + element * bits / 8), value = toBits(type, lines[line][k]);
+      uint32_t address = swizzle(p.mode, p.start + element * bits / 8), value = operandBits(type, lines[line][k]);
       ASSERT_LT(address + 4, shared.size());
       if (bits == 1)
         shared[address] |= std::byte(value << element % 8);
@@ -128,21 +128,21 @@ Placement randomPlacement(std::mt19937 &rng, bool mnMajor, unsigned mode, unsign
 unsigned rowOfD(unsigned warp, unsigned lane, unsigned i) { return 16 * warp + lane / 4 + (i % 4 >= 2 ? 8 : 0); }
 unsigned columnOfD(unsigned lane, unsigned i) { return i / 4 * 8 + lane % 4 * 2 + i % 2; }
 
-struct Row {
+struct Types {
   Type a, b;
   std::vector<Type> d;
   unsigned k;
 };
-const Row table[] = {{Type::f16, Type::f16, {Type::f32, Type::f16}, 16},
-                     {Type::bf16, Type::bf16, {Type::f32}, 16},
-                     {Type::tf32, Type::tf32, {Type::f32}, 8},
-                     {Type::e4m3, Type::e4m3, {Type::f32, Type::f16}, 32},
-                     {Type::e4m3, Type::e5m2, {Type::f32}, 32},
-                     {Type::e5m2, Type::e4m3, {Type::f32}, 32},
-                     {Type::s8, Type::s8, {Type::s32}, 32},
-                     {Type::u8, Type::s8, {Type::s32}, 32},
-                     {Type::s8, Type::u8, {Type::s32}, 32},
-                     {Type::b1, Type::b1, {Type::s32}, 256}};
+const Types table[] = {{Type::f16, Type::f16, {Type::f32, Type::f16}, 16},
+                       {Type::bf16, Type::bf16, {Type::f32}, 16},
+                       {Type::tf32, Type::tf32, {Type::f32}, 8},
+                       {Type::e4m3, Type::e4m3, {Type::f32, Type::f16}, 32},
+                       {Type::e4m3, Type::e5m2, {Type::f32}, 32},
+                       {Type::e5m2, Type::e4m3, {Type::f32}, 32},
+                       {Type::s8, Type::s8, {Type::s32}, 32},
+                       {Type::u8, Type::s8, {Type::s32}, 32},
+                       {Type::s8, Type::u8, {Type::s32}, 32},
+                       {Type::b1, Type::b1, {Type::s32}, 256}};
 
 int valueOfD(Type type, const Warp &warp, unsigned lane, unsigned i) {
   if (type == Type::s32)
@@ -160,10 +160,10 @@ void setD(Type type, Warp &warp, unsigned lane, unsigned i, int value) {
 
 /// Register r and place in it of element (row, k) of a warp's A.
 void setA(Type type, Warp &warp, unsigned row, unsigned k, int value) {
-  unsigned bits = widthOf(type), e = 32 / bits; // e elements a register, 4e columns in a block of eight rows
+  unsigned bits = operandWidth(type), e = 32 / bits; // e elements a register, 4e columns in a block of eight rows
   unsigned reg = row / 8 % 2 + 2 * (k / (4 * e)), lane = row % 8 * 4 + k % (4 * e) / e;
   uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
-  warp.rows[reg][lane] |= (toBits(type, value) & mask) << k % e * bits;
+  warp.rows[reg][lane] |= (operandBits(type, value) & mask) << k % e * bits;
 }
 
 void runCase(std::mt19937 &rng, const WgmmaForm &form, unsigned modeA, unsigned modeB, bool aInRegisters,
@@ -215,11 +215,11 @@ void runCase(std::mt19937 &rng, const WgmmaForm &form, unsigned modeA, unsigned 
 
 TEST(SemWgmma, TypesLayoutsAndSwizzles) {
   std::mt19937 rng(31);
-  for (const Row &row : table)
+  for (const Types &row : table)
     for (Type d : row.d)
       for (unsigned modeA = 0; modeA < 4; ++modeA)
         for (unsigned modeB = 0; modeB < 4; ++modeB)
-          for (unsigned trans = 0; trans < (widthOf(row.a) == 16 ? 4 : 1); ++trans) {
+          for (unsigned trans = 0; trans < (operandWidth(row.a) == 16 ? 4 : 1); ++trans) {
             WgmmaForm form{16u << rng() % 3, row.k, row.a, row.b, d};
             form.transA = trans & 1;
             form.transB = trans & 2;

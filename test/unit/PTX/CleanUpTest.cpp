@@ -131,7 +131,7 @@ TEST(ShareCommonExpressions, KeepsABoundOnWhatALoopTakes) {
         turn +=
             llvm::formatv("xor.b32 %w{0}, %r0, {1};\nst.shared.u32 [%r2+{2}], %w{0};\n", 2 * i + time, i, 4 * i).str();
     }
-    Module module = kernel(first + turn + "bra L_loop;");
+    Module module = moduleAround(first + turn + "bra L_loop;");
     shareCommonExpressions(module.functions[0]);
     std::string text = bodyOf(module);
     auto [above, loop] = llvm::StringRef(text).split("L_loop:");
@@ -257,7 +257,7 @@ TEST(HoistLoopInvariants, KeepsABoundOnRegisters) {
   for (int i = 0; i < 100; ++i)
     body += llvm::formatv("xor.b32 %v{0}, %r0, {0};\nst.shared.u32 [%r1+{1}], %v{0};\n", i, 4 * i).str();
   body += "bra L_loop;";
-  Module module = kernel(body);
+  Module module = moduleAround(body);
   cleanUp(module.functions[0]);
   std::string text = bodyOf(module);
   auto above = llvm::StringRef(text).split("L_loop:").first;
@@ -353,7 +353,7 @@ TEST(RemoveDeadCode, CommentsGoWithWhatTheyComment) {
 }
 
 TEST(CleanUp, ReadsAsIfWrittenByHand) {
-  Module module = kernel(R"(
+  Module module = moduleAround(R"(
     // Thread.
     mov.u32 %r0, %tid.x;
     mov.u32 %r1, 128;
@@ -379,7 +379,7 @@ TEST(CleanUp, ReadsAsIfWrittenByHand) {
   L_end:
     ret;)");
   cleanUp(module.functions[0]);
-  EXPECT_EQ(bodyOf(module), bodyOf(kernel(R"(
+  EXPECT_EQ(bodyOf(module), bodyOf(moduleAround(R"(
     // Thread.
     mov.u32 %r0, %tid.x;
     shl.b32 %r2, %r0, 7;
@@ -410,7 +410,7 @@ TEST(CleanUp, IsFastOnAnUnrolledKernel) {
                 .str();
   }
   body += "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p0, %r2, 10;\n@%p0 bra L_loop;\nst.shared.f32 [%r0], %c0;\n";
-  Module original = kernel(body);
+  Module original = moduleAround(body);
   double best = 1e9;
   for (int i = 0; i < 10; ++i) {
     Module module = original;

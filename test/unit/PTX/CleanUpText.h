@@ -7,7 +7,7 @@
 namespace gemmc::ptx::test {
 
 /// A kernel around `body`. Registers: %r 32 bits, %d 64 bits, %f f32, %p predicates, %h 16 bits, ten of each.
-inline Module kernel(llvm::StringRef body) {
+inline Module moduleAround(llvm::StringRef body) {
   std::string text = R"(.version 8.3
 .target sm_90a
 .address_size 64
@@ -44,15 +44,15 @@ using Pass = bool (*)(Function &);
 
 /// `before` must become `after`, and then stay.
 inline void becomes(Pass pass, llvm::StringRef before, llvm::StringRef after, llvm::StringRef why = "") {
-  Module module = kernel(before);
+  Module module = moduleAround(before);
   EXPECT_TRUE(pass(module.functions.at(0))) << "unchanged: " << before.str();
-  EXPECT_EQ(bodyOf(module), bodyOf(kernel(after))) << why.str();
+  EXPECT_EQ(bodyOf(module), bodyOf(moduleAround(after))) << why.str();
   Diags diags;
   EXPECT_TRUE(verify(module, diags));
   EXPECT_FALSE(pass(module.functions.at(0))) << "a second run changed:\n" << bodyOf(module);
 }
 inline void stays(Pass pass, llvm::StringRef body, llvm::StringRef why = "") {
-  Module module = kernel(body);
+  Module module = moduleAround(body);
   std::string before = print(module);
   EXPECT_FALSE(pass(module.functions.at(0)));
   EXPECT_EQ(print(module), before) << why.str();

@@ -39,7 +39,7 @@ LaunchArgs argsOf(void **params) {
   args.alpha = factors[0], args.beta = factors[1];
   return args;
 }
-std::optional<Code> noFallback(Fallback) { return std::nullopt; }
+std::optional<Code> noOtherKernel(Fallback) { return std::nullopt; }
 
 class GpuTest : public FakeTest {
 protected:
@@ -58,7 +58,7 @@ protected:
     RunRequest request;
     request.problem = options;
     auto gpu = makeGpu(device());
-    return runGemm(code, noFallback, request, *gpu);
+    return runGemm(code, noOtherKernel, request, *gpu);
   }
   Code code = gpuCode();
   std::function<void(const LaunchArgs &)> after;
@@ -94,7 +94,7 @@ TEST_F(GpuTest, ADeadContextIsAFailureWithTheKernelsName) {
   RunRequest request;
   request.problem = naive::sizes(4, 4, 4);
   after = [&](const LaunchArgs &) { fake->failing["cuStreamSynchronize"] = cuda::illegalAddress; };
-  auto report = runGemm(code, noFallback, request, *gpu);
+  auto report = runGemm(code, noOtherKernel, request, *gpu);
   fake->failing.clear();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.failure().id, Diag::driver_context_dead);
@@ -105,7 +105,7 @@ TEST_F(GpuTest, RepeatedRunsLoadTheKernelOnceAndMeasureNothing) {
   RunRequest request;
   request.problem = naive::sizes(20, 30, 40);
   auto gpu = makeGpu(device());
-  auto report = runRepeatedly(code, noFallback, request, 5, *gpu);
+  auto report = runRepeatedly(code, noOtherKernel, request, 5, *gpu);
   ASSERT_TRUE(bool(report)) << report.failure().str();
   EXPECT_TRUE(report->ok());
   EXPECT_EQ(fake->launches.size(), 5u);
@@ -581,7 +581,7 @@ TEST_F(GpuTest, StressedLaunchesMustHaveTheSameBits) {
     request.problem.defaultSize = 16;
     request.stress = 100;
     auto gpu = makeGpu(device());
-    auto report = runGemm(code, noFallback, request, *gpu);
+    auto report = runGemm(code, noOtherKernel, request, *gpu);
     ASSERT_TRUE(report) << report.failure().str();
     EXPECT_EQ(report->launch.stressed, 100u);
     EXPECT_EQ(report->launch.different, broken ? 5u : 0u);

@@ -26,7 +26,7 @@ LaunchInfo dynamicInfo() {
 }
 
 /// 100 x 60 x 40 at distant addresses.
-LaunchArgs goodArgs() {
+LaunchArgs plainArgs() {
   LaunchArgs args;
   args.m = 100, args.n = 60, args.k = 40;
   args.lda = 40, args.ldb = 40, args.ldc = 60, args.ldd = 60;
@@ -52,11 +52,11 @@ MaybeFailure noMaps(llvm::StringRef, const TensorMapArgs &, std::byte *) {
 }
 } // namespace
 
-TEST(CheckArgs, GoodOnesPass) { EXPECT_FALSE(check(goodArgs())); }
+TEST(CheckArgs, GoodOnesPass) { EXPECT_FALSE(check(plainArgs())); }
 
 TEST(CheckArgs, NegativeSizes) {
   for (int64_t LaunchArgs::*size : {&LaunchArgs::m, &LaunchArgs::n, &LaunchArgs::k}) {
-    LaunchArgs args = goodArgs();
+    LaunchArgs args = plainArgs();
     args.*size = -1;
     EXPECT_FAILS(args, launch_negative, "is -1");
   }
@@ -65,7 +65,7 @@ TEST(CheckArgs, NegativeSizes) {
 TEST(CheckArgs, ASizeThatIsCompiledIn) {
   LaunchInfo info = dynamicInfo();
   info.n = Expr(64);
-  MaybeFailure failed = check(goodArgs(), info);
+  MaybeFailure failed = check(plainArgs(), info);
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->str(), "`n` is 60; this kernel is compiled for 64; a kernel whose `problem.n` is dynamic takes any "
                            "(`--set=problem.n=dynamic`)");
@@ -74,7 +74,7 @@ TEST(CheckArgs, ASizeThatIsCompiledIn) {
 TEST(CheckArgs, AScaleThatIsCompiledIn) {
   LaunchInfo info = dynamicInfo();
   info.alpha = 0.1; // as float it is another number than as double: that must not matter
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.alpha = 0.1f;
   EXPECT_FALSE(check(args, info));
   args.alpha = 0.5f;
@@ -88,16 +88,16 @@ TEST(CheckArgs, AScaleThatIsCompiledIn) {
 }
 
 TEST(CheckArgs, LeadingDimensions) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.lda = 39;
   EXPECT_FAILS(args, launch_ld, "`lda` is 39; a 100 x 40 matrix of layout row needs at least 40");
-  args = goodArgs();
+  args = plainArgs();
   args.ldb = 39; // column-major 40 x 60
   EXPECT_FAILS(args, launch_ld, "layout col");
 }
 
 TEST(CheckArgs, TheLeadingDimensionOfCCountsOnlyWithABeta) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.ldc = 0;
   EXPECT_FALSE(check(args));
   args.beta = 1;
@@ -105,19 +105,19 @@ TEST(CheckArgs, TheLeadingDimensionOfCCountsOnlyWithABeta) {
 }
 
 TEST(CheckArgs, SizesBeyondTheAddressSpace) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.m = int64_t(1) << 40;
   args.ldd = int64_t(1) << 40;
   EXPECT_FAILS(args, launch_too_large, "`d`");
 }
 
 TEST(CheckArgs, NullPointersOnlyWhereNothingIsRead) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.c = 0; // beta is 0
   EXPECT_FALSE(check(args));
   args.beta = 1;
   EXPECT_FAILS(args, launch_null, "`c`");
-  args = goodArgs();
+  args = plainArgs();
   args.a = args.b = 0;
   EXPECT_FAILS(args, launch_null, "`a`");
   args.alpha = 0;
@@ -132,23 +132,23 @@ TEST(CheckArgs, NullPointersOnlyWhereNothingIsRead) {
 }
 
 TEST(CheckArgs, NegativeZeroBetaIsZero) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.c = 0;
   args.beta = -0.0f;
   EXPECT_FALSE(check(args));
 }
 
 TEST(CheckArgs, ElementAlignment) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.a += 1;
   EXPECT_FAILS(args, launch_misaligned, "`a`");
-  args = goodArgs();
+  args = plainArgs();
   args.a += 2;
   EXPECT_FALSE(check(args));
 }
 
 TEST(CheckArgs, OverlapWithInputs) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.d = args.a + 100 * 40 * 2 - 2; // the last element of A
   EXPECT_FAILS(args, launch_overlap, "`a`");
   args.d = args.a + 100 * 40 * 2; // just behind
@@ -158,7 +158,7 @@ TEST(CheckArgs, OverlapWithInputs) {
 }
 
 TEST(CheckArgs, DMayTakeThePlaceOfCExactly) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.beta = 1;
   args.d = args.c;
   EXPECT_FALSE(check(args));
@@ -171,7 +171,7 @@ TEST(CheckArgs, DMayTakeThePlaceOfCExactly) {
 TEST(CheckArgs, Workspace) {
   LaunchInfo info = dynamicInfo();
   info.workspace = Expr::var("m") * Expr::var("n") * Expr(4);
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   MaybeFailure failed = check(args, info);
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->id, Diag::launch_workspace);
@@ -187,7 +187,7 @@ TEST(Requirements, TheFirstThatDoesNotHoldIsNamed) {
   LaunchInfo info = dynamicInfo();
   info.requirements = {less(Expr(0), Expr::var("k")), equal(Expr::var("lda") % Expr(8), Expr(0)),
                        equal(Expr::var("a_ptr") % Expr(16), Expr(0))};
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   EXPECT_EQ(firstUnmet(info, args, 132), nullptr);
   args.lda = 41;
   ASSERT_EQ(firstUnmet(info, args, 132), &info.requirements[1]);
@@ -201,13 +201,13 @@ TEST(Requirements, TheFirstThatDoesNotHoldIsNamed) {
 TEST(Requirements, OneWithoutAValueDoesNotHold) {
   LaunchInfo info = dynamicInfo();
   info.requirements = {Expr::var("k") / Expr::var("ldc")};
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.ldc = 0; // division by 0
   EXPECT_EQ(firstUnmet(info, args, 132), &info.requirements[0]);
 }
 
 TEST(Variables, AllAreKnown) {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.alpha = 0;
   EXPECT_EQ(launchVariable(args, 132, "sms"), 132);
   EXPECT_EQ(launchVariable(args, 132, "ldd"), 60);
@@ -337,7 +337,7 @@ TEST(Prepare, TheParameterBlockIsLaidOutAsTheEntryDeclaresIt) {
                    {ParamInfo::TensorMap, "a_map", ptx::Type::b8, "a_map", 0},
                    {ParamInfo::Float, "alpha", ptx::Type::f32, "alpha", 0},
                    {ParamInfo::Int, "count", ptx::Type::u64, "", Expr::var("m") * Expr::var("n")}};
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.alpha = 1.5f;
   TensorMapArgs seen;
   auto encode = [&](llvm::StringRef name, const TensorMapArgs &map, std::byte *out) -> MaybeFailure {
@@ -383,7 +383,7 @@ TEST(Prepare, TensorMapsHaveOffsets) {
                          ptx::TmaSwizzle::b128,
                          Expr::var("m") * 256});
   kernel.params = {{ParamInfo::TensorMap, "a_map", ptx::Type::b8, "a_map", 0}};
-  LaunchArgs args = goodArgs(); // m = 100
+  LaunchArgs args = plainArgs(); // m = 100
   args.workspace = 0x50000;
   args.workspaceBytes = 25600;
   uint64_t address = 0;
@@ -425,7 +425,7 @@ TEST(Prepare, ValuesOutOfRangeAreFailures) {
   };
   KernelInfo kernel;
   kernel.name = "gemm";
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   kernel.grid[1] = Expr(65536);
   EXPECT_EQ(fails(kernel, args), "`grid.y` of kernel `gemm` is 65536; allowed: 0 to 65535");
   kernel.grid[1] = Expr::var("unknown");
@@ -444,7 +444,7 @@ TEST(Prepare, SourcesThatDoNotExistAreFailures) {
     kernel.name = "gemm";
     kernel.params = {{kind, "p", ptx::Type::u64, "nothing", 0}};
     PreparedKernel prepared;
-    MaybeFailure failed = prepareKernel(kernel, goodArgs(), 132, noMaps, prepared);
+    MaybeFailure failed = prepareKernel(kernel, plainArgs(), 132, noMaps, prepared);
     ASSERT_TRUE(failed);
     EXPECT_EQ(failed->str(), "parameter `p` of kernel `gemm` names `nothing`, which does not exist");
   }
@@ -455,9 +455,9 @@ TEST(Prepare, TooManyParametersAreAFailureNotAnOverflow) {
   kernel.name = "gemm";
   kernel.params.assign(513, {ParamInfo::Pointer, "p", ptx::Type::u64, "a", 0});
   PreparedKernel prepared;
-  MaybeFailure failed = prepareKernel(kernel, goodArgs(), 132, noMaps, prepared);
+  MaybeFailure failed = prepareKernel(kernel, plainArgs(), 132, noMaps, prepared);
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->id, Diag::launch_params);
   kernel.params.pop_back();
-  EXPECT_FALSE(prepareKernel(kernel, goodArgs(), 132, noMaps, prepared));
+  EXPECT_FALSE(prepareKernel(kernel, plainArgs(), 132, noMaps, prepared));
 }

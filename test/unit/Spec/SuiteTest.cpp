@@ -7,10 +7,10 @@ using namespace gemmc;
 using llvm::StringRef;
 
 namespace {
-struct Reading {
+struct SuiteReading {
   Diags diags;
   std::optional<std::vector<SuiteProblem>> suite;
-  explicit Reading(StringRef text, std::vector<Override> overrides = {}) {
+  explicit SuiteReading(StringRef text, std::vector<Override> overrides = {}) {
     suite = readSuite(diags.addSource("s", text), overrides, diags);
     EXPECT_EQ(suite.has_value(), !diags.hasErrors());
   }
@@ -31,7 +31,7 @@ constexpr const char *two = "defaults: {a: {type: f16, layout: col}, target: sm_
 } // namespace
 
 TEST(Suite, EntriesAreSpecsOverDefaults) {
-  Reading reading(two);
+  SuiteReading reading(two);
   ASSERT_TRUE(reading.suite) << reading.problems().front();
   ASSERT_EQ(reading.suite->size(), 2u);
   const SuiteProblem &one = (*reading.suite)[0], &other = (*reading.suite)[1];
@@ -42,7 +42,7 @@ TEST(Suite, EntriesAreSpecsOverDefaults) {
   EXPECT_EQ(*other.spec.name, "problem_2");
   EXPECT_EQ(*other.spec.a.layout, Order::row);
   EXPECT_EQ(*other.spec.a.type, Elem::f16);
-  Reading with(two, {{"a.type", "bf16"}});
+  SuiteReading with(two, {{"a.type", "bf16"}});
   EXPECT_EQ(*(*with.suite)[1].spec.a.type, Elem::bf16);
 }
 
@@ -58,41 +58,41 @@ TEST(Suite, IsKnownByItsKey) {
 }
 
 TEST(Suite, ProblemsAreNamedAtTheirPlace) {
-  EXPECT_EQ(Reading("- 1\n").problems(), Texts{"spec_expected_map s:1:1"});
-  EXPECT_EQ(Reading("problems: []\n").problems(), Texts{"suite_empty s:1:11"});
-  EXPECT_EQ(Reading("defaults: {}\n").problems(), Texts{"suite_empty s:1:1"});
-  EXPECT_EQ(Reading("problems: [4]\n").problems(), Texts{"spec_expected_map s:1:12"});
-  EXPECT_EQ(Reading("defaults: 4\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
+  EXPECT_EQ(SuiteReading("- 1\n").problems(), Texts{"spec_expected_map s:1:1"});
+  EXPECT_EQ(SuiteReading("problems: []\n").problems(), Texts{"suite_empty s:1:11"});
+  EXPECT_EQ(SuiteReading("defaults: {}\n").problems(), Texts{"suite_empty s:1:1"});
+  EXPECT_EQ(SuiteReading("problems: [4]\n").problems(), Texts{"spec_expected_map s:1:12"});
+  EXPECT_EQ(SuiteReading("defaults: 4\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
             Texts{"spec_expected_map s:1:11"});
-  EXPECT_EQ(Reading("extra: 1\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
+  EXPECT_EQ(SuiteReading("extra: 1\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
             Texts{"spec_unknown_key s:1:1"});
-  EXPECT_EQ(Reading("problems:\n  - {problem: {m: 1, n: 1}}\n").problems(), Texts{"spec_missing_field s:2:6"});
-  EXPECT_EQ(Reading("problems:\n  - {name: x}\n").problems(), Texts{"spec_missing_section s:2:5"});
-  EXPECT_EQ(Reading("problems:\n  - {clas: x, problem: {m: 1, n: 1, k: 1}}\n").problems(),
+  EXPECT_EQ(SuiteReading("problems:\n  - {problem: {m: 1, n: 1}}\n").problems(), Texts{"spec_missing_field s:2:6"});
+  EXPECT_EQ(SuiteReading("problems:\n  - {name: x}\n").problems(), Texts{"spec_missing_section s:2:5"});
+  EXPECT_EQ(SuiteReading("problems:\n  - {clas: x, problem: {m: 1, n: 1, k: 1}}\n").problems(),
             Texts{"spec_unknown_key_near s:2:6"});
-  EXPECT_EQ(Reading("problems:\n  - {class: [x], problem: {m: 1, n: 1, k: 1}}\n").problems(),
+  EXPECT_EQ(SuiteReading("problems:\n  - {class: [x], problem: {m: 1, n: 1, k: 1}}\n").problems(),
             Texts{"spec_expected_value s:2:13"});
-  EXPECT_EQ(Reading("problems:\n  - {name: x, problem: {m: 1, n: 1, k: 1}}\n"
-                    "  - {name: x, problem: {m: 2, n: 1, k: 1}}\n")
+  EXPECT_EQ(SuiteReading("problems:\n  - {name: x, problem: {m: 1, n: 1, k: 1}}\n"
+                         "  - {name: x, problem: {m: 2, n: 1, k: 1}}\n")
                 .problems(),
             Texts{"suite_same_name s:3:5"});
-  EXPECT_EQ(Reading("problems:\n  - {problem: {m: 1, n: 1, k: -1}}\n").problems(), Texts{"spec_range s:2:31"});
+  EXPECT_EQ(SuiteReading("problems:\n  - {problem: {m: 1, n: 1, k: -1}}\n").problems(), Texts{"spec_range s:2:31"});
 }
 
 TEST(Suite, DefaultsHaveAClass) {
-  Reading reading("defaults: {class: most}\n"
-                  "problems:\n"
-                  "  - {name: one, problem: {m: 1, n: 1, k: 1}}\n"
-                  "  - {name: two, class: few, problem: {m: 1, n: 1, k: 1}}\n");
+  SuiteReading reading("defaults: {class: most}\n"
+                       "problems:\n"
+                       "  - {name: one, problem: {m: 1, n: 1, k: 1}}\n"
+                       "  - {name: two, class: few, problem: {m: 1, n: 1, k: 1}}\n");
   ASSERT_TRUE(reading.suite);
   EXPECT_EQ((*reading.suite)[0].group, "most");
   EXPECT_EQ((*reading.suite)[1].group, "few");
-  EXPECT_EQ(Reading("defaults: {class: [x]}\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
+  EXPECT_EQ(SuiteReading("defaults: {class: [x]}\nproblems:\n  - {problem: {m: 1, n: 1, k: 1}}\n").problems(),
             Texts{"spec_expected_value s:1:19"});
 }
 
 TEST(Suite, Only) {
-  Reading reading(two);
+  SuiteReading reading(two);
   const auto only = [&](std::vector<std::string> texts) {
     Texts names;
     for (const SuiteProblem &each :
