@@ -31,7 +31,7 @@ Type elementType(Elem type, bool bitwise) {
 
 using Coords = llvm::SmallVector<int32_t, 5>;
 /// A tensor access of one thread: shared by the two halves of its operation.
-struct Access {
+struct TensorAccess {
   sem::TensorMap map;
   Coords coords;
   uint64_t mapAddress = 0;
@@ -41,7 +41,7 @@ struct Access {
 
 /// Reads and checks the map and its coordinates: operand `index`. A map is 128 bytes, aligned to 64, at a generic
 /// address.
-std::shared_ptr<Access> readAccess(Warp &warp, const Code &code, unsigned index, unsigned lane) {
+std::shared_ptr<TensorAccess> readAccess(Warp &warp, const Code &code, unsigned index, unsigned lane) {
   const Arg &arg = code.args[index];
   const std::byte *bytes = warp.memory(Where::Generic, warp.address(arg, lane), 128, 64, lane, code);
   if (!bytes)
@@ -51,14 +51,14 @@ std::shared_ptr<Access> readAccess(Warp &warp, const Code &code, unsigned index,
     warp.fail(code, lane, "TM-10", formatv("there is no tensor map at {0:x}", warp.address(arg, lane)).str());
     return nullptr;
   }
-  auto access = std::make_shared<Access>();
+  auto access = std::make_shared<TensorAccess>();
   access->map = *map;
   access->mapAddress = warp.address(arg, lane);
   for (unsigned i = 0; i < arg.count; ++i)
     access->coords.push_back(static_cast<int32_t>(warp.value(warp.element(arg, i), lane)));
   return access;
 }
-bool checkRules(Warp &warp, const Code &code, unsigned lane, const Access &access, sem::TmaAccess kind) {
+bool checkRules(Warp &warp, const Code &code, unsigned lane, const TensorAccess &access, sem::TmaAccess kind) {
   sem::Broken broken = sem::checkAccess(access.map, kind, access.coords, access.shared);
   if (broken && llvm::StringRef(broken.rule) == "unmodelled")
     warp.incomplete(code, lane, broken.rule, broken.text);
@@ -83,7 +83,7 @@ bool inShared(Warp &warp, const Code &code, unsigned lane, const Cta &cta, const
   return false;
 }
 
-void readGlobal(Warp &warp, const Code &code, unsigned lane, Access &access) {
+void readGlobal(Warp &warp, const Code &code, unsigned lane, TensorAccess &access) {
   sem::forEachPiece(access.map, access.coords, access.shared, [&](const sem::TmaPiece &piece) {
     const std::byte *from = piece.inside ? globalPiece(warp, code, lane, piece) : nullptr;
     if (from)
@@ -92,7 +92,7 @@ void readGlobal(Warp &warp, const Code &code, unsigned lane, Access &access) {
       access.buffer.resize(access.buffer.size() + piece.bytes); // zeros
   });
 }
-void writeShared(Warp &warp, const Code &code, unsigned lane, const Access &access, const BulkTarget &target) {
+void writeShared(Warp &warp, const Code &code, unsigned lane, const TensorAccess &access, const BulkTarget &target) {
   size_t done = 0;
   sem::forEachPiece(access.map, access.coords, target.offset, [&](const sem::TmaPiece &piece) {
     if (inShared(warp, code, lane, *target.cta, piece))
@@ -102,7 +102,8 @@ void writeShared(Warp &warp, const Code &code, unsigned lane, const Access &acce
 }
 
 /// Tells the check of the pieces; until the load completes there is poison.
-bool checkLoad(Warp &warp, const Code &code, unsigned lane, const Access &access, std::vector<BulkTarget> &targets) {
+bool checkLoad(Warp &warp, const Code &code, unsigned lane, const TensorAccess &access,
+               std::vector<BulkTarget> &targets) {
   Check &check = *warp.cluster.check;
   for (BulkTarget &target : targets) {
     Check::Agent agent = check.loadAgent({warp, code, lane}, target);
@@ -121,7 +122,7 @@ bool checkLoad(Warp &warp, const Code &code, unsigned lane, const Access &access
 
 /// Operands: [dst], [map, {c}], [mbar], mask.
 bool loadOne(Warp &warp, const Code &code, unsigned l) {
-  std::shared_ptr<Access> access = readAccess(warp, code, 1, l);
+  std::shared_ptr<TensorAccess> access = readAccess(warp, code, 1, l);
   if (!access)
     return false;
   uint64_t bytes = access->map.boxBytes();
@@ -149,7 +150,7 @@ bool loadOne(Warp &warp, const Code &code, unsigned l) {
   return true;
 }
 
-void readShared(Warp &warp, const Code &code, unsigned lane, Access &access) {
+void readShared(Warp &warp, const Code &code, unsigned lane, TensorAccess &access) {
   const Cta &cta = warp.cta;
   sem::forEachPiece(access.map, access.coords, access.shared, [&](const sem::TmaPiece &piece) {
     if (inShared(warp, code, lane, cta, piece))
@@ -157,7 +158,7 @@ void readShared(Warp &warp, const Code &code, unsigned lane, Access &access) {
                            cta.shared.data() + piece.shared + piece.bytes);
   });
 }
-void writeGlobal(Warp &warp, const Code &code, unsigned lane, const Access &access) {
+void writeGlobal(Warp &warp, const Code &code, unsigned lane, const TensorAccess &access) {
   size_t done = 0;
   sem::forEachPiece(access.map, access.coords, access.shared, [&](const sem::TmaPiece &piece) {
     std::byte *to = piece.inside ? globalPiece(warp, code, lane, piece) : nullptr;
@@ -177,7 +178,7 @@ void writeGlobal(Warp &warp, const Code &code, unsigned lane, const Access &acce
 }
 
 /// Whether the map's elements can be reduced so; the instruction does not name their type.
-bool canReduce(Warp &warp, const Code &code, unsigned lane, const Access &access) {
+bool canReduce(Warp &warp, const Code &code, unsigned lane, const TensorAccess &access) {
   if (sem::isReduce(static_cast<sem::ReduceOp>(code.imm[1] - 1), elementType(access.map.type, code.imm[2])))
     return true;
   warp.incomplete(code, lane, "unmodelled",
@@ -195,7 +196,7 @@ bool sameStore(Warp &warp, const Code &code, unsigned l, unsigned other) {
   return same;
 }
 
-void checkStore(Warp &warp, const Code &code, Mask mask, unsigned lane, const Access &access) {
+void checkStore(Warp &warp, const Code &code, Mask mask, unsigned lane, const TensorAccess &access) {
   Check &check = *warp.cluster.check;
   Check::Agent reads = check.storeAgent({warp, code, lane}, true), writes = check.storeAgent({warp, code, lane}, false);
   writes.access.strong = code.imm[1] != 0; // reductions are atomic
@@ -212,7 +213,7 @@ void checkStore(Warp &warp, const Code &code, Mask mask, unsigned lane, const Ac
 
 /// Operands: [map, {c}], [src].
 bool storeOne(Warp &warp, const Code &code, Mask mask, unsigned l) {
-  std::shared_ptr<Access> access = readAccess(warp, code, 0, l);
+  std::shared_ptr<TensorAccess> access = readAccess(warp, code, 0, l);
   if (!access || (code.imm[1] && !canReduce(warp, code, l, *access)))
     return false;
   auto from = sharedRange(warp, code, Where::Shared, warp.address(code.args[1], l), access->map.boxBytes(), 16, l);
@@ -234,7 +235,7 @@ bool storeOne(Warp &warp, const Code &code, Mask mask, unsigned l) {
 
 /// A prefetch reads nothing that anybody sees, but its map and coordinates must be good.
 bool prefetchOne(Warp &warp, const Code &code, unsigned l) {
-  std::shared_ptr<Access> access = readAccess(warp, code, 0, l);
+  std::shared_ptr<TensorAccess> access = readAccess(warp, code, 0, l);
   return access && checkRules(warp, code, l, *access, sem::TmaAccess::load);
 }
 

@@ -25,7 +25,8 @@ config.gemmc = gemmc  # for test formats of our own
 
 # FileCheck and `not` of the LLVM whose lit this is (DIR/build/utils/lit/lit/__init__.py), else of PATH.
 llvm_bin = os.path.abspath(os.path.join(os.path.dirname(lit.__file__), "../../../../bin"))
-path = [llvm_bin, os.environ.get("PATH", "")]
+# Scripts run in the Python that runs lit: behind a `python3` of PATH there may be a shell script that looks for one.
+path = [llvm_bin, os.path.dirname(sys.executable), os.environ.get("PATH", "")]
 config.environment["PATH"] = os.pathsep.join(path)
 for name in ("GEMMC_SKIP_LOG", "GEMMC_PTXAS", "CUDA_HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LD_LIBRARY_PATH"):
     if name in os.environ:
