@@ -1,7 +1,7 @@
 // A batch: products of one kind, each with matrices of its own, or shared ones. The tiles of the first product have the
-// first numbers, then those of the second one, so that a persistent CTA goes from product to product as it goes from tile
-// to tile. What threads read and write is reached from the matrix of the tile's product; tensor maps have the products as
-// their last dimension.
+// first numbers, then those of the second one, so that a persistent CTA goes from product to product as it goes from
+// tile to tile. What threads read and write is reached from the matrix of the tile's product; tensor maps have the
+// products as their last dimension.
 #include "Lowering.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -23,7 +23,8 @@ void Lowering::enterProduct(const Val &product) {
     TensorView &tensor = tensors.find(op.subject.name)->second;
     if (!tensor.first.isReg())
       continue;
-    Val bytes = tensor.stride.isImm() ? Val(tensor.stride.op.imm * bitsOf(tensor.type) / 8) : b.reg(Type::b64, "stride");
+    Val bytes =
+        tensor.stride.isImm() ? Val(tensor.stride.op.imm * bitsOf(tensor.type) / 8) : b.reg(Type::b64, "stride");
     if (!tensor.stride.isImm() && bitsOf(tensor.type) >= 8)
       b("mul.lo.u64", bytes, tensor.stride, tensor.elemBytes());
     else if (!tensor.stride.isImm())

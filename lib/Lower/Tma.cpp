@@ -418,9 +418,8 @@ void Lowering::prefetch(const Op &op) {
   const TensorView &tensor = tensors.find(op.ref("from").name)->second;
   Boxes boxes = boxesOf(op, tensor, buffers.find(op.subject.name)->second);
   boxes.outer = add(boxes.outer, startOfPart(op, 1), "outer");
-  copyBoxes(op, boxes, tensor, [&](const Val &map, const Val &x, const Val &y, int64_t) {
-    prefetchBox(map, boxAt(tensor, x, y));
-  });
+  copyBoxes(op, boxes, tensor,
+            [&](const Val &map, const Val &x, const Val &y, int64_t) { prefetchBox(map, boxAt(tensor, x, y)); });
 }
 
 } // namespace gemmc

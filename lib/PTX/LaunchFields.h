@@ -40,9 +40,8 @@ constexpr Product clusterCtas{16, "CTAs"}; // with the non-portable size; 8 with
 constexpr size_t maxRank = 5;              // cuTensorMapEncodeTiled, tensorRank
 
 constexpr llvm::StringLiteral variables[] = {
-    "m",        "n",        "k",        "batch",    "lda", "ldb",   "ldc",   "ldd",   "stride_a",
-    "stride_b", "stride_c", "stride_d", "sms",      "a_ptr", "b_ptr", "c_ptr", "d_ptr", "alpha_is_zero",
-    "beta_is_zero"};
+    "m",        "n",        "k",   "batch", "lda",   "ldb",   "ldc",   "ldd",           "stride_a",    "stride_b",
+    "stride_c", "stride_d", "sms", "a_ptr", "b_ptr", "c_ptr", "d_ptr", "alpha_is_zero", "beta_is_zero"};
 constexpr llvm::StringLiteral buffers[] = {"a", "b", "c", "d", "workspace"};
 constexpr llvm::StringLiteral scales[] = {"alpha", "beta"};
 

@@ -305,10 +305,9 @@ std::vector<Shape> candidates(const Draft &draft) {
   auto takesTurns = [&](Tile block) {
     auto m = draft.extentM(), n = draft.extentN();
     bool known = m && n && block.m > 0 && block.n > 0;
-    return !known ||
-           double(draft.plannedBatch()) * double(llvm::divideCeil(*m, block.m)) *
-                   double(llvm::divideCeil(*n, block.n)) >
-               double(draft.limits.sms);
+    return !known || double(draft.plannedBatch()) * double(llvm::divideCeil(*m, block.m)) *
+                             double(llvm::divideCeil(*n, block.n)) >
+                         double(draft.limits.sms);
   };
   // Who shares needs company. Fours and eights are for products of the size that they were measured with, and where one
   // wave is all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs busy.

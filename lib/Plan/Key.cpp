@@ -54,7 +54,8 @@ std::string wordOf(const FieldText &field) {
 bool isProblemField(StringRef path) {
   static constexpr StringRef fields[] = {"name",          "target", "accumulator", "fast_accumulation",
                                          "bit_operation", "alpha",  "beta"};
-  static constexpr StringRef operands[] = {"a", "b", "c", "d"}, keys[] = {"type", "layout", "ld", "batch_stride", "align", "negate"};
+  static constexpr StringRef operands[] = {"a", "b", "c", "d"},
+                             keys[] = {"type", "layout", "ld", "batch_stride", "align", "negate"};
   auto [section, key] = path.split('.');
   if (llvm::is_contained(operands, section)) // they also say how an operand is copied
     return llvm::is_contained(keys, key);

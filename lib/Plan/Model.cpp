@@ -488,7 +488,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     return (extent / tile + (extent % tile != 0) + cluster - 1) / cluster * cluster;
   };
   Estimate result;
-  double tiles = double(draft.plannedBatch()) * double(tilesOf(m, shape.m, shape.clusterM)) * double(tilesOf(n, shape.n, shape.clusterN));
+  double tiles = double(draft.plannedBatch()) * double(tilesOf(m, shape.m, shape.clusterM)) *
+                 double(tilesOf(n, shape.n, shape.clusterN));
   result.tiles = int64_t(std::min(tiles, 9e15));
   result.ctasPerSM = residentCtas(draft, shape);
   int64_t together = shape.clusterM * shape.clusterN;

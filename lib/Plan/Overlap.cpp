@@ -22,7 +22,9 @@ constexpr double mostBytesToOverlap = 4e8;
 bool isLong(const Draft &draft) {
   const double mostProducts = draft.multipliesDoubles() ? 0x1p31 : draft.inputBits() == 4 ? 0x1p27 : 0x1p35;
   auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
-  return m && n && k && (double(*m) * double(*n) * double(*k) * double(draft.plannedBatch()) > mostProducts || bytesRead(draft) > mostBytesToOverlap);
+  return m && n && k &&
+         (double(*m) * double(*n) * double(*k) * double(draft.plannedBatch()) > mostProducts ||
+          bytesRead(draft) > mostBytesToOverlap);
 }
 
 /// Whether several CTAs share an SM whose tensor cores, or what stands for them, keep them busy: f64, and 8-bit floats
@@ -285,11 +287,10 @@ int64_t storeOverlap(const Draft &draft, const Shape &shape) {
   const int64_t each = shape.k > 0 ? std::max<int64_t>(1, draft.elementsIn(128) / shape.k) : 1;
   int64_t steps = std::min({best * each, most, shape.stages - 1});
   auto m = draft.extentM(), n = draft.extentN();
-  bool oneTile =
-      (s.persistent.given && *s.persistent == Persistence::off) ||
-      (m && n &&
-       uint64_t(draft.plannedBatch()) * llvm::divideCeil(*m, shape.m) * llvm::divideCeil(*n, shape.n) <=
-           uint64_t(draft.limits.sms));
+  bool oneTile = (s.persistent.given && *s.persistent == Persistence::off) ||
+                 (m && n &&
+                  uint64_t(draft.plannedBatch()) * llvm::divideCeil(*m, shape.m) * llvm::divideCeil(*n, shape.n) <=
+                      uint64_t(draft.limits.sms));
   std::optional<int64_t> k = draft.extentK();
   if (s.storeOverlap.given)
     steps = *s.storeOverlap;

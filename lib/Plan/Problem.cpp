@@ -247,8 +247,8 @@ void decideBatchStride(Draft &draft, const OperandInfo &info) {
                       (__int128(*s.batch.value.fixed) - 1) * *stride.fixed + *length.fixed <= *ld.fixed;
   if (*stride.fixed < used && !inRows)
     draft.diags
-        .report(Diag::plan_batch_overlap, operand.batchStride.range, *stride.fixed,
-                used, *length.fixed, *s.batch.value.fixed)
+        .report(Diag::plan_batch_overlap, operand.batchStride.range, *stride.fixed, used, *length.fixed,
+                *s.batch.value.fixed)
         .fix(operand.batchStride.range, "auto");
 }
 

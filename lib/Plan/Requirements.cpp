@@ -36,9 +36,8 @@ void requireCountableSteps(Plan &plan) {
 }
 } // namespace
 
-
-/// Tiles of all products have numbers, and a CTA's next one lies up to a grid further, in 32 bits; copies have one row of
-/// CTAs for each product.
+/// Tiles of all products have numbers, and a CTA's next one lies up to a grid further, in 32 bits; copies have one row
+/// of CTAs for each product.
 void requireCountableProducts(Plan &plan) {
   constexpr int64_t most = 2147483647, mostRows = 65535;
   if (plan.batch.isConst(1))

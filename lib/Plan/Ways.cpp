@@ -37,8 +37,8 @@ bool maySlice(const Draft &draft) {
   const Spec &s = draft.spec();
   constexpr int64_t side = 128, leastDepth = 1024;
   const Schedule schedule = draft.wgmma() ? Schedule::cooperative : Schedule::pipelined;
-  int64_t tiles = draft.plannedBatch() * llvm::divideCeil(*draft.extentM(), side) *
-                  llvm::divideCeil(*draft.extentN(), side);
+  int64_t tiles =
+      draft.plannedBatch() * llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
   bool given = s.split.given || s.splitSlices.given || s.splitThrough.given ||
                (s.schedule.given && *s.schedule != schedule) ||
                (s.persistent.given && *s.persistent != Persistence::off);
@@ -56,7 +56,8 @@ bool maySlice(const Draft &draft) {
 /// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper-l2.md, *Slices that
 /// meet in memory*).
 bool mayMeetInMemory(const Draft &draft) {
-  return maySlice(draft) && !isBatch(draft.spec()) && *draft.extentK() >= deepInMemory && *draft.spec().store == StoreKind::tma;
+  return maySlice(draft) && !isBatch(draft.spec()) && *draft.extentK() >= deepInMemory &&
+         *draft.spec().store == StoreKind::tma;
 }
 } // namespace
 
@@ -106,8 +107,8 @@ static bool mayLeaveSMsIdle(const Draft &draft) {
   constexpr int64_t side = 64, most = 32, shortDepth = 2048;
   if (draft.wgmma() || draft.multipliesDoubles()) // of f64 it was not measured
     return false;
-  const int64_t tiles = draft.plannedBatch() * llvm::divideCeil(*draft.extentM(), side) *
-                        llvm::divideCeil(*draft.extentN(), side);
+  const int64_t tiles =
+      draft.plannedBatch() * llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
   return 2 * most * tiles < draft.limits.sms || *draft.extentK() <= shortDepth;
 }
 

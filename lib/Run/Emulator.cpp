@@ -84,7 +84,8 @@ MaybeFailure encodeForEmulator(llvm::StringRef name, const TensorMapArgs &map, s
 /// Small products have whole tiles, too.
 uint64_t mostSteps(const LaunchArgs &args) {
   constexpr int64_t tile = 256;
-  return std::min(0.5 * double(std::max<int64_t>(1, args.batch)) * double(std::max(args.m, tile)) * double(std::max(args.n, tile)) * (double(args.k) + 64),
+  return std::min(0.5 * double(std::max<int64_t>(1, args.batch)) * double(std::max(args.m, tile)) *
+                      double(std::max(args.n, tile)) * (double(args.k) + 64),
                   0x1p62);
 }
 

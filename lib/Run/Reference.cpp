@@ -99,9 +99,7 @@ llvm::ArrayRef<double> Reference::bRow(int64_t row) const {
   return b.empty() ? llvm::ArrayRef<double>() : llvm::ArrayRef<double>(b.data() + row * n, n);
 }
 
-int64_t Reference::depthBefore(int64_t row) const {
-  return prob.b.matrices == 1 ? 0 : row / prob.args.m * width;
-}
+int64_t Reference::depthBefore(int64_t row) const { return prob.b.matrices == 1 ? 0 : row / prob.args.m * width; }
 
 Reference::~Reference() = default;
 

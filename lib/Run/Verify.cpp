@@ -288,7 +288,7 @@ std::optional<GuardViolation> checkPadding(const HostMatrix &before, const HostM
   std::vector<int64_t> starts(before.lines());
   for (int64_t line = 0; line < before.lines(); ++line)
     starts[line] = before.startOfLine(line);
-  llvm::sort(starts); // matrices of a batch may lie in each other's rows
+  llvm::sort(starts);                                     // matrices of a batch may lie in each other's rows
   for (size_t line = 0; line + 1 < starts.size(); ++line) // nothing lies behind the last line
     for (int64_t at = (starts[line] + before.length()) * bits / 8; at < starts[line + 1] * bits / 8; ++at)
       if (before.data[at] != after.data[at])

@@ -21,9 +21,7 @@ struct Matrix {
 
   int64_t lines() const { return info.order == Order::row ? rows : cols; }
   int64_t length() const { return info.order == Order::row ? cols : rows; }
-  std::optional<uint64_t> bytes() const {
-    return matrixBytes(info.type, info.order, rows, cols, ld, batch, stride);
-  }
+  std::optional<uint64_t> bytes() const { return matrixBytes(info.type, info.order, rows, cols, ld, batch, stride); }
 };
 struct Matrices {
   Matrices(const LaunchInfo &info, const LaunchArgs &args)

@@ -106,7 +106,8 @@ bool KernelReplay::write(const cuda::DriverTable &api, const Patch &patch, uint6
   return true;
 }
 
-Replay::Replay(const LaunchInfo &info, const LaunchArgs &args) : dBytes(bytesOf(info.d, args.m, args.n, args.ldd, args.batch, args.strideD)) {
+Replay::Replay(const LaunchInfo &info, const LaunchArgs &args)
+    : dBytes(bytesOf(info.d, args.m, args.n, args.ldd, args.batch, args.strideD)) {
   if (args.readsInputs()) {
     aBytes = bytesOf(info.a, args.m, args.k, args.lda, args.batch, args.strideA);
     bBytes = bytesOf(info.b, args.k, args.n, args.ldb, args.batch, args.strideB);

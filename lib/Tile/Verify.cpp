@@ -10,7 +10,7 @@ namespace gemmc::tile {
 namespace {
 
 /// Variables that are known at launch, everywhere in a kernel.
-constexpr llvm::StringLiteral launchVariables[] = {"m",   "n",   "k",     "lda",      "ldb",      "ldc",
+constexpr llvm::StringLiteral launchVariables[] = {"m",   "n",     "k",        "lda",      "ldb",      "ldc",
                                                    "ldd", "batch", "stride_a", "stride_b", "stride_c", "stride_d"};
 
 /// What an operation's subject (no key) or attribute, where it has it, refers to. A stage needs one index, a tile of a

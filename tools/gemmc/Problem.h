@@ -10,8 +10,8 @@
 
 namespace gemmc::tool {
 
-/// --m --n --k --batch --lda... --stride-a... --alpha --beta --seed --input --misalign, and --in-place where a result is
-/// looked at: what is measured has memory of its own for C and D.
+/// --m --n --k --batch --lda... --stride-a... --alpha --beta --seed --input --misalign, and --in-place where a result
+/// is looked at: what is measured has memory of its own for C and D.
 class ProblemInput {
 public:
   ProblemInput(llvm::cl::SubCommand &sub, run::InputKind defaultKind, bool mayBeInPlace);

@@ -81,14 +81,15 @@ struct KernelInfo {
 struct OperandInfo {
   Elem type = Elem::f16;
   Order order = Order::row;
-  Expr ld = 0;          ///< Leading dimension in elements: a constant, or the variable lda...
-  Expr batchStride = 0; ///< Elements from one product's matrix to the next one's, or the variable stride_a...; 0: they share one.
+  Expr ld = 0; ///< Leading dimension in elements: a constant, or the variable lda...
+  Expr batchStride =
+      0; ///< Elements from one product's matrix to the next one's, or the variable stride_a...; 0: they share one.
 };
 
 struct LaunchInfo {
   /// Conditions under which the kernels are right; when one does not hold, another variant must be compiled.
   std::vector<Expr> requirements;
-  Expr m, n, k; ///< Constants, or the variables m, n, k when dynamic.
+  Expr m, n, k;   ///< Constants, or the variables m, n, k when dynamic.
   Expr batch = 1; ///< Products; a constant, or the variable batch.
   OperandInfo a, b, c, d;
   Elem accumulator = Elem::f32;

@@ -16,8 +16,9 @@ struct PlanOperand {
   std::string buffer; ///< The user's name: a, b, c, d.
   Elem type = Elem::f16;
   Order order = Order::row;
-  Expr ld;               ///< Elements: a constant, or the variable `lda`, `ldb`, `ldc`, `ldd` of the user's operand.
-  /// Elements from one product's matrix to the next one's: a constant, or the variable `stride_a`...; 0: they share one.
+  Expr ld; ///< Elements: a constant, or the variable `lda`, `ldb`, `ldc`, `ldd` of the user's operand.
+  /// Elements from one product's matrix to the next one's: a constant, or the variable `stride_a`...; 0: they share
+  /// one.
   Expr batchStride = 0;
   unsigned align = 16;   ///< Bytes that every row (column) start is a multiple of: gcd of base alignment and ld bytes.
   llvm::SMRange range;   ///< Of the spec.
@@ -32,7 +33,7 @@ struct Plan {
   bool swapped = false;
 
   // The kernel's view.
-  Expr m, n, k; ///< Constants, or the variables m, n, k of the *user's* problem (swapped: m is user's `n`).
+  Expr m, n, k;   ///< Constants, or the variables m, n, k of the *user's* problem (swapped: m is user's `n`).
   Expr batch = 1; ///< Products: a constant, or the variable `batch`.
   PlanOperand a, b, c,
       d; ///< a: m x k, b: k x n, c and d: m x n, as the kernel sees them (layouts flipped when swapped).

@@ -7,8 +7,8 @@ namespace gemmc::run {
 struct Mismatch {
   int64_t row = 0, col = 0;
   double expected = 0, got = 0;
-  double bound = 0;       ///< 0 = bit-exact was demanded.
-  bool unwritten = false; ///< The element still holds the poison it started with.
+  double bound = 0;               ///< 0 = bit-exact was demanded.
+  bool unwritten = false;         ///< The element still holds the poison it started with.
   std::optional<int64_t> product; ///< Of a batch, whose D it is; `row` is one of that.
 };
 

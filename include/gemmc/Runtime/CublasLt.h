@@ -12,7 +12,7 @@ struct CublasOperand {
   Elem type = Elem::f16;
   Order order = Order::row;
   int64_t ld = 0, batchStride = 0; ///< Elements.
-  uint64_t align = 16; ///< Of the base pointer, bytes; bounds what the heuristic may choose.
+  uint64_t align = 16;             ///< Of the base pointer, bytes; bounds what the heuristic may choose.
 };
 /// D = alpha * A * B + beta * C; C has D's order.
 struct CublasProblem {

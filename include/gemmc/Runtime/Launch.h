@@ -14,9 +14,9 @@ struct LaunchArgs {
   int64_t batch = 1;                          ///< Products.
   /// Elements from one product's matrix to the next one's; 0 (not of D): all have the same. Of one product not read.
   int64_t strideA = 0, strideB = 0, strideC = 0, strideD = 0;
-  uint64_t a = 0, b = 0, c = 0, d = 0;        ///< Device addresses. Null is fine for what is not read (see checkArgs).
-  double alpha = 1, beta = 0;                 ///< See `factorBeside`.
-  uint64_t workspace = 0;                     ///< Device address, a multiple of 256.
+  uint64_t a = 0, b = 0, c = 0, d = 0; ///< Device addresses. Null is fine for what is not read (see checkArgs).
+  double alpha = 1, beta = 0;          ///< See `factorBeside`.
+  uint64_t workspace = 0;              ///< Device address, a multiple of 256.
   uint64_t workspaceBytes = 0;
   /// The workspace is as the last launch of the same kernels left it: those that only ready it are left out.
   bool workspaceReady = false;

@@ -80,12 +80,13 @@ enum class CachePolicy : uint8_t { normal, evict_first, evict_last };
 struct OperandSpec {
   Field<Elem> type;
   Field<Order> layout;
-  Field<Size> ld;            ///< Elements; >= the extent along the contiguous direction.
-  Field<Size> batchStride{Size{0}, false, {}, {}}; ///< Elements from one product's matrix to the next one's; 0: they share one.
-  Field<unsigned> align;     ///< Bytes the base pointer is a multiple of (element size .. 128).
-  Field<Persistence> negate; ///< a, b: the product takes the negative.
-  Field<CachePolicy> cache;  ///< a, b: a hint of TMA copies.
-  Field<Repack> repack;      ///< a, b.
+  Field<Size> ld; ///< Elements; >= the extent along the contiguous direction.
+  Field<Size> batchStride{
+      Size{0}, false, {}, {}}; ///< Elements from one product's matrix to the next one's; 0: they share one.
+  Field<unsigned> align;       ///< Bytes the base pointer is a multiple of (element size .. 128).
+  Field<Persistence> negate;   ///< a, b: the product takes the negative.
+  Field<CachePolicy> cache;    ///< a, b: a hint of TMA copies.
+  Field<Repack> repack;        ///< a, b.
 };
 
 struct Spec {
