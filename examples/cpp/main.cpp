@@ -1,5 +1,6 @@
 // A GEMM from a spec, launched from C++: D = A * B^T for bf16 matrices of ones, so each element of D is k.
-// CUDA is used through gemmc alone here; with the CUDA runtime, pass your own pointers and stream.
+// Then a batch of them. CUDA is used through gemmc alone here; with the CUDA runtime, pass your own pointers and
+// stream.
 #include <cstdio>
 #include <gemmc/gemmc.h>
 
@@ -15,6 +16,11 @@ d: {type: bf16, layout: row}
 accumulator: f32
 )";
 
+constexpr const char *specOfBatch = R"(
+problem: {m: 100, n: 600, k: 128, batch: dynamic}
+b: {layout: col, batch_stride: 0}
+)";
+
 int complain(const Failure &failure) {
   std::fprintf(stderr, "%s\n", failure.str().c_str());
   return 3;
@@ -22,9 +28,10 @@ int complain(const Failure &failure) {
 } // namespace
 
 int main() {
-  auto gemm = Gemm::create(spec);
-  if (!gemm)
-    return complain(gemm.failure());
+  auto gemm = Gemm::create(spec), batch = Gemm::create(specOfBatch);
+  for (auto *made : {&gemm, &batch})
+    if (!*made)
+      return complain(made->failure());
   auto device = openDevice();
   if (!device)
     return complain(device.failure());
@@ -50,25 +57,34 @@ int main() {
   constexpr unsigned short one = 0x3f80; // 1.0 in bf16
   driver.api().memset16(args.a, one, mostRows * args.k, stream->get());
   driver.api().memset16(args.b, one, args.n * args.k, stream->get());
-  for (int64_t m :
-       {int64_t(3), int64_t(60), int64_t(1000), mostRows}) { // each with a kernel that is planned for its like
-    args.m = m;
-    driver.api().memset16(args.d, 0, args.m * args.n, stream->get());
-    if (auto failed = (*gemm)->launch(stream->get(), args))
+  auto run = [&](const Gemm &product) {
+    const int64_t elements = args.batch * args.m * args.n;
+    driver.api().memset16(args.d, 0, elements, stream->get());
+    if (auto failed = product.launch(stream->get(), args))
       return complain(*failed);
 
-    std::vector<unsigned short> result(args.m * args.n);
+    std::vector<unsigned short> result(elements);
     driver.api().copyToHost(result.data(), args.d, result.size() * 2, stream->get());
     if (auto failed = stream->synchronize("running the GEMM"))
       return complain(*failed);
     constexpr unsigned short expected = 0x4300; // 128.0 in bf16
     for (unsigned short value : result)
       if (value != expected) {
-        std::fprintf(stderr, "m %lld: wrong result: %04x\n", (long long)m, value);
+        std::fprintf(stderr, "m %lld: wrong result: %04x\n", (long long)args.m, value);
         return 1;
       }
-    std::printf("%lld x %lld x %lld on %s: all elements are 128\n", (long long)args.m, (long long)args.n,
-                (long long)args.k, (*device)->name.c_str());
+    std::printf("%lld of %lld x %lld x %lld on %s: all elements are 128\n", (long long)args.batch, (long long)args.m,
+                (long long)args.n, (long long)args.k, (*device)->name.c_str());
+    return 0;
+  };
+  for (int64_t m :
+       {int64_t(3), int64_t(60), int64_t(1000), mostRows}) { // each with a kernel that is planned for its like
+    args.m = m;
+    if (int code = run(**gemm))
+      return code;
   }
-  return 0;
+  // Seven products, A and D end to end, one B for all.
+  args.batch = 7, args.m = 100;
+  args.strideA = args.m * args.k, args.strideD = args.m * args.n;
+  return run(**batch);
 }

@@ -227,8 +227,9 @@ double requestClocks(const Draft &draft, const Shape &shape, int64_t m, int64_t 
     return double(llvm::divideCeil(llvm::divideCeil(extent, tile), ctas));
   };
   double bytes = draft.inputBits() / 8.0;
-  double rowsOfA = double(m) * clusters(n, shape.n, shape.clusterN);
-  double rowsOfB = double(n) * clusters(m, shape.m, shape.clusterM);
+  const double batch = double(draft.plannedBatch());
+  double rowsOfA = batch * double(m) * clusters(n, shape.n, shape.clusterN);
+  double rowsOfB = batch * double(n) * clusters(m, shape.m, shape.clusterM);
   // Whose shares a fit says, with what splitClocks has.
   int64_t ctas = shape.clusterM * shape.clusterN;
   double sharing = ctas == 1 ? 1.1 : ctas == 2 ? 0.89 : ctas <= 4 ? 0.87 : 1;
@@ -368,7 +369,10 @@ double leastOfHeld(const Draft &draft, int64_t k, int64_t rows) {
 int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
   if ((*operand.repack != Repack::off && !draft.turnsInside(operand)) || operand.ld.value.dynamic())
     return lineBytes;
-  return int64_t(llvm::MinAlign(uint64_t(lineBytes), uint64_t(*operand.ld.value.fixed * draft.inputBits() / 8)));
+  const uint64_t step = llvm::MinAlign(uint64_t(lineBytes), uint64_t(*operand.ld.value.fixed * draft.inputBits() / 8));
+  const int64_t stride =
+      operand.batchStride.value.fixed.value_or(0); // what is given at launch is as its kind: whole lines
+  return int64_t(llvm::MinAlign(step, uint64_t(stride * draft.inputBits() / 8)));
 }
 
 bool hasUnlikeParts(const Draft &draft, const Shape &shape) {
@@ -410,14 +414,16 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
   double tilesM = std::ceil(double(draft.plannedM()) / double(shape.m));
   double tilesN = std::ceil(double(draft.plannedN()) / double(shape.n));
   // A wave covers `group` tiles along one side of the raster and as many as are left along the other.
-  double together = std::max(1.0, std::min(slots, tilesM * tilesN));
+  const double ofOne = std::max(1.0, tilesM * tilesN); // product of a batch, of which a wave has several
+  double together = std::max(1.0, std::min(slots, ofOne));
   group = std::min(group, order == RasterOrder::hilbert ? std::ceil(std::sqrt(together)) : together); // as wide as high
   bool byRows = order != RasterOrder::along_n;
   double along = together / group; // of two cuts that cover as much, none is to win by a tile at the edge
   double rows = std::min(tilesM, byRows ? group : along) * double(shape.m);
   double columns = std::min(tilesN, byRows ? along : group) * double(shape.n);
   double depth = std::ceil(double(draft.plannedK()) / double(shape.k)) * double(shape.k);
-  return (rows + columns) * depth * draft.inputBits() / 8.0;
+  const double products = std::clamp(slots / ofOne, 1.0, std::max(1.0, double(draft.plannedBatch())));
+  return products * (rows + columns) * depth * draft.inputBits() / 8.0;
 }
 
 /// Clocks that moving bytes takes, whatever waits for them: what memory reads and writes, more where lines of D leave

@@ -213,6 +213,8 @@ MaybeFailure CublasMatmul::search() {
     uint64_t bytes = std::min<uint64_t>(operand.align, 256);
     if (lines && (&operand == &problem.c || &operand == &problem.d))
       bytes = llvm::MinAlign(bytes, uint64_t(operand.ld) * bytesOf(operand.type));
+    if (problem.batch != 1) // of matrices behind the first one it is not told
+      bytes = llvm::MinAlign(bytes, uint64_t(operand.batchStride) * bytesOf(operand.type));
     return static_cast<uint32_t>(bytes);
   };
   uint32_t aligns[] = {alignment(swapped ? problem.b : problem.a), alignment(swapped ? problem.a : problem.b),

@@ -153,6 +153,7 @@ MaybeFailure checkPointers(const Matrices &matrices, const LaunchArgs &args) {
 
 std::optional<int64_t> launchVariable(const LaunchArgs &args, int64_t sms, llvm::StringRef name) {
   auto address = [](uint64_t value) { return std::optional<int64_t>(static_cast<int64_t>(value)); };
+  auto stride = [&](int64_t elements) { return args.batch == 1 ? 0 : elements; }; // nobody has said one
   return llvm::StringSwitch<std::optional<int64_t>>(name)
       .Case("m", args.m)
       .Case("n", args.n)
@@ -162,10 +163,10 @@ std::optional<int64_t> launchVariable(const LaunchArgs &args, int64_t sms, llvm:
       .Case("ldc", args.ldc)
       .Case("ldd", args.ldd)
       .Case("batch", args.batch)
-      .Case("stride_a", args.strideA)
-      .Case("stride_b", args.strideB)
-      .Case("stride_c", args.strideC)
-      .Case("stride_d", args.strideD)
+      .Case("stride_a", stride(args.strideA))
+      .Case("stride_b", stride(args.strideB))
+      .Case("stride_c", stride(args.strideC))
+      .Case("stride_d", stride(args.strideD))
       .Case("sms", sms)
       .Case("a_ptr", address(args.a))
       .Case("b_ptr", address(args.b))
@@ -191,10 +192,12 @@ std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_
 
 std::optional<uint64_t> matrixBytes(Elem type, Order order, int64_t rows, int64_t cols, int64_t ld, int64_t batch,
                                     int64_t stride) {
-  assert(batch >= 0 && stride >= 0 && "sizes are checked first");
+  assert(batch >= 0 && (batch <= 1 || stride >= 0) && "sizes are checked first");
   std::optional<uint64_t> one = matrixBytes(type, order, rows, cols, ld);
-  if (!one || *one == 0 || batch == 0)
-    return batch == 0 ? 0 : one;
+  if (batch == 0)
+    return 0;
+  if (!one || *one == 0 || batch == 1)
+    return one;
   __int128 bytes = static_cast<__int128>(batch - 1) * stride * bitsOf(type) / 8 + static_cast<__int128>(*one);
   return bytes > INT64_MAX ? std::nullopt : std::optional(static_cast<uint64_t>(bytes));
 }

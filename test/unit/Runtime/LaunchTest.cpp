@@ -234,9 +234,9 @@ TEST(MatrixBytes, OfABatch) {
 }
 
 namespace {
-/// Four of goodArgs, end to end.
+/// Four of plainArgs, end to end.
 LaunchArgs goodBatch() {
-  LaunchArgs args = goodArgs();
+  LaunchArgs args = plainArgs();
   args.batch = 4;
   args.strideA = 100 * 40, args.strideB = 40 * 60, args.strideC = args.strideD = 100 * 60;
   args.a = 0x100000, args.b = 0x200000, args.c = 0x300000, args.d = 0x400000;
@@ -265,6 +265,16 @@ TEST(CheckBatch, StridesOfInputsMayBeAnything) {
   EXPECT_FALSE(check(args, batchInfo()));
   args.batch = 0;
   EXPECT_FALSE(check(args, batchInfo()));
+}
+
+// The struct's defaults serve one product, whatever else is in its strides.
+TEST(CheckBatch, OfOneProductNoStrideIsRead) {
+  LaunchArgs args = goodBatch();
+  args.batch = 1, args.strideA = args.strideB = args.strideC = args.strideD = -7, args.beta = 1;
+  EXPECT_FALSE(check(args, batchInfo()));
+  EXPECT_EQ(launchVariable(args, 132, "stride_a"), 0);
+  args.batch = 2;
+  EXPECT_EQ(launchVariable(args, 132, "stride_d"), -7);
 }
 
 TEST(CheckBatch, NegativeNumbers) {
