@@ -15,6 +15,10 @@ function(gemmc_unity target)
     math(EXPR parts "(${count} + 7) / 8")
     math(EXPR size "(${count} + ${parts} - 1) / ${parts}")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      # A source that another one includes is a header for gcc, with an anonymous namespace in it.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
   endif()
 endfunction()
 
