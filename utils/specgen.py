@@ -80,8 +80,8 @@ class Draw:
         self.scales()
         self.shifted = self.shift() if self.wgmma and self.shifts else None
         spec = self.assemble()
-        if self.of_batches.random() < 0.25 and not self.shifted and spec.get("split", {}).get("through", "cluster") == (
-                "cluster" if self.wgmma or "split" not in spec else "none"):
+        in_memory = "split" in spec and not self.wgmma  # where the sums of slices meet
+        if self.of_batches.random() < 0.25 and not self.shifted and not in_memory:
             self.batch(spec)
         return spec, self.arguments
 

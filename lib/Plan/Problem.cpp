@@ -1,5 +1,6 @@
 // What is computed: target, types, layouts, leading dimensions, alignments, alpha and beta.
 #include "Draft.h"
+#include "gemmc/Support/Batch.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <numeric>
@@ -239,16 +240,12 @@ void decideBatchStride(Draft &draft, const OperandInfo &info) {
   else
     operand.batchStride.decide(Size{}, "given at launch, as the size of a matrix is");
   const Size &stride = operand.batchStride.value, &length = contiguousExtent(s, info);
-  if (info.operand != &Spec::d || stride.dynamic() || s.batch.value.dynamic() || !known || !length.fixed ||
-      *s.batch.value.fixed <= 1 || whole == 0 || *length.fixed == 0)
+  if (info.operand != &Spec::d || stride.dynamic() || s.batch.value.dynamic() || !known || !length.fixed)
     return;
-  const int64_t used = whole - *ld.fixed + *length.fixed; // from the first element to behind the last
-  const bool inRows = *stride.fixed >= *length.fixed &&
-                      (__int128(*s.batch.value.fixed) - 1) * *stride.fixed + *length.fixed <= *ld.fixed;
-  if (*stride.fixed < used && !inRows)
+  if (matricesOverlap(*s.batch.value.fixed, *lines.fixed, *length.fixed, *ld.fixed, *stride.fixed))
     draft.diags
-        .report(Diag::plan_batch_overlap, operand.batchStride.range, *stride.fixed, used, *length.fixed,
-                *s.batch.value.fixed)
+        .report(Diag::plan_batch_overlap, operand.batchStride.range, *stride.fixed, whole - *ld.fixed + *length.fixed,
+                *length.fixed, *s.batch.value.fixed)
         .fix(operand.batchStride.range, "auto");
 }
 

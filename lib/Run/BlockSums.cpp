@@ -50,9 +50,8 @@ void BlockSums::addC() {
   const double beta = problem.args.beta, rounding = 2 * reference.epilogueFactor();
   const Decoder decoder(problem.c.type);
   parallelFor(problem.rows(), reference.threads(), [&](int64_t row) {
-    const int64_t rowOfC = problem.c.matrices == 1 ? row % problem.args.m : row;
     for (int64_t j = 0; j < problem.args.n; ++j) {
-      const double added = beta * decoder(problem.c.bits(rowOfC, j));
+      const double added = beta * decoder(problem.c.bits(problem.rowOfC(row), j));
       wanted[row * blocks + j / width] += signs[j] * added;
       allowed[row * blocks + j / width] += rounding * std::fabs(added);
     }

@@ -218,10 +218,12 @@ struct Shape {
   }
 };
 
-/// Of `rows` of each of `batch` products; one that all of them share is there once.
+/// Of `rows` of each of `batch` products; one that all of them share, or that has no element, is there
+/// once.
 HostMatrix makeMatrix(llvm::StringRef name, const OperandInfo &operand, int64_t rows, int64_t cols, int64_t ld,
                       int64_t batch, int64_t stride) {
-  const int64_t matrices = stride == 0 ? std::min<int64_t>(batch, 1) : batch;
+  const bool once = stride == 0 || rows == 0 || cols == 0;
+  const int64_t matrices = once ? std::min<int64_t>(batch, 1) : batch;
   HostMatrix matrix{name.str(), operand.type, operand.order, rows * matrices, cols, ld, {}, matrices, stride};
   matrix.data.resize(*matrixBytes(operand.type, operand.order, rows, cols, ld, matrices, stride));
   matrix.fillPoison();

@@ -61,7 +61,7 @@ Reference::Reference(const GemmProblem &problem, unsigned threads)
         problem.promoted
             ? factorOfEights(double(problem.promoted)) / std::sqrt(std::max(1.0, k / double(problem.promoted))) + gamma
             : factorOfEights(k);
-  if (!problem.readsInputs())
+  if (!problem.readsInputs() || problem.args.empty())
     return;
   a = unpack(problem.a, threads);
   b = unpack(problem.b, threads);
@@ -145,7 +145,7 @@ void Reference::row(int64_t row, int64_t col, llvm::MutableArrayRef<Expected> ou
   const double smallest = ofSums ? std::ldexp(1.0, ofSums->minExponent() - ofSums->fractionBits) : 0; // subnormal
   for (int64_t j = 0; j < count; ++j) {
     double product = prob.readsInputs() ? alpha * sums[j] : 0.0;
-    double added = prob.readsC() ? beta * prob.c.at(prob.c.matrices == 1 ? row % prob.args.m : row, col + j) : 0.0;
+    double added = prob.readsC() ? beta * prob.c.at(prob.rowOfC(row), col + j) : 0.0;
     // No C is no addition: 0 + (-0) would lose a sign, which matters to nobody else.
     out[j].value = prob.readsC() ? product + added : product;
     if (prob.exact)

@@ -111,7 +111,7 @@ private:
     difference -= alpha * dot(reference.aRow(row), bx.data() + (bx.empty() ? 0 : reference.depthBefore(row)));
     if (problem.readsC())
       for (int64_t col = 0; col < problem.args.n; ++col)
-        difference -= beta * integer(problem.c.at(problem.c.matrices == 1 ? row % problem.args.m : row, col)) * x[col];
+        difference -= beta * integer(problem.c.at(problem.rowOfC(row), col)) * x[col];
     // An s32 sum wraps: it is right modulo 2^32.
     return isInteger(problem.d.type) ? static_cast<uint32_t>(difference) == 0 : difference == 0;
   }

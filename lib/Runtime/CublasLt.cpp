@@ -121,6 +121,8 @@ Failure CublasLt::failure(cuda::LtStatus status, const llvm::Twine &what) const 
 
 Outcome<std::unique_ptr<CublasMatmul>> CublasMatmul::create(std::shared_ptr<const CublasLt> library,
                                                             const CublasProblem &problem) {
+  if (problem.batch > INT32_MAX)
+    return Failure::make(Diag::cublas_unsupported, llvm::formatv("{0} products", problem.batch).str());
   if (problem.beta != 0 && problem.c.order != problem.d.order)
     return Failure::make(Diag::cublas_unsupported, "`c` and `d` have different layouts");
   for (const CublasOperand *operand : {&problem.a, &problem.b, &problem.c, &problem.d})

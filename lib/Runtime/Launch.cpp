@@ -1,4 +1,5 @@
 #include "gemmc/Runtime/Launch.h"
+#include "gemmc/Support/Batch.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <charconv>
@@ -83,15 +84,6 @@ MaybeFailure checkLd(const Matrix &matrix) {
   return std::nullopt;
 }
 
-/// The matrices of D share no element: they lie behind each other, or in each other's rows.
-bool overlapThemselves(const Matrix &d) {
-  if (d.batch <= 1 || d.rows == 0 || d.cols == 0)
-    return false;
-  const __int128 whole = __int128(d.lines() - 1) * d.ld + d.length();
-  const bool inRows = d.stride >= d.length() && __int128(d.batch - 1) * d.stride + d.length() <= d.ld;
-  return d.stride < whole && !inRows;
-}
-
 MaybeFailure checkStride(const Matrix &matrix) {
   if (matrix.batch == 1)
     return std::nullopt;
@@ -105,7 +97,7 @@ MaybeFailure checkStride(const Matrix &matrix) {
                          perByte(matrix.info.type));
   if (!matrix.bytes())
     return Failure::make(Diag::launch_batch_large, matrix.name, matrix.batch, matrix.stride);
-  if (*matrix.name == 'd' && overlapThemselves(matrix))
+  if (*matrix.name == 'd' && matricesOverlap(matrix.batch, matrix.lines(), matrix.length(), matrix.ld, matrix.stride))
     return Failure::make(Diag::launch_batch_overlap, matrix.stride, matrix.lines(), matrix.length(), matrix.ld);
   return std::nullopt;
 }

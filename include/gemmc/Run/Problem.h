@@ -88,7 +88,9 @@ struct GemmProblem {
   bool readsInputs() const { return args.readsInputs(); }
   bool readsC() const { return args.beta != 0; }
   double macs() const { return double(rows()) * double(args.n) * double(args.k); }
-  int64_t rows() const { return args.m * args.batch; } ///< Of D, of all products.
+  int64_t rows() const { return args.n == 0 ? 0 : args.m * args.batch; } ///< Of D, of all products.
+  /// That of C which is added to a row of D.
+  int64_t rowOfC(int64_t row) const { return c.matrices == 1 ? row % args.m : row; }
 };
 
 /// Makes the problem that `info`'s kernels compute. Failures: those of checkShape, run_type, run_too_large,
