@@ -427,22 +427,30 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
 }
 
 /// Clocks that moving bytes takes, whatever waits for them: what memory reads and writes, more where lines of D leave
-/// in parts of 128 bytes, tiles are turned, or small; and what the L2 sends and takes. They decide where k is few and D
-/// most of it, and more than the L2 holds. A fit to 16 products of k from 8 to 256, 20 kernels each; of D in f32, or
-/// that the L2 holds, it has 3 to 8% more than without (H200, 2026-11-26, docs/hopper-shapes.md, *Few of k*).
+/// in parts of 128 bytes, tiles are turned, or small. Where rows of D start inside lines also what the L2 sends and
+/// takes; elsewhere more where lines leave in parts of 256 bytes, or tiles are large, so that few are stored at a time.
+/// They decide where k is few and D most of it, and more than the L2 holds. Of D in f32, or that the L2 holds, a fit
+/// had 3 to 8% more with them than without (H200, 2026-11-26 and 29, docs/hopper-shapes.md, *Few of k* and *Stages for
+/// the next tile*).
 double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, double k, double tiles) {
   constexpr double ofMemory = 1800, ofL2 = 3900; // bytes of a clock: 3.2e12 and 6.8e12 a second
   constexpr double held = 45e6, few = 160;
-  constexpr double turned = 0.06, parts = 0.1, small = 0.35, area = 128 * 128;
+  constexpr double turned = 0.06, parts = 0.1, halves = 0.03, small = 0.35, large = 0.03, area = 128 * 128;
   const Spec &s = draft.spec();
   const double element = draft.inputBits() / 8.0, batch = double(draft.plannedBatch()), ofD = batch * m * n * 2;
   if (!draft.wgmma() || draft.stream || bytesOf(*s.d.type) != 2 || ofD < held || k > few || atPowerLimit(draft))
     return 0;
   const double result = ofD + (s.beta.value != Scale{0.0} ? batch * m * n * bytesOf(*s.c.type) : 0);
+  const bool wholeLines = s.d.ld.value.dynamic() || *s.d.ld.value.fixed * 2 % lineBytes == 0;
   const bool turns = !storesAlongN(draft);
-  const double memory = (batch * (m + n) * k * element + result) / ofMemory *
-                        (1 + (turns ? turned : 0) + ((turns ? shape.m : shape.n) % 64 != 0 ? parts : 0) +
-                         small * std::max(0.0, 1 - double(shape.m) * double(shape.n) / area));
+  const int64_t line = turns ? shape.m : shape.n;
+  const double size = double(shape.m) * double(shape.n) / area;
+  double cost = 1 + (turns ? turned : 0) + (line % 64 != 0 ? parts : 0) + small * std::max(0.0, 1 - size);
+  if (wholeLines)
+    cost += (line % 64 == 0 && line % 128 != 0 ? halves : 0) + large * std::max(0.0, size - 1);
+  const double memory = (batch * (m + n) * k * element + result) / ofMemory * cost;
+  if (wholeLines)
+    return memory;
   return atOnce<8>({memory, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
 }
 
