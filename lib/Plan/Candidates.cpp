@@ -194,8 +194,8 @@ int64_t stagesOfDoubles(const Draft &draft, const Shape &shape) {
 }
 
 /// Steps of k that one CTA takes, of all tiles that it goes through: a producer fills stages for the next tile while
-/// this one multiplies and is stored. Where k has fewer steps than there is room for that is worth most: 18 products of
-/// k 64 to 512 take 0.92 of the time that they take with as many stages as a tile has steps (H200, 2026-11-29,
+/// this one multiplies and is stored. Of k up to 256, 19 unseen products whose rows are whole lines take 0.915 of the
+/// time that they took with as many stages as a tile has steps, 15 at pitches of 16 bytes 0.978 (H200, 2026-11-29,
 /// docs/hopper-shapes.md, *Stages for the next tile*).
 int64_t stepsOfCta(const Draft &draft, const Shape &shape) {
   const int64_t steps = llvm::divideCeil(llvm::divideCeil(*draft.extentK(), shape.k), shape.clusterK);
