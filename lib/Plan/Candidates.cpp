@@ -181,15 +181,19 @@ int64_t blockDepth(const Draft &draft) {
   return std::min(depth, draft.elementsIn(mostDepthBytes(draft)));
 }
 
+double tilesOf(const Draft &draft, const Shape &shape) {
+  return double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / double(shape.m)) *
+         std::ceil(double(draft.plannedN()) / double(shape.n));
+}
+
 /// Where an SM has few CTAs of f64, what is under way is what their stages hold: 64x4096x4096 in 64x32 takes 79 us in
 /// four, 69 in eight; where it has many, they must not take each other's place: 1024^3 in 64x64 43.4 in four, 50.1 in
 /// eight (H200, 2026-11-26).
 int64_t stagesOfDoubles(const Draft &draft, const Shape &shape) {
   constexpr int64_t usual = 4, most = 8;
-  const double tiles = double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / double(shape.m)) *
-                       std::ceil(double(draft.plannedN()) / double(shape.n));
   constexpr double underWay = 128 * 1024; // bytes of an SM
-  const double ctas = std::max(1.0, std::ceil(tiles * double(draft.slicesInMemory()) / draft.limits.sms)); // of an SM
+  const double ctas =
+      std::max(1.0, std::ceil(tilesOf(draft, shape) * double(draft.slicesInMemory()) / draft.limits.sms)); // of an SM
   return std::clamp<int64_t>(int64_t(underWay / (ctas * double(stageBytes(draft, shape)))), usual, most);
 }
 
@@ -203,9 +207,7 @@ int64_t stepsOfCta(const Draft &draft, const Shape &shape) {
   if (shape.schedule == Schedule::pipelined || shape.clusterK > 1 ||
       (s.persistent.given && *s.persistent == Persistence::off))
     return steps;
-  const double tiles = double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / double(shape.m)) *
-                       std::ceil(double(draft.plannedN()) / double(shape.n));
-  const double ofOne = std::clamp(std::ceil(tiles / draft.limits.sms), 1.0, double(mostStages));
+  const double ofOne = std::clamp(std::ceil(tilesOf(draft, shape) / draft.limits.sms), 1.0, double(mostStages));
   return int64_t(std::min(double(steps) * ofOne, 9e15));
 }
 
