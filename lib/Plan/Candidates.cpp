@@ -181,6 +181,7 @@ int64_t blockDepth(const Draft &draft) {
   return std::min(depth, draft.elementsIn(mostDepthBytes(draft)));
 }
 
+/// Tiles of all products; clusters may add some.
 double tilesOf(const Draft &draft, const Shape &shape) {
   return double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / double(shape.m)) *
          std::ceil(double(draft.plannedN()) / double(shape.n));
@@ -201,14 +202,15 @@ int64_t stagesOfDoubles(const Draft &draft, const Shape &shape) {
 /// this one multiplies and is stored. Of k up to 256, 19 unseen products whose rows are whole lines take 0.915 of the
 /// time that they took with as many stages as a tile has steps, 15 at pitches of 16 bytes 0.978 (H200, 2026-11-29,
 /// docs/hopper-shapes.md, *Stages for the next tile*).
-int64_t stepsOfCta(const Draft &draft, const Shape &shape) {
-  const int64_t steps = llvm::divideCeil(llvm::divideCeil(*draft.extentK(), shape.k), shape.clusterK);
+/// More than `mostStages` of them are not told apart.
+int64_t stepsOfCta(const Draft &draft, const Shape &shape, int64_t k) {
+  const int64_t steps = llvm::divideCeil(llvm::divideCeil(k, shape.k), shape.clusterK);
   const Spec &s = draft.spec();
   if (shape.schedule == Schedule::pipelined || shape.clusterK > 1 ||
       (s.persistent.given && *s.persistent == Persistence::off))
     return steps;
-  const double ofOne = std::clamp(std::ceil(tilesOf(draft, shape) / draft.limits.sms), 1.0, double(mostStages));
-  return int64_t(std::min(double(steps) * ofOne, 9e15));
+  const double ofCta = std::clamp(std::ceil(tilesOf(draft, shape) / draft.limits.sms), 1.0, double(mostStages));
+  return std::min(steps, mostStages) * int64_t(ofCta);
 }
 
 /// Most stages that pay: wgmma hides the latency of TMA with up to 8, mma runs well with 4.
@@ -229,9 +231,9 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   bool two = !draft.wgmma() && ctasByRegisters(draft, shape) >= 2;
   if (two && stages == 4 && resident(4) < 2 && resident(3) >= 2)
     stages = 3;
-  if (draft.extentK()) {
+  if (std::optional<int64_t> k = draft.extentK()) {
     const int64_t least = s.inFlight.given ? *s.inFlight + 1 : 2; // one of them is filled
-    stages = std::min(stages, std::max(least, stepsOfCta(draft, shape)));
+    stages = std::min(stages, std::max(least, stepsOfCta(draft, shape, *k)));
   }
   return std::max<int64_t>(stages, 2);
 }

@@ -441,17 +441,15 @@ double bytesClocks(const Draft &draft, const Shape &shape, double m, double n, d
   if (!draft.wgmma() || draft.stream || bytesOf(*s.d.type) != 2 || ofD < held || k > few || atPowerLimit(draft))
     return 0;
   const double result = ofD + (s.beta.value != Scale{0.0} ? batch * m * n * bytesOf(*s.c.type) : 0);
-  const bool wholeLines = s.d.ld.value.dynamic() || *s.d.ld.value.fixed * 2 % lineBytes == 0;
+  const double moved = (batch * (m + n) * k * element + result) / ofMemory;
   const bool turns = !storesAlongN(draft);
   const int64_t line = turns ? shape.m : shape.n;
   const double size = double(shape.m) * double(shape.n) / area;
   double cost = 1 + (turns ? turned : 0) + (line % 64 != 0 ? parts : 0) + small * std::max(0.0, 1 - size);
-  if (wholeLines)
-    cost += (line % 64 == 0 && line % 128 != 0 ? halves : 0) + large * std::max(0.0, size - 1);
-  const double memory = (batch * (m + n) * k * element + result) / ofMemory * cost;
-  if (wholeLines)
-    return memory;
-  return atOnce<8>({memory, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
+  if (!s.d.ld.value.dynamic() && !startsAt(s.d, lineBytes))
+    return atOnce<8>({moved * cost, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
+  cost += (line % 128 == 64 ? halves : 0) + large * std::max(0.0, size - 1);
+  return moved * cost;
 }
 
 struct ClocksOfDoubles {

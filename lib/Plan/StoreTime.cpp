@@ -6,12 +6,6 @@ namespace {
 /// Bytes of D that an SM stores in a clock.
 double storeBytes(const Draft &draft) { return draft.wgmma() ? 50 : 24; }
 
-/// Whether rows of D, which has 16 bits, start at multiples of so many bytes; false where that is not known.
-bool startsAt(const OperandSpec &d, int64_t bytes) {
-  const Size &ld = d.ld.value;
-  return !ld.dynamic() && *ld.fixed * 2 % bytes == 0;
-}
-
 /// Products for which it is known what stores of D cost (`crowdedStore`, `looseClocks`): a fit to 2319 kernels of 53
 /// products of 900 to 9000 rows and columns, multiples of 8, k of 264 to 2816, in all layouts, beside all else that
 /// this clock has. Over products left out of it the choice is 2.3% slower than the best of 41 or 57 kernels, 3.2%
@@ -30,6 +24,11 @@ bool storesAreKnown(const Draft &draft) {
          (rowsStartInsideLines(draft) || !startsAt(s.d, lineBytes));
 }
 } // namespace
+
+bool startsAt(const OperandSpec &d, int64_t bytes) {
+  const Size &ld = d.ld.value;
+  return !ld.dynamic() && *ld.fixed * 2 % bytes == 0;
+}
 
 bool fewStepsAreKnown(const Draft &draft) {
   constexpr int64_t mostOfFit = 2816;
