@@ -1,20 +1,20 @@
-// Lines of D that do not start at multiples of 16 bytes: a warp writes whole aligned words all the same, a line of a
-// piece at a time, or several that are narrow. Where a line starts in the middle of a word, a lane writes the upper
-// element of the staged word in front and the lower one of its own:
+// Lines of D that do not start at multiples of 16 bytes. A sector of the L2 that is written in parts costs memory and
+// the L2 as much for each part, and more than twice as much where another request brings the rest (docs/hopper-l2.md,
+// *Odd lines of D*). So a warp writes whole sectors, 16 bytes a lane, from multiples of 32 bytes on, whatever the line
+// starts at: what a piece has of its last sector waits for the next piece.
 //
-//     staged   |a b|c d| .. |y z|  |A B|C D| ..    a word a lane, piece after piece
-//     even     |a b|c d| .. |y z|  |A B|C D| ..    the line starts at a multiple of 4
-//     odd     .|a|b c| .. |x y|     |z A|B C| ..   it does not: the first element goes alone, and the last one of all
+//     in memory    |. . . . a b c d|e f g h i j k l|...|y z A B C D E F|...    sectors; here of 8 elements
+//     staged              |a b c d  e f g h  i j k l ..  y z|A B C D  E F ..   pieces
 //
-// The last element of a piece waits for the next one. A sector of the L2 that is written in parts costs it as much for
-// each part: were that element written alone, a line of 128 bytes would cost seven sectors in the place of five
-// (docs/hopper-l2.md, *Odd lines of D*).
+// What is left in front of a tile's first 16 bytes and behind its last ones leaves element by element.
 #include "OddLines.h"
 #include "llvm/Support/MathExtras.h"
+#include <map>
 
 namespace gemmc {
 namespace {
-constexpr int64_t lanes = 32, elementBytes = 2, pieceBytes = lanes * wordBytes;
+constexpr int64_t lanes = 32, chunkBytes = 16, elementBytes = 2, pieceBytes = lineBytes;
+constexpr int64_t wordsOfChunk = chunkBytes / wordBytes;
 } // namespace
 
 SharedTile Lowering::OddLines::stagedPiece() {
@@ -23,7 +23,7 @@ SharedTile Lowering::OddLines::stagedPiece() {
 
 Lowering::OddLines::OddLines(Lowering &lowering, const TensorView &d, const Val &row0, const Val &col0)
     : l(lowering), b(lowering.b), d(d), row0(row0), col0(col0), pitches(lowering.b) {
-  b.comment("lines at any multiple of 2 bytes, in whole words");
+  b.comment("lines at any multiple of 2 bytes, in whole sectors");
   step = pitches.of(d);
   start = b.reg(Type::b64, d.buffer + "_line");
   Val line = l.add64(l.wide(row0, step, "line_offset"), d.base, d.buffer + "_line");
@@ -51,140 +51,188 @@ Val Lowering::OddLines::predicate(llvm::StringRef compare, const Val &x, const V
   return p;
 }
 
-/// A place of the first lines in that of other ones: `key` says where they are swizzled to.
-Val Lowering::OddLines::keyed(const Val &place, int64_t key) {
-  return key ? l.binary("xor.b32", place, key, "staged") : place;
+int64_t Lowering::OddLines::Lanes::firstOf(int64_t round) const {
+  return round % stride + round / stride * stride * atOnce;
 }
 
-/// The lane's word and line, where they are staged and where they go.
-void Lowering::OddLines::place(Piece &piece, const Val &slot, const Val &slotBefore) {
+/// Of `each` lanes to a line. Lines that the warp reads at once are to lie unlike, and so in different banks.
+Lowering::OddLines::Lanes Lowering::OddLines::lanesOf(const Piece &piece, int64_t each) {
   const SharedTile staged = stagedPiece();
-  const bool several = piece.atOnce > 1;
-  piece.word = several ? l.remainder(l.lane, piece.words, "word") : l.lane;
-  piece.line = several ? l.divide(l.lane, piece.words, "line") : Val(0);
-  Val byte = l.mul(piece.word, wordBytes, "word_byte");
-  piece.own = l.add(l.sharedOffset(staged, piece.line, byte, wordBytes), slot, "staged");
-  piece.begin = several ? l.add64(start, l.wide(piece.line, step, "line_offset"), d.buffer + "_line") : start;
+  Lanes share;
+  share.ofLine = each, share.atOnce = std::min(lanes / each, lines);
+  share.stride = std::min<int64_t>(halves() ? 2 : 1, lines / share.atOnce);
+  share.unit = l.remainder(l.lane, each, "unit");
+  Val line = each > 1 ? l.divide(l.lane, each, "line") : l.remainder(l.lane, lines, "line"); // half of the lanes idle
+  share.line = l.mul(line, share.stride, "line");
+  Val row = l.mul(share.line, staged.pitch, "line_byte");
+  share.key = l.mul(l.remainder(share.line, pieceBytes / chunkBytes, "key"), chunkBytes, "key");
+  share.own = l.add(piece.slot, row, "staged");
+  if (piece.number > 0)
+    share.before = l.add(piece.slotBefore, row, "staged_before");
+  share.begin = l.add64(start, l.wide(share.line, step, "line_offset"), d.buffer + "_line");
   // Offsets that are constants are added to addresses, which all pieces have in common then. Of lines at unknown
   // distances there are as many addresses as lines: no more than one piece's are to be held.
   if (!stepIsKnown() && piece.number > 0)
-    piece.begin = l.add64(piece.begin, piece.number * pieceBytes, d.buffer + "_line");
-  if (!halves() || piece.number == 0)
-    return;
-  piece.firstWord = predicate("eq.u32", piece.word, 0, {}, "first_word");
-  piece.tail = l.add(l.sharedOffset(staged, piece.line, pieceBytes - wordBytes, wordBytes), slotBefore, "tail");
+    share.begin = l.add64(share.begin, piece.number * pieceBytes, d.buffer + "_line");
+  return share;
 }
 
-/// `line`: b64, where the lane's begins.
-Lowering::OddLines::Start Lowering::OddLines::startOf(const Piece &piece, const Val &line) {
-  Val byte = l.mul(piece.word, wordBytes, "word_byte");
+/// Calls `put` for the lanes' lines of each round.
+void Lowering::OddLines::eachRound(const Piece &piece, const Lanes &share, const Edge *edge,
+                                   llvm::function_ref<void(const Line &line)> put) {
+  const SharedTile staged = stagedPiece();
+  const bool known = stepIsKnown();
+  std::map<int64_t, Line> alike; // lines that begin alike in their sectors
+  Val begin = share.begin;
+  for (int64_t round = 0; round < lines / share.atOnce; ++round) {
+    const int64_t first = share.firstOf(round), offset = known ? first * step.op.imm : 0;
+    if (!known && round > 0)
+      begin = l.add64(begin, pitches.of(d, first - share.firstOf(round - 1)), "line");
+    auto [found, isNew] = alike.try_emplace(known ? offset % sectorBytes : round);
+    Line &line = found->second;
+    if (isNew) {
+      Val low = b.reg(Type::b32, "line_low");
+      b("cvt.u32.u64", low, begin);
+      line.skew = l.binary("and.b32", l.add(low, offset % sectorBytes, "line_low"), sectorBytes - 1, "skew");
+      line.begin = begin;
+    }
+    line.place = known ? piece.number * pieceBytes + offset : 0;
+    line.row = first * staged.pitch, line.key = staged.xorOf(first) * chunkBytes;
+    line.exists = {};
+    if (share.atOnce * share.ofLine < lanes)
+      line.exists = predicate("lt.u32", l.lane, lines, {}, "line_in");
+    if (edge) {
+      Val left = l.binary("sub.s32", edge->lines, share.line, "lines_left");
+      line.exists = predicate("gt.s32", left, first, line.exists, "line_in");
+    }
+    put(line);
+  }
+}
+
+/// Where the byte at `offset` of the lane's line is staged. In the piece before, if that is negative and `before` is
+/// not None.
+Val Lowering::OddLines::stagedAt(const Lanes &share, const Line &line, const Val &offset, const Val &own,
+                                 const Val &before) {
+  Val place = l.binary("and.b32", offset, pieceBytes - 1, "staged_byte");
+  place = l.binary("xor.b32", place, share.key, "staged_byte");
+  if (line.key)
+    place = l.binary("xor.b32", place, line.key, "staged_byte");
+  Val slot = own;
+  if (before.isReg()) {
+    slot = b.reg(Type::b32, "slot");
+    b("selp.b32", slot, before, own, predicate("lt.s32", offset, 0, {}, "before"));
+  }
+  return l.add(place, slot, "staged");
+}
+
+/// The 16 bytes at `offset` of a line as they lie in memory. They are staged in two chunks.
+std::vector<Val> Lowering::OddLines::inMemory(const Lanes &share, const Line &line, const Val &offset) {
+  if (!unaligned()) {
+    std::vector<Val> words = b.regs(Type::b32, "word", wordsOfChunk);
+    b("ld.shared.v4.b32", Val(words), at(stagedAt(share, line, offset, share.own, share.before), line.row));
+    return words;
+  }
+  // Where a chunk begins in the middle of a word, that word is the first one.
+  Val firstWord = halves() ? l.binary("and.b32", offset, -wordBytes, "first_word") : offset;
+  Val inChunk = l.binary("and.b32", firstWord, chunkBytes - wordBytes, "in_chunk");
+  auto back = [&](const Val &slot) { return slot.isReg() ? l.add(slot, -chunkBytes, "staged") : slot; };
+  Val left = stagedAt(share, line, firstWord, share.own, share.before);
+  Val right = stagedAt(share, line, l.add(firstWord, chunkBytes, "next_chunk"), back(share.own), back(share.before));
+  const int64_t count = halves() ? wordsOfChunk + 1 : wordsOfChunk;
+  std::vector<Val> words = b.regs(Type::b32, "pair", count);
+  for (int64_t i = 0; i < count; ++i) {
+    Val place = i == 0 ? left : right;
+    if (i > 0 && i < wordsOfChunk) {
+      place = b.reg(Type::b32, "staged");
+      b("selp.b32", place, left, right, predicate("lt.u32", inChunk, chunkBytes - i * wordBytes, {}, "left"));
+    }
+    b("ld.shared.b32", words[i], at(place, line.row + i * wordBytes));
+  }
   if (!halves())
-    return {l.add64(line, l.wide(piece.word, wordBytes, "word_place"), "words"), byte, {}};
-  Start s;
-  Val low = b.reg(Type::b32, "line_low"), wide = b.reg(Type::b64, "word_place");
-  b("cvt.u32.u64", low, line);
-  Val skew = l.binary("and.b32", low, elementBytes, "skew");
-  s.offset = l.binary("sub.s32", byte, skew, "word_offset");
-  b("cvt.s64.s32", wide, s.offset);
-  s.address = l.add64(line, wide, "words");
-  s.selector = b.reg(Type::b32, "selector");
-  b("selp.b32", s.selector, 0x5432, 0x7654, predicate("ne.u32", skew, 0, {}, "odd"));
-  return s;
+    return words;
+  Val selector = b.reg(Type::b32, "selector"); // of the elements of two words, those in the middle or the first ones
+  b("mad.lo.u32", selector, l.binary("and.b32", line.skew, elementBytes, "half"), 0x1111, 0x3210);
+  std::vector<Val> shifted = b.regs(Type::b32, "word", wordsOfChunk);
+  for (int64_t i = 0; i < wordsOfChunk; ++i)
+    b("prmt.b32", shifted[i], words[i], words[i + 1], selector);
+  return shifted;
 }
 
-Lowering::OddLines::Writers Lowering::OddLines::writersOf(const Piece &piece, const Start &s, const Edge *edge) {
-  Writers writers;
-  const int64_t bytes = piece.columns * elementBytes, ofLanes = piece.words * wordBytes;
-  const bool first = piece.number == 0, ends = edge || bytes < ofLanes; // before the last lane's word does
-  auto endWithout = [&](int64_t less) { return edge ? l.add(edge->bytes, -less, "end") : Val(bytes - less); };
-  if (first && halves()) {
-    writers.word = predicate("ge.s32", s.offset, 0, {}, "begun");
-    writers.upper = predicate("eq.s32", s.offset, -elementBytes, {}, "upper");
-    if (edge)
-      writers.upper = predicate("ge.s32", edge->bytes, elementBytes, writers.upper, "upper");
-  }
-  Val begun = writers.word;
-  if (ends)
-    writers.word = predicate("le.s32", s.offset, endWithout(wordBytes), begun, "whole");
-  if (ends && (edge || halves())) // a tile of whole words ends inside one only where its lines begin so
-    writers.lower = predicate("eq.s32", s.offset, endWithout(elementBytes), begun, "lower");
-  if (piece.last && halves() && bytes == ofLanes) {
-    writers.behind = predicate("eq.s32", s.offset, bytes - wordBytes - elementBytes, {}, "behind");
-    if (edge)
-      writers.behind = predicate("ge.s32", edge->bytes, bytes, writers.behind, "behind");
-  }
-  return writers;
+/// Chunk number `first` of a line and those behind it, one for each of its lanes.
+void Lowering::OddLines::putChunks(const Piece &piece, const Lanes &share, int64_t first, const Edge *edge) {
+  const int64_t bytes = piece.columns * elementBytes;
+  Val place = l.mul(l.add(share.unit, first, "chunk"), chunkBytes, "chunk_byte");
+  eachRound(piece, share, edge, [&](const Line &line) {
+    Val whole = line.exists, offset = l.binary("sub.s32", place, line.skew, "chunk_offset");
+    if (piece.number == 0 && first == 0)
+      whole = predicate("ge.s32", offset, 0, whole, "whole");
+    if (edge || bytes < (first + share.ofLine) * chunkBytes)
+      whole =
+          predicate("le.s32", offset, l.add(edge ? edge->bytes : Val(bytes), -chunkBytes, "end"), whole, "whole");
+    std::vector<Val> words = inMemory(share, line, offset);
+    Val wide = b.reg(Type::b64, "chunk_offset"), address = b.reg(Type::b64, "chunk");
+    b("cvt.s64.s32", wide, offset);
+    b("add.s64", address, line.begin, wide);
+    if (whole.isReg())
+      b.when(whole);
+    b("st.global.v4.b32", at(address, line.place), Val(words));
+  });
 }
 
-/// The word as it lies in memory, of the lane's staged one and the one in front: that of the lane before, or the last
-/// one of the line in the piece before. `number`: of lane 0's line.
-Val Lowering::OddLines::inMemory(const Piece &piece, const Start &s, const Val &own, int64_t number) {
-  if (!halves())
-    return own;
-  Val before = b.reg(Type::b32, "before"), word = b.reg(Type::b32, "word");
-  b("shfl.sync.up.b32", before, own, 1, 0, -1);
-  if (piece.number > 0) {
-    Val last = b.reg(Type::b32, "tail"), inFront = b.reg(Type::b32, "before");
-    // Of a line at a time the swizzled place is a constant.
-    const SharedTile staged = stagedPiece();
-    const int64_t key = staged.xorOf(number) * 16, row = number * staged.pitch, byte = pieceBytes - wordBytes;
-    if (piece.atOnce > 1)
-      b("ld.shared.b32", last, at(keyed(piece.tail, key), row));
-    else
-      b("ld.shared.b32", last, at(piece.tail, row + (byte ^ key) - byte));
-    b("selp.b32", inFront, last, before, piece.firstWord);
-    before = inFront;
-  }
-  b("prmt.b32", word, before, own, s.selector);
-  return word;
+/// All that is complete, 16 bytes a lane.
+void Lowering::OddLines::putChunks(const Piece &piece, const Edge *edge) {
+  const int64_t all = (piece.columns * elementBytes + mostSkew()) / chunkBytes, ofPiece = pieceBytes / chunkBytes;
+  putChunks(piece, lanesOf(piece, int64_t(llvm::PowerOf2Ceil(uint64_t(std::min(all, ofPiece))))), 0, edge);
+  if (all > ofPiece && piece.last)
+    putChunks(piece, lanesOf(piece, 1), ofPiece, edge);
 }
 
-void Lowering::OddLines::put(const Start &s, const Writers &writers, int64_t place, const Val &own, const Val &word,
-                             const Val &exists) {
-  if (Val p = l.both(writers.word, exists); p.isReg())
-    b.when(p);
-  b("st.global.b32", at(s.address, place), word);
-  auto putHalf = [&](const Val &p, int64_t beside, const Val &of, int64_t half) {
-    if (!p.isReg())
-      return;
-    std::vector<Val> halves = b.regs(Type::b16, "half", 2);
-    b("mov.b32", Val(halves), of);
-    b.when(l.both(p, exists))("st.global.b16", at(s.address, place + beside), halves[half]);
+/// What is in front of a line's first 16 bytes and behind its last ones, an element a lane.
+void Lowering::OddLines::putEnds(const Piece &piece, const Edge *edge) {
+  constexpr int64_t elementsOfChunk = chunkBytes / elementBytes;
+  const int64_t bytes = piece.columns * elementBytes;
+  const bool narrow = edge || bytes < sectorBytes;
+  const Val end = edge ? edge->bytes : Val(bytes);
+  const Lanes share = lanesOf(piece, elementsOfChunk);
+  auto put = [&](const Line &line, const Val &offset, const Val &before, const Val &exists) {
+    Val element = b.reg(Type::b16, "element"), wide = b.reg(Type::b64, "offset"), address = b.reg(Type::b64, "element");
+    b("ld.shared.b16", element, at(stagedAt(share, line, offset, share.own, before), line.row));
+    b("cvt.s64.s32", wide, offset);
+    b("add.s64", address, line.begin, wide);
+    b.when(exists)("st.global.b16", at(address, line.place), element);
   };
-  putHalf(writers.upper, elementBytes, word, 1);
-  putHalf(writers.lower, 0, word, 0);
-  putHalf(writers.behind, wordBytes, own, 1);
+  Val byte = l.mul(share.unit, elementBytes, "element_byte");
+  if (piece.number == 0 && unaligned())
+    eachRound(piece, share, edge, [&](const Line &line) {
+      Val head = l.binary("and.b32", l.binary("sub.s32", 0, line.skew, "head"), chunkBytes - 1, "head");
+      Val inHead = predicate("lt.s32", byte, head, line.exists, "in_head");
+      put(line, byte, {}, narrow ? predicate("lt.s32", byte, end, inHead, "in_head") : inHead);
+    });
+  if (edge ? covers(d.cols, elementsOfChunk) && !unaligned() : !piece.last || !unaligned())
+    return;
+  eachRound(piece, share, edge, [&](const Line &line) {
+    // From the sector in which the piece begins to the end of D or of the piece.
+    Val all = l.add(line.skew, end, "until"), whole = l.binary("and.b32", all, -chunkBytes, "chunks_until");
+    Val tail = l.binary("sub.s32", whole, line.skew, "tail"), exists = line.exists;
+    if (piece.number == 0 && narrow) // else the head is all there is
+      exists = predicate("ge.s32", tail, 0, exists, "has_tail");
+    else if (edge) // else the piece before had it
+      exists = predicate("ge.s32", all, 0, exists, "has_tail");
+    if (!piece.last) // else the next piece has it
+      exists = predicate("lt.s32", all, pieceBytes, exists, "has_tail");
+    put(line, l.add(tail, byte, "tail_byte"), narrow ? share.before : Val(),
+        predicate("lt.s32", byte, l.binary("sub.s32", all, whole, "tail_bytes"), exists, "in_tail"));
+  });
 }
 
 void Lowering::OddLines::lay(const Piece &piece, const Edge *edge) {
-  const SharedTile staged = stagedPiece();
-  // With a known step there are two kinds of lines at most, in turn.
-  const int64_t kinds = !stepIsKnown() ? 0 : step.op.imm * piece.atOnce % wordBytes ? 2 : 1;
-  std::vector<Start> alike;
-  std::vector<Writers> writers;
-  for (int64_t kind = 0; kind < kinds; ++kind) {
-    alike.push_back(startOf(piece, kind ? l.add64(piece.begin, pitches.of(d, piece.atOnce), "line") : piece.begin));
-    writers.push_back(writersOf(piece, alike.back(), edge));
-  }
-  Val line = piece.begin, advance = kinds ? Val() : pitches.of(d, piece.atOnce);
-  for (int64_t round = 0, first = 0; first < lines; ++round, first += piece.atOnce) {
-    if (round > 0 && !kinds)
-      line = l.add64(line, advance, "line");
-    const Start s = kinds ? alike[round % kinds] : startOf(piece, line);
-    const Writers who = kinds ? writers[round % kinds] : writersOf(piece, s, edge);
-    const int64_t place = kinds ? piece.number * pieceBytes + (first - round % kinds * piece.atOnce) * step.op.imm : 0;
-    Val own = b.reg(Type::b32, "pair");
-    b("ld.shared.b32", own, at(keyed(piece.own, staged.xorOf(first) * 16), first * staged.pitch));
-    Val exists = edge ? predicate("gt.s32", edge->lines, first, {}, "line_in") : Val();
-    put(s, who, place, own, inMemory(piece, s, own, first), exists);
-  }
+  putChunks(piece, edge);
+  if (piece.number == 0 || piece.last || edge)
+    putEnds(piece, edge);
 }
 
 void Lowering::OddLines::piece(int64_t column, int64_t columns, const Val &slot, const Val &slotBefore, bool last) {
-  Piece piece{column / pieceColumns, columns, last, 0, 0, {}, {}, {}, {}, {}, {}};
-  piece.words = int64_t(llvm::PowerOf2Ceil(uint64_t(columns * elementBytes / wordBytes)));
-  piece.atOnce = lanes / piece.words;
-  place(piece, slot, slotBefore);
+  const Piece piece{column / pieceColumns, columns, last, slot, slotBefore};
   if (l.tilesCover(d))
     return lay(piece, nullptr);
   Val across = b.label("edge"), done = b.label("stored"), firstColumn = l.add(col0, column, "col");
@@ -195,8 +243,7 @@ void Lowering::OddLines::piece(int64_t column, int64_t columns, const Val &slot,
   lay(piece, nullptr);
   b("bra", done);
   b.place(across);
-  Edge edge{piece.line.isReg() ? l.binary("sub.s32", linesLeft, piece.line, "lines_left") : linesLeft,
-            l.mul(l.binary("min.s32", colsLeft, columns, "cols_left"), elementBytes, "bytes_left")};
+  Edge edge{linesLeft, l.mul(l.binary("min.s32", colsLeft, columns, "cols_left"), elementBytes, "bytes_left")};
   lay(piece, &edge);
   b.place(done);
 }

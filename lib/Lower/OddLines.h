@@ -6,7 +6,7 @@ namespace gemmc {
 
 /// The 16 lines that a warp has of a block, piece by piece from left to right.
 struct Lowering::OddLines {
-  static constexpr int64_t lines = 16, pieceColumns = 64;
+  static constexpr int64_t lines = 16, pieceColumns = 64, sectorBytes = 32;
 
   Lowering &l;
   ptx::Builder &b;
@@ -16,10 +16,10 @@ struct Lowering::OddLines {
   OddLines(Lowering &lowering, const TensorView &d, const Val &row0, const Val &col0);
 
   /// Whether D's lines are such.
-  static bool areOf(const TensorView &d) { return d.elemBytes() == 2 && d.align % 16 != 0; }
+  static bool areOf(const TensorView &d) { return d.elemBytes() == 2 && d.align % sectorBytes != 0; }
   /// How `columns` come.
   static std::vector<LinePiece> pieces(int64_t columns);
-  /// Writes the words that are complete with these `columns` (64, but in the `last` piece), which lie in `slot` as a
+  /// Writes the sectors that are complete with these `columns` (64, but in the `last` piece), which lie in `slot` as a
   /// tile of 16 lines of 128 bytes, swizzle 128B; with the last ones also what is left. The piece before still lies in
   /// `slotBefore`.
   void piece(int64_t column, int64_t columns, const Val &slot, const Val &slotBefore, bool last);
@@ -28,25 +28,28 @@ private:
   struct Piece {
     int64_t number, columns;
     bool last;
-    int64_t words, atOnce; ///< Lanes that a line has; lines that the warp writes at a time.
-    Val word, line;        ///< The lane's, of those.
-    Val own;               ///< b32: where its staged word of the first line is.
-    Val firstWord, tail;   ///< Whether it is a line's first one; where the last one of the piece before is.
-    Val begin;             ///< b64: where its first line begins.
+    Val slot, slotBefore;
   };
-  /// Lines that lie alike to words.
-  struct Start {
-    Val address;  ///< b64, of the lane's word.
-    Val offset;   ///< s32: where that is, in bytes from the piece's first element: a multiple of 4, or 2 less.
-    Val selector; ///< prmt: the word as it lies in memory, of the staged one in front and the lane's own.
+  /// How lanes share the lines: each has a `unit` of a line in each round.
+  struct Lanes {
+    int64_t ofLine, atOnce; ///< Lanes that a line has; lines of a round...
+    int64_t stride;         ///< ...and how far apart they are.
+    Val unit, line;         ///< The lane's; the line is so many behind the round's first one.
+    Val own, before{};      ///< b32: where the lane's line of round 0 is staged; where that is in the piece before.
+    Val key;                ///< b32: what bytes of the line are XORed with there.
+    Val begin;              ///< b64: where the line begins.
+    /// A round's first line.
+    int64_t firstOf(int64_t round) const;
   };
-  /// Which lanes write what of a line; None: all of them (`word`), or none.
-  struct Writers {
-    Val word, upper, lower; ///< The word; the one element of it that the line begins or ends with.
-    Val behind;             ///< The last element, where it would be the lower one of a word that no lane has.
+  /// The lane's line of a round.
+  struct Line {
+    Val begin, skew;  ///< b64: where a line begins that lies alike, by how many bytes behind a sector's first one.
+    int64_t place;    ///< Bytes from there to the line's part of the piece.
+    int64_t row, key; ///< Where it is staged, from the line of round 0 on; what is XORed with bytes of it.
+    Val exists{};     ///< Predicate; None: it does.
   };
   struct Edge {
-    Val lines, bytes; ///< How far D goes, from the lane's first line and the piece's first element on.
+    Val lines, bytes; ///< How far D goes, from the piece's first line and its first element on.
   };
 
   Pitches pitches;
@@ -54,15 +57,18 @@ private:
 
   static SharedTile stagedPiece();
   bool halves() const { return d.align % 4 != 0; }
+  bool unaligned() const { return d.align % 16 != 0; }
+  int64_t mostSkew() const { return sectorBytes - std::min<int64_t>(d.align, sectorBytes); }
   bool stepIsKnown() const;
   Val predicate(llvm::StringRef compare, const Val &x, const Val &y, const Val &also, llvm::StringRef name);
-  void place(Piece &piece, const Val &slot, const Val &slotBefore);
-  Start startOf(const Piece &piece, const Val &line);
-  Writers writersOf(const Piece &piece, const Start &start, const Edge *edge);
-  Val keyed(const Val &place, int64_t key);
-  Val inMemory(const Piece &piece, const Start &start, const Val &own, int64_t number);
-  void put(const Start &start, const Writers &writers, int64_t place, const Val &own, const Val &word,
-           const Val &exists);
+  Lanes lanesOf(const Piece &piece, int64_t each);
+  void eachRound(const Piece &piece, const Lanes &share, const Edge *edge,
+                 llvm::function_ref<void(const Line &line)> put);
+  Val stagedAt(const Lanes &share, const Line &line, const Val &offset, const Val &own, const Val &before);
+  std::vector<Val> inMemory(const Lanes &share, const Line &line, const Val &offset);
+  void putChunks(const Piece &piece, const Lanes &share, int64_t first, const Edge *edge);
+  void putChunks(const Piece &piece, const Edge *edge);
+  void putEnds(const Piece &piece, const Edge *edge);
   void lay(const Piece &piece, const Edge *edge);
 };
 
