@@ -167,8 +167,7 @@ void Lowering::OddLines::putChunks(const Piece &piece, const Lanes &share, int64
     if (piece.number == 0 && first == 0)
       whole = predicate("ge.s32", offset, 0, whole, "whole");
     if (edge || bytes < (first + share.ofLine) * chunkBytes)
-      whole =
-          predicate("le.s32", offset, l.add(edge ? edge->bytes : Val(bytes), -chunkBytes, "end"), whole, "whole");
+      whole = predicate("le.s32", offset, l.add(edge ? edge->bytes : Val(bytes), -chunkBytes, "end"), whole, "whole");
     std::vector<Val> words = inMemory(share, line, offset);
     Val wide = b.reg(Type::b64, "chunk_offset"), address = b.reg(Type::b64, "chunk");
     b("cvt.s64.s32", wide, offset);

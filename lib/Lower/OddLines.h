@@ -15,8 +15,11 @@ struct Lowering::OddLines {
 
   OddLines(Lowering &lowering, const TensorView &d, const Val &row0, const Val &col0);
 
-  /// Whether D's lines are such.
-  static bool areOf(const TensorView &d) { return d.elemBytes() == 2 && d.align % sectorBytes != 0; }
+  /// Whether D's lines are such, or may be.
+  static bool areOf(const TensorView &d) {
+    const bool whole = d.ld.isImm() && d.ld.op.imm * d.elemBytes() % sectorBytes == 0;
+    return d.elemBytes() == 2 && (d.align % 16 != 0 || !whole);
+  }
   /// How `columns` come.
   static std::vector<LinePiece> pieces(int64_t columns);
   /// Writes the sectors that are complete with these `columns` (64, but in the `last` piece), which lie in `slot` as a

@@ -158,7 +158,7 @@ unsigned consumerWarpgroups(const Shape &shape); ///< wgmma.
 inline int64_t mostWarpgroups(Schedule schedule) { return schedule == Schedule::pipelined ? 4 : 3; }
 unsigned threadsOf(const Draft &draft, const Shape &shape);
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape);
-/// Whether D has lines in 16 bits that do not start at multiples of 16 bytes, which lanes write word by word.
+/// Whether D has lines in 16 bits that start inside sectors, or may, which lanes write in whole ones.
 bool writesOddLines(const Draft &draft);
 /// Whether lines of D go along the kernel's n; else along its m: D is turned on its way out.
 bool storesAlongN(const Draft &draft);

@@ -1,5 +1,5 @@
 // How D is stored and C is read.
-#include "Draft.h"
+#include "StoreTime.h"
 
 using llvm::formatv;
 
@@ -106,10 +106,14 @@ void decideStore(Draft &draft) {
     s.store.decide(StoreKind::staged, "only whole fragments of wmma can be stored");
   else if (draft.stream && !storesAlongN(draft) && !asked)
     decideTurnedStore(draft, !addsNone && buffers);
-  else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone && buffers)
+  else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone && buffers) {
+    if (waitsForSectors(draft) && storesAlongN(draft) && !readsC(draft) && !asked)
+      return s.store.decide(StoreKind::staged,
+                            "lines of d start inside sectors of the L2, which lanes write whole: boxes "
+                            "of TMA would write parts, and k is too short to hide what those cost");
     s.store.decide(StoreKind::tma,
                    "whole lines, and a thread that only starts them: the warps go on with the next tile");
-  else if (!draft.wgmma() || !storesAlongN(draft))
+  } else if (!draft.wgmma() || !storesAlongN(draft))
     s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
   else
     s.store.decide(StoreKind::staged, "through shared memory whole lines are written");

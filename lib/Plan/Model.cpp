@@ -546,7 +546,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   const double moving = bytesClocks(draft, shape, double(m), double(n), double(k), tiles);
-  result.cost = atOnce<8>({result.clocks, moving}) *
+  result.cost = (waitsForSectors(draft) && slices * inMemory == 1 ? sectorClocks(draft, shape, result.clocks, waves)
+                                                                  : atOnce<8>({result.clocks, moving})) *
                 (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft);
   if (together > 4 && slices == 1)
     result.cost *= doubtOfEights;

@@ -1,5 +1,5 @@
 // Threads of a CTA and what they hold in registers.
-#include "Draft.h"
+#include "StoreTime.h"
 
 namespace gemmc::plan {
 
@@ -23,7 +23,8 @@ bool storesAlongN(const Draft &draft) { return (*draft.spec().d.layout == Order:
 
 bool writesOddLines(const Draft &draft) {
   const Spec &s = draft.spec();
-  return *s.store == StoreKind::staged && bitsOf(*s.d.type) == 16 && promisedAlign(s.d) < 16;
+  return *s.store == StoreKind::staged && bitsOf(*s.d.type) == 16 &&
+         (promisedAlign(s.d) < 16 || !startsAt(s.d, sectorBytes));
 }
 
 namespace {

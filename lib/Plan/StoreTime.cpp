@@ -65,6 +65,34 @@ double looseClocks(const Draft &draft, const Shape &shape) {
   return ofRow * double(shape.m) * warps * (shape.schedule == Schedule::pingpong ? underPingpong : 1);
 }
 
+bool waitsForSectors(const Draft &draft) {
+  constexpr int64_t mostK = 192;
+  constexpr double leastOfHalves = 6e6; // bytes of D
+  const Spec &s = draft.spec();
+  if (!draft.wgmma() || draft.stream || draft.holdsA() || *s.split != SplitMode::none || draft.plannedK() > mostK ||
+      bytesOf(*s.d.type) != 2 || s.d.ld.value.dynamic() || startsAt(s.d, sectorBytes))
+    return false;
+  const double bytes = double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN()) * 2;
+  return promisedAlign(s.d) < 16 || bytes >= leastOfHalves;
+}
+
+double sectorClocks(const Draft &draft, const Shape &shape, double clocks, double waves) {
+  constexpr double ofMemory = 1800, ofPort = 15, ofLoads = 95; // bytes of a clock
+  constexpr double columns = 16, odd = 4.4, half = 0.5;        // of a sector; what one costs that two tiles write
+  constexpr double ofBoxes = 0.4;                              // boxes of 64 columns do so wherever they meet
+  const Spec &s = draft.spec();
+  const double m = double(draft.plannedM()), n = double(draft.plannedN()), batch = double(draft.plannedBatch());
+  const double input = draft.inputBits() / 8.0, k = double(draft.plannedK()), result = double(bytesOf(*s.d.type));
+  const double ofC = s.beta.value != Scale{0.0} ? double(bytesOf(*s.c.type)) : 0;
+  const double parts =
+      writesOddLines(draft) ? (promisedAlign(s.d) < 16 ? odd : half) * columns / double(shape.warpN) : ofBoxes;
+  const double memory = batch * ((m + n) * k * input + m * n * (ofC + result * (1 + parts))) / ofMemory;
+  const double port = waves * double(shape.m * shape.n) * result / ofPort;
+  const double steps = std::ceil(k / double(shape.k));
+  const double loads = waves * double(shape.m + shape.n) * steps * double(shape.k) * input / ofLoads;
+  return atOnce<5>({clocks, port, memory}) + loads;
+}
+
 double halfSectorClocks(const Draft &draft, const Shape &shape, double waves, double main, double store) {
   constexpr double rate = 16, setApart = 8;
   const int64_t bytes = bytesOf(*draft.spec().d.type);
