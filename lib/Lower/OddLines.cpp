@@ -13,17 +13,17 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t lanes = 32, chunkBytes = 16, elementBytes = 2, pieceBytes = lineBytes;
+constexpr int64_t lanes = 32, chunkBytes = 16, pieceBytes = lineBytes;
 constexpr int64_t wordsOfChunk = chunkBytes / wordBytes;
 } // namespace
 
-SharedTile Lowering::OddLines::stagedPiece() {
-  return SharedTile(lines, pieceColumns, true, elementBytes, SharedLayout::b128);
+SharedTile Lowering::OddLines::stagedPiece() const {
+  return SharedTile(lines, pieceBytes / elementBytes, true, elementBytes, SharedLayout::b128);
 }
 
 Lowering::OddLines::OddLines(Lowering &lowering, const TensorView &d, const Val &row0, const Val &col0)
-    : l(lowering), b(lowering.b), d(d), row0(row0), col0(col0), pitches(lowering.b) {
-  b.comment("lines at any multiple of 2 bytes, in whole sectors");
+    : l(lowering), b(lowering.b), d(d), row0(row0), col0(col0), elementBytes(d.elemBytes()), pitches(lowering.b) {
+  b.comment("lines that may start inside sectors, in whole ones");
   step = pitches.of(d);
   start = b.reg(Type::b64, d.buffer + "_line");
   Val line = l.add64(l.wide(row0, step, "line_offset"), d.base, d.buffer + "_line");
@@ -32,10 +32,16 @@ Lowering::OddLines::OddLines(Lowering &lowering, const TensorView &d, const Val 
 
 bool Lowering::OddLines::stepIsKnown() const { return step.isImm() && step.op.imm * lines < maxOffset; }
 
-std::vector<Lowering::LinePiece> Lowering::OddLines::pieces(int64_t columns) {
+bool Lowering::OddLines::areOf(const TensorView &d) {
+  const bool whole = d.align % chunkBytes == 0 && d.ld.isImm() && d.ld.op.imm * d.elemBytes() % sectorBytes == 0;
+  return !whole && d.elemBytes() >= 2;
+}
+
+std::vector<Lowering::LinePiece> Lowering::OddLines::pieces(int64_t columns, int64_t elementBytes) {
   std::vector<LinePiece> pieces;
-  for (int64_t column = 0; column < columns; column += pieceColumns)
-    pieces.push_back({column, std::min(pieceColumns, columns - column), pieceBytes});
+  const int64_t most = pieceBytes / elementBytes;
+  for (int64_t column = 0; column < columns; column += most)
+    pieces.push_back({column, std::min(most, columns - column), pieceBytes});
   return pieces;
 }
 
@@ -188,17 +194,19 @@ void Lowering::OddLines::putChunks(const Piece &piece, const Edge *edge) {
 
 /// What is in front of a line's first 16 bytes and behind its last ones, an element a lane.
 void Lowering::OddLines::putEnds(const Piece &piece, const Edge *edge) {
-  constexpr int64_t elementsOfChunk = chunkBytes / elementBytes;
+  const int64_t elementsOfChunk = chunkBytes / elementBytes;
+  const std::string type = elementBytes == 2 ? ".b16" : ".b32";
   const int64_t bytes = piece.columns * elementBytes;
   const bool narrow = edge || bytes < sectorBytes;
   const Val end = edge ? edge->bytes : Val(bytes);
   const Lanes share = lanesOf(piece, elementsOfChunk);
   auto put = [&](const Line &line, const Val &offset, const Val &before, const Val &exists) {
-    Val element = b.reg(Type::b16, "element"), wide = b.reg(Type::b64, "offset"), address = b.reg(Type::b64, "element");
-    b("ld.shared.b16", element, at(stagedAt(share, line, offset, share.own, before), line.row));
+    Val element = b.reg(elementBytes == 2 ? Type::b16 : Type::b32, "element"), wide = b.reg(Type::b64, "offset"),
+        address = b.reg(Type::b64, "element");
+    b("ld.shared" + type, element, at(stagedAt(share, line, offset, share.own, before), line.row));
     b("cvt.s64.s32", wide, offset);
     b("add.s64", address, line.begin, wide);
-    b.when(exists)("st.global.b16", at(address, line.place), element);
+    b.when(exists)("st.global" + type, at(address, line.place), element);
   };
   Val byte = l.mul(share.unit, elementBytes, "element_byte");
   if (piece.number == 0 && unaligned())
@@ -231,7 +239,7 @@ void Lowering::OddLines::lay(const Piece &piece, const Edge *edge) {
 }
 
 void Lowering::OddLines::piece(int64_t column, int64_t columns, const Val &slot, const Val &slotBefore, bool last) {
-  const Piece piece{column / pieceColumns, columns, last, slot, slotBefore};
+  const Piece piece{column * elementBytes / pieceBytes, columns, last, slot, slotBefore};
   if (l.tilesCover(d))
     return lay(piece, nullptr);
   Val across = b.label("edge"), done = b.label("stored"), firstColumn = l.add(col0, column, "col");

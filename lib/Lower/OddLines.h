@@ -1,4 +1,4 @@
-/// How a warp writes lines of D that do not start at multiples of 16 bytes (OddLines.cpp).
+/// How a warp writes lines of D that may start inside sectors of the L2 (OddLines.cpp).
 #pragma once
 #include "Lowering.h"
 
@@ -6,25 +6,23 @@ namespace gemmc {
 
 /// The 16 lines that a warp has of a block, piece by piece from left to right.
 struct Lowering::OddLines {
-  static constexpr int64_t lines = 16, pieceColumns = 64, sectorBytes = 32;
+  static constexpr int64_t lines = 16, sectorBytes = 32;
 
   Lowering &l;
   ptx::Builder &b;
   const TensorView &d;
   Val row0, col0; ///< Of the first piece's first element, in D.
+  int64_t elementBytes;
 
   OddLines(Lowering &lowering, const TensorView &d, const Val &row0, const Val &col0);
 
-  /// Whether D's lines are such, or may be.
-  static bool areOf(const TensorView &d) {
-    const bool whole = d.ld.isImm() && d.ld.op.imm * d.elemBytes() % sectorBytes == 0;
-    return d.elemBytes() == 2 && (d.align % 16 != 0 || !whole);
-  }
+  /// Whether D's lines, of 2 or 4 bytes an element, are such, or may be.
+  static bool areOf(const TensorView &d);
   /// How `columns` come.
-  static std::vector<LinePiece> pieces(int64_t columns);
-  /// Writes the sectors that are complete with these `columns` (64, but in the `last` piece), which lie in `slot` as a
-  /// tile of 16 lines of 128 bytes, swizzle 128B; with the last ones also what is left. The piece before still lies in
-  /// `slotBefore`.
+  static std::vector<LinePiece> pieces(int64_t columns, int64_t elementBytes);
+  /// Writes the sectors that are complete with these `columns` (128 bytes, but in the `last` piece), which lie in
+  /// `slot` as a tile of 16 lines of 128 bytes, swizzle 128B; with the last ones also what is left. The piece before
+  /// still lies in `slotBefore`.
   void piece(int64_t column, int64_t columns, const Val &slot, const Val &slotBefore, bool last);
 
 private:
@@ -58,7 +56,7 @@ private:
   Pitches pitches;
   Val step, start; ///< Bytes from line to line; b64: where the first one begins.
 
-  static SharedTile stagedPiece();
+  SharedTile stagedPiece() const;
   bool halves() const { return d.align % 4 != 0; }
   bool unaligned() const { return d.align % 16 != 0; }
   int64_t mostSkew() const { return sectorBytes - std::min<int64_t>(d.align, sectorBytes); }

@@ -103,7 +103,8 @@ struct Lowering::WarpStore : StagedSums {
   const Chunk *next = nullptr; ///< Behind the one that is being stored.
 
   int64_t elemBytes() const { return bytesOf(type); }
-  bool odd() const { return !tma && finished && OddLines::areOf(d); }
+  /// C is brought to words in other pieces.
+  bool odd() const { return !tma && finished && OddLines::areOf(d) && (elemBytes() == 2 || !op.has("c")); }
   SharedTile tileOf(const LinePiece &piece) const {
     return SharedTile(lines, piece.columns, true, elemBytes(), layoutOf(piece.bytes));
   }
@@ -210,7 +211,8 @@ struct Lowering::WarpStore : StagedSums {
   /// banks; their lanes take another column group first (`turned`), which parts them.
   void stageWords(const Chunk &chunk) {
     SharedTile tile = tileOf(chunk.piece);
-    int64_t groups = chunk.piece.columns / 8, first = chunk.piece.column / 8, turn = groups / 2;
+    int64_t groups = chunk.piece.columns / 8, first = chunk.piece.column / 8;
+    const int64_t turn = llvm::isPowerOf2_64(uint64_t(groups)) ? groups / 2 : 0; // three have nobody to turn with
     Val row = l.divide(l.lane, 4, "lane_row"), lanePair = l.divide(l.remainder(l.lane, 4, "lane_pair"), 2, "lane_pair");
     Val group = xored(lanePair, keyOf(tile, row), "lane_chunk");
     Val turned;
@@ -345,7 +347,8 @@ struct Lowering::WarpStore : StagedSums {
   }
 
   std::vector<Chunk> chunksOfTile() {
-    std::vector<LinePiece> pieces = odd() ? OddLines::pieces(acc.warpN) : linePieces(acc.warpN, elemBytes());
+    std::vector<LinePiece> pieces =
+        odd() ? OddLines::pieces(acc.warpN, elemBytes()) : linePieces(acc.warpN, elemBytes());
     int64_t count = int64_t(acc.regs.size() * pieces.size());
     std::vector<Chunk> chunks;
     for (int64_t number = 0; number < count; ++number) {

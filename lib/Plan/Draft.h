@@ -158,7 +158,7 @@ unsigned consumerWarpgroups(const Shape &shape); ///< wgmma.
 inline int64_t mostWarpgroups(Schedule schedule) { return schedule == Schedule::pipelined ? 4 : 3; }
 unsigned threadsOf(const Draft &draft, const Shape &shape);
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape);
-/// Whether D has lines in 16 bits that start inside sectors, or may, which lanes write in whole ones.
+/// Whether D has lines that start inside sectors, or may, which lanes write in whole ones.
 bool writesOddLines(const Draft &draft);
 /// Whether lines of D go along the kernel's n; else along its m: D is turned on its way out.
 bool storesAlongN(const Draft &draft);
@@ -362,10 +362,6 @@ inline double atOnce(llvm::ArrayRef<double> times, double order) {
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);
-/// Whether D in f32 has lines that start anywhere: lanes write them word by word, those of a tile of D^T straight from
-/// registers. 30 products that are turned for it take 0.926 of the time, 0.69 to 1.08 (H200, 2026-11-26,
-/// docs/hopper-shapes.md, *How a turned stream leaves*).
-bool leavesFasterTurned(const Draft &draft);
 /// What the estimate of another way, the one of `draft`, is multiplied with: it must promise more than estimates are
 /// wrong by.
 double doubtOf(const Draft &draft);

@@ -23,7 +23,7 @@ bool storesAlongN(const Draft &draft) { return (*draft.spec().d.layout == Order:
 
 bool writesOddLines(const Draft &draft) {
   const Spec &s = draft.spec();
-  return *s.store == StoreKind::staged && bitsOf(*s.d.type) == 16 &&
+  return *s.store == StoreKind::staged && bytesOf(*s.d.type) >= 2 &&
          (promisedAlign(s.d) < 16 || !startsAt(s.d, sectorBytes));
 }
 

@@ -27,7 +27,7 @@ bool storesAreKnown(const Draft &draft) {
 
 bool startsAt(const OperandSpec &d, int64_t bytes) {
   const Size &ld = d.ld.value;
-  return !ld.dynamic() && *ld.fixed * 2 % bytes == 0;
+  return !ld.dynamic() && *ld.fixed * bytesOf(*d.type) % bytes == 0;
 }
 
 bool fewStepsAreKnown(const Draft &draft) {
@@ -67,25 +67,25 @@ double looseClocks(const Draft &draft, const Shape &shape) {
 
 bool waitsForSectors(const Draft &draft) {
   constexpr int64_t mostK = 192;
-  constexpr double leastOfHalves = 6e6; // bytes of D
+  constexpr double leastD = 6e6; // bytes: smaller ones leave in one wave, whose last tile decides
   const Spec &s = draft.spec();
   if (!draft.wgmma() || draft.stream || draft.holdsA() || *s.split != SplitMode::none || draft.plannedK() > mostK ||
-      bytesOf(*s.d.type) != 2 || s.d.ld.value.dynamic() || startsAt(s.d, sectorBytes))
+      bytesOf(*s.d.type) < 2 || s.d.ld.value.dynamic() || startsAt(s.d, sectorBytes))
     return false;
-  const double bytes = double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN()) * 2;
-  return promisedAlign(s.d) < 16 || bytes >= leastOfHalves;
+  const double elements = double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN());
+  return elements * bytesOf(*s.d.type) >= leastD;
 }
 
 double sectorClocks(const Draft &draft, const Shape &shape, double clocks, double waves) {
   constexpr double ofMemory = 1800, ofPort = 15, ofLoads = 95; // bytes of a clock
-  constexpr double columns = 16, odd = 4.4, half = 0.5;        // of a sector; what one costs that two tiles write
+  constexpr double odd = 4.4, half = 0.5;                      // what a sector costs that two tiles write
   constexpr double ofBoxes = 0.4;                              // boxes of 64 columns do so wherever they meet
   const Spec &s = draft.spec();
   const double m = double(draft.plannedM()), n = double(draft.plannedN()), batch = double(draft.plannedBatch());
   const double input = draft.inputBits() / 8.0, k = double(draft.plannedK()), result = double(bytesOf(*s.d.type));
   const double ofC = s.beta.value != Scale{0.0} ? double(bytesOf(*s.c.type)) : 0;
-  const double parts =
-      writesOddLines(draft) ? (promisedAlign(s.d) < 16 ? odd : half) * columns / double(shape.warpN) : ofBoxes;
+  const double each = promisedAlign(s.d) < 16 ? odd : half, line = double(shape.warpN) * result;
+  const double parts = writesOddLines(draft) ? each * sectorBytes / line : ofBoxes;
   const double memory = batch * ((m + n) * k * input + m * n * (ofC + result * (1 + parts))) / ofMemory;
   const double port = waves * double(shape.m * shape.n) * result / ofPort;
   const double steps = std::ceil(k / double(shape.k));
