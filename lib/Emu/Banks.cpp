@@ -51,15 +51,37 @@ unsigned sectors(const std::array<uint64_t, numLanes> &addresses, unsigned bytes
   llvm::sort(touched);
   return static_cast<unsigned>(std::unique(touched.begin(), touched.end()) - touched.begin());
 }
+/// Sectors of which a store of so many bytes a lane, at multiples of them, writes some.
+unsigned parts(const std::array<uint64_t, numLanes> &addresses, unsigned bytes, Mask mask) {
+  constexpr uint64_t sector = 32, all = (uint64_t(1) << sector) - 1;
+  llvm::SmallVector<std::pair<uint64_t, uint64_t>, numLanes> written; // sector, its bytes
+  forLanes(mask, [&](unsigned l) {
+    const uint64_t own = ((uint64_t(1) << bytes) - 1) << addresses[l] % sector;
+    if (written.empty() || written.back().first != addresses[l] / sector)
+      written.push_back({addresses[l] / sector, 0});
+    written.back().second |= own;
+  });
+  llvm::sort(written);
+  unsigned count = 0;
+  for (size_t i = 0; i < written.size();) {
+    uint64_t whole = 0;
+    const uint64_t at = written[i].first;
+    for (; i < written.size() && written[i].first == at; ++i)
+      whole |= written[i].second;
+    count += whole != all;
+  }
+  return count;
+}
 } // namespace
 
-Traffic trafficOf(Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes, Mask mask) {
+Traffic trafficOf(Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes, Mask mask,
+                  bool stores) {
   if (where == Where::Generic)
     where = addresses[std::countr_zero(mask)] - window::shared < window::size ? Where::Shared : Where::Global;
   if (where == Where::Shared || where == Where::SharedCluster)
     return {conflicts(addresses, bytes, mask), 0};
   if (where == Where::Global)
-    return {0, sectors(addresses, bytes, mask)};
+    return {0, sectors(addresses, bytes, mask), stores ? parts(addresses, bytes, mask) : 0};
   return {};
 }
 

@@ -11,8 +11,10 @@ namespace gemmc::emu {
 /// Wavefronts beyond the first that one phase needs: `count` lanes that access `bytes` bytes each at these addresses.
 unsigned extraWavefronts(const uint32_t *addresses, unsigned count, unsigned bytes);
 
-/// What a warp's access costs: conflicts in shared memory, sectors of global memory.
-Traffic trafficOf(Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes, Mask mask);
+/// What a warp's access costs: conflicts in shared memory, sectors of global memory and, of one that `stores`, those
+/// that it writes in part.
+Traffic trafficOf(Where where, const std::array<uint64_t, numLanes> &addresses, unsigned bytes, Mask mask,
+                  bool stores = false);
 
 /// Conflicts of a wmma matrix with these lines in shared memory. The manual leaves the order of its accesses open;
 /// these are the instructions that ptxas 13 makes for sm_80 and up, and ncu counts the same (examples/ladder).

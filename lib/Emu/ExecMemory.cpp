@@ -40,7 +40,7 @@ bool locate(Warp &warp, const Code &code, const Arg &arg, unsigned bytes, Mask m
   if (!good)
     return false;
   warp.cluster.stats.count(use & Check::write ? &Stats::stores : &Stats::loads, code.line,
-                           trafficOf(code.where, addresses, bytes, mask));
+                           trafficOf(code.where, addresses, bytes, mask, use & Check::write));
   if (warp.cluster.check)
     warp.cluster.check->generic(warp, code, mask, addresses.data(), code.where, bytes,
                                 use | (code.flags & Ordered ? Check::strong : 0) |

@@ -92,6 +92,7 @@ void write(llvm::json::OStream &json, llvm::StringRef name, const emu::Traffic &
   json.attributeObject(name, [&] {
     json.attribute("bank_conflicts", int64_t(traffic.bankConflicts));
     json.attribute("sectors", int64_t(traffic.sectors));
+    json.attribute("parts_of_sectors", int64_t(traffic.parts));
   });
 }
 /// Those that cost something, by their line in the PTX text.

@@ -146,10 +146,12 @@ struct Options {
 struct Traffic {
   uint64_t bankConflicts = 0; ///< Wavefronts of shared memory beyond those that the bytes alone need.
   uint64_t sectors = 0;       ///< Different sectors (32 bytes) of global memory that each warp asked for.
+  uint64_t parts = 0;         ///< Those of them that a warp's store writes, but not all bytes of.
 
   Traffic &operator+=(const Traffic &other) {
     bankConflicts += other.bankConflicts;
     sectors += other.sectors;
+    parts += other.parts;
     return *this;
   }
 };

@@ -266,6 +266,14 @@ TEST(EmuMemory, SectorsByLine) {
   EXPECT_EQ(stats(at(0, "ld.global.b32 %a, [%out];")).loads.sectors, 1u);
   EXPECT_EQ(stats(at(64, "@%p ld.global.b32 %a, [%out];")).loads.sectors, 16u);
   EXPECT_EQ(stats(at(16, "st.global.v4.b32 [%out], {%t, %t, %t, %t};")).stores.sectors, 16u);
+  auto parts = [&](unsigned stride, const std::string &store) { return stats(at(stride, store)).stores.parts; };
+  EXPECT_EQ(parts(4, "st.global.b32 [%out], %t;"), 0u);
+  EXPECT_EQ(parts(4, "st.global.b32 [%out+16], %t;"), 2u);
+  EXPECT_EQ(parts(8, "st.global.b32 [%out], %t;"), 8u);
+  EXPECT_EQ(parts(4, "@%p st.global.b32 [%out], %t;"), 0u);
+  EXPECT_EQ(parts(16, "st.global.v4.b32 [%out+16], {%t, %t, %t, %t};"), 2u);
+  EXPECT_EQ(parts(0, "st.global.b32 [%out], %t;"), 1u);
+  EXPECT_EQ(stats(at(4, "ld.global.b32 %a, [%out+16];")).loads.parts, 0u);
   EXPECT_EQ(stats(at(4, "atom.global.add.u32 %a, [%out], 1;")).atomics.sectors, 4u);
   EXPECT_EQ(stats(at(32, "red.global.add.u32 [%out], 1;")).atomics.sectors, 32u);
   EXPECT_EQ(stats(at(32, "atom.global.cas.b32 %a, [%out], 0, 1;")).atomics.sectors, 32u);
