@@ -1,7 +1,6 @@
-// Lines of D that do not start at multiples of 16 bytes. A sector of the L2 that is written in parts costs memory and
-// the L2 as much for each part, and more than twice as much where another request brings the rest (docs/hopper-l2.md,
-// *Odd lines of D*). So a warp writes whole sectors, 16 bytes a lane, from multiples of 32 bytes on, whatever the line
-// starts at: what a piece has of its last sector waits for the next piece.
+// Lines of D that start inside sectors of the L2, or may. A sector that two requests write parts of takes as long as
+// several whole ones (docs/hopper-l2.md, *Odd lines of D*). So a warp writes whole sectors, 16 bytes a lane, from
+// multiples of 32 bytes on, whatever the line starts at: what a piece has of its last sector waits for the next piece.
 //
 //     in memory    |. . . . a b c d|e f g h i j k l|...|y z A B C D E F|...    sectors; here of 8 elements
 //     staged              |a b c d  e f g h  i j k l ..  y z|A B C D  E F ..   pieces
@@ -33,7 +32,10 @@ Lowering::OddLines::OddLines(Lowering &lowering, const TensorView &d, const Val 
 bool Lowering::OddLines::stepIsKnown() const { return step.isImm() && step.op.imm * lines < maxOffset; }
 
 bool Lowering::OddLines::areOf(const TensorView &d) {
-  const bool whole = d.align % chunkBytes == 0 && d.ld.isImm() && d.ld.op.imm * d.elemBytes() % sectorBytes == 0;
+  auto atSectors = [&](const Val &distance) {
+    return distance.isImm() && distance.op.imm % sectorBytes * d.elemBytes() % sectorBytes == 0;
+  };
+  const bool whole = d.align % chunkBytes == 0 && atSectors(d.ld) && (!d.perProduct || atSectors(d.stride));
   return !whole && d.elemBytes() >= 2;
 }
 
@@ -68,7 +70,7 @@ Lowering::OddLines::Lanes Lowering::OddLines::lanesOf(const Piece &piece, int64_
   share.ofLine = each, share.atOnce = std::min(lanes / each, lines);
   share.stride = std::min<int64_t>(halves() ? 2 : 1, lines / share.atOnce);
   share.unit = l.remainder(l.lane, each, "unit");
-  Val line = each > 1 ? l.divide(l.lane, each, "line") : l.remainder(l.lane, lines, "line"); // half of the lanes idle
+  Val line = each > 1 ? l.divide(l.lane, each, "line") : l.remainder(l.lane, lines, "line"); // two do the same
   share.line = l.mul(line, share.stride, "line");
   Val row = l.mul(share.line, staged.pitch, "line_byte");
   share.key = l.mul(l.remainder(share.line, pieceBytes / chunkBytes, "key"), chunkBytes, "key");
@@ -104,13 +106,9 @@ void Lowering::OddLines::eachRound(const Piece &piece, const Lanes &share, const
     }
     line.place = known ? piece.number * pieceBytes + offset : 0;
     line.row = first * staged.pitch, line.key = staged.xorOf(first) * chunkBytes;
-    line.exists = {};
-    if (share.atOnce * share.ofLine < lanes)
-      line.exists = predicate("lt.u32", l.lane, lines, {}, "line_in");
-    if (edge) {
-      Val left = l.binary("sub.s32", edge->lines, share.line, "lines_left");
-      line.exists = predicate("gt.s32", left, first, line.exists, "line_in");
-    }
+    if (edge)
+      line.exists =
+          predicate("gt.s32", l.binary("sub.s32", edge->lines, share.line, "lines_left"), first, {}, "line_in");
     put(line);
   }
 }

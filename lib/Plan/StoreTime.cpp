@@ -26,8 +26,9 @@ bool storesAreKnown(const Draft &draft) {
 } // namespace
 
 bool startsAt(const OperandSpec &d, int64_t bytes) {
-  const Size &ld = d.ld.value;
-  return !ld.dynamic() && *ld.fixed * bytesOf(*d.type) % bytes == 0;
+  auto atMultiples = [&](int64_t distance) { return distance % bytes * bytesOf(*d.type) % bytes == 0; };
+  const Size &ld = d.ld.value, &stride = d.batchStride.value; // what is given at launch is as its kind
+  return !ld.dynamic() && atMultiples(*ld.fixed) && atMultiples(stride.fixed.value_or(0));
 }
 
 bool fewStepsAreKnown(const Draft &draft) {
