@@ -425,6 +425,8 @@ constexpr double wgmmaProducts = 2048; ///< Multiply-adds of 16 bits that an SM 
 constexpr int64_t mostStages = 15;     ///< wgmma: what the barriers' 256 bytes are enough for.
 /// Store and how C is read, before the shape: the epilogue's buffers count in the shared memory budget.
 void decideEpilogue(Draft &draft);
+/// Whether lanes store D where TMA could, so that whole sectors are written.
+bool storesByLanesForSectors(const Draft &draft);
 /// Of the given ones, when the shape is known.
 void checkEpilogue(Draft &draft);
 /// `a.repack`, `b.repack` (Repack.cpp), for a problem that TMA could read else; `asked`: the field that asks for TMA.

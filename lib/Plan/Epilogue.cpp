@@ -107,7 +107,7 @@ void decideStore(Draft &draft) {
   else if (draft.stream && !storesAlongN(draft) && !asked)
     decideTurnedStore(draft, !addsNone && buffers);
   else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone && buffers) {
-    if (waitsForSectors(draft) && storesAlongN(draft) && !readsC(draft) && !asked)
+    if (waitsForSectors(draft) && storesAlongN(draft) && !readsC(draft) && !asked && !asksForHalves(draft))
       return s.store.decide(StoreKind::staged,
                             "lines of d start inside sectors of the L2, which lanes write whole: boxes "
                             "of TMA would write parts, and k is too short to hide what those cost");
@@ -237,6 +237,11 @@ void decideStoreBuffers(Draft &draft) {
 void decideEpilogue(Draft &draft) {
   decideStore(draft);
   decideLoadC(draft);
+}
+
+bool storesByLanesForSectors(const Draft &draft) {
+  const Field<StoreKind> &store = draft.spec().store;
+  return !store.given && *store == StoreKind::staged && waitsForSectors(draft) && whyNotTmaStore(draft).empty();
 }
 
 void checkEpilogue(Draft &draft) {

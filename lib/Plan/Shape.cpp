@@ -208,6 +208,9 @@ void decideShape(Draft &draft) {
     shapes = candidates(draft);
     choice = choose(draft, shapes);
   };
+  if (!choice && open && storesByLanesForSectors(draft))
+    instead(StoreKind::tma, *s.loadC,
+            "whole lines; lanes, which would write whole sectors, have no registers beside the tile");
   constexpr const char *noneForC = "the tile leaves no registers or no shared memory for a C that lies where D will";
   if (!choice && open && *s.loadC == StoreKind::tma)
     instead(*s.store, StoreKind::staged, "the tile leaves no shared memory for a C that TMA brings");
