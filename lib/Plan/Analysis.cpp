@@ -135,7 +135,8 @@ double launchOf(const Draft &draft) { return draft.wgmma() ? 1.4e-6 : 0; }
 
 /// The time, and what it is made of most.
 void conclude(Analysis &out) {
-  double byClock = out.clocks / out.machine.clock + out.launch, byMemory = out.memoryFloor + out.launch;
+  double byClock = std::max(out.clocks, out.bySectors) / out.machine.clock + out.launch,
+         byMemory = out.memoryFloor + out.launch;
   double byPower = out.streams ? 0 : std::max(out.atPowerLimit, out.machine.powered < 1 ? out.poweredFloor : 0.0);
   out.seconds = std::max({byClock, byMemory, byPower});
   if (out.launch > 0.5 * out.seconds)
@@ -146,6 +147,8 @@ void conclude(Analysis &out) {
     out.bound = "power";
   else if (out.streams) // whose estimate has said it
     return;
+  else if (out.bySectors > out.clocks)
+    out.bound = "the store of D";
   else if (out.aroundPart > out.mainPart && out.aroundPart >= out.idlePart)
     out.bound = "starts and ends";
   else if (out.idlePart > 0.2 * out.clocks)
@@ -236,6 +239,7 @@ Analysis analyse(const Plan &given, unsigned next) {
   addTiles(draft, shape, estimate, out);
   out.launch = launchOf(draft);
   addClocks(draft, shape, estimate, out);
+  out.bySectors = estimate.bySectors;
   addLimit(draft, shape, out);
   conclude(out);
   out.next = enoughOf(plan.spec, next);

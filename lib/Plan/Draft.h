@@ -203,6 +203,7 @@ struct Estimate {
   double clocks = 0;
   double cost = 0;           ///< What the ranking goes by: `clocks`, of a product at the power limit also its energy.
   bool atPowerLimit = false; ///< The latter.
+  double bySectors = 0;      ///< Clocks of a product that waits for sectors of D (StoreTime.h); else 0.
   double main = 0, epilogue = 0; ///< Of one tile; the epilogue with its start.
   double loose = 0;              ///< Of one tile: parts of lines of D that leave by themselves, not hidden.
   int64_t tiles = 0, waves = 0;

@@ -546,8 +546,9 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
   result.atPowerLimit = atPowerLimit(draft) && energyIsKnown(draft);
   const double moving = bytesClocks(draft, shape, double(m), double(n), double(k), tiles);
-  result.cost = (waitsForSectors(draft) && slices * inMemory == 1 ? sectorClocks(draft, shape, result.clocks, waves)
-                                                                  : atOnce<8>({result.clocks, moving})) *
+  if (waitsForSectors(draft) && slices * inMemory == 1)
+    result.bySectors = sectorClocks(draft, shape, result.clocks, waves);
+  result.cost = (result.bySectors > 0 ? result.bySectors : atOnce<8>({result.clocks, moving})) *
                 (result.atPowerLimit ? powerShare(draft, shape, result, slots) : 1) * doubtOf(draft);
   if (together > 4 && slices == 1)
     result.cost *= doubtOfEights;

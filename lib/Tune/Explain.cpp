@@ -124,10 +124,14 @@ private:
         a.tileLoose > 0 ? formatv("; {0:f0} more for parts of lines that leave by themselves", a.tileLoose).str() : "";
     line("", formatv("a tile: main loop {0:f0}, start and epilogue {1:f0} clocks{2}{3}", a.tileMain, a.tileAround,
                      a.hidden ? ", which lie under the other warpgroup's main loop" : "", loose));
+    const double clocks = std::max(a.clocks, a.bySectors);
+    if (clocks > a.clocks)
+      line("",
+           formatv("{0:f0} clocks until D is stored, whose sectors in the L2 come in parts where tiles meet", clocks));
     const std::string launch = a.launch > 0 ? " with " + time(a.launch) + " of the launch" : "";
     line("predicted", formatv("{0}{1}, bound by {2}: {3:f2} times the floor; {4} at {5:f3} GHz without a power limit",
                               time(a.seconds), launch, a.bound, a.floor() > 0 ? a.seconds / a.floor() : 0,
-                              time(a.clocks / a.machine.clock + a.launch), a.machine.clock / 1e9));
+                              time(clocks / a.machine.clock + a.launch), a.machine.clock / 1e9));
     bool copied = *spec.a.repack == Repack::on || *spec.b.repack == Repack::on,
          shifted = !a.streams && (chosen.plan.a.shifted || chosen.plan.b.shifted);
     if (copied)
@@ -216,7 +220,8 @@ std::string explanationJson(const Chosen &chosen, const Analysis &a) {
                         {"empty_slots", a.idlePart},
                         {"tile_main", a.tileMain},
                         {"tile_start_and_epilogue", a.tileAround},
-                        {"tile_odd_columns", a.tileLoose}}},
+                        {"tile_odd_columns", a.tileLoose},
+                        {"by_sectors", a.bySectors}}},
       {"predicted_us", a.seconds * 1e6},
       {"launch_us", a.launch * 1e6},
       {"bound", a.bound},

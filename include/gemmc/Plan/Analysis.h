@@ -49,6 +49,7 @@ struct Analysis {
   double mainPart = 0;     ///< Of `clocks`: main loops of full slots.
   double idlePart = 0;     ///< Of `clocks`: slots of the last wave that have no tile.
   double aroundPart = 0;   ///< Of `clocks`: starts and ends that nothing hides.
+  double bySectors = 0;    ///< Clocks where D waits for sectors that come in parts, of which the tiles' are some; or 0.
   double launch = 0;       ///< Seconds from a launch to its first products, and from the last ones to its end.
   double atPowerLimit = 0; ///< Seconds that `clocks` take there, launch and all; 0: not known.
   double seconds = 0;      ///< By clock and launch; where power sets the pace, by that.
