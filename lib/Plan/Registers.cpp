@@ -128,7 +128,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   case 1: // of 255; lanes that read lines of C, or write odd ones of D, keep more addresses
     limit = draft.shifts()          ? unsigned(sumsBesideShifter(draft))
             : lines                 ? besideLines
-            : writesOddLines(draft) ? 184
+            : writesOddLines(draft) ? (bytesOf(*draft.spec().d.type) == 4 ? 160 : 184)
             : wide                  ? 192
                                     : 208;
     break;
