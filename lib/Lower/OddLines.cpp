@@ -31,14 +31,6 @@ Lowering::OddLines::OddLines(Lowering &lowering, const TensorView &d, const Val 
 
 bool Lowering::OddLines::stepIsKnown() const { return step.isImm() && step.op.imm * lines < maxOffset; }
 
-bool Lowering::OddLines::areOf(const TensorView &d) {
-  auto atSectors = [&](const Val &distance) {
-    return distance.isImm() && distance.op.imm % sectorBytes * d.elemBytes() % sectorBytes == 0;
-  };
-  const bool whole = d.align % chunkBytes == 0 && atSectors(d.ld) && (!d.perProduct || atSectors(d.stride));
-  return !whole && d.elemBytes() >= 2;
-}
-
 std::vector<Lowering::LinePiece> Lowering::OddLines::pieces(int64_t columns, int64_t elementBytes) {
   std::vector<LinePiece> pieces;
   const int64_t most = pieceBytes / elementBytes;
@@ -190,28 +182,32 @@ void Lowering::OddLines::putChunks(const Piece &piece, const Edge *edge) {
     putChunks(piece, lanesOf(piece, 1), ofPiece, edge);
 }
 
+/// The lane's element at `offset` of a line, where it `exists`; `before`: as of `stagedAt`.
+void Lowering::OddLines::putElement(const Lanes &share, const Line &line, const Val &offset, const Val &before,
+                                    const Val &exists) {
+  const std::string type = elementBytes == 2 ? ".b16" : ".b32";
+  Val element = b.reg(elementBytes == 2 ? Type::b16 : Type::b32, "element"), wide = b.reg(Type::b64, "offset"),
+      address = b.reg(Type::b64, "element");
+  b("ld.shared" + type, element, at(stagedAt(share, line, offset, share.own, before), line.row));
+  b("cvt.s64.s32", wide, offset);
+  b("add.s64", address, line.begin, wide);
+  if (exists.isReg())
+    b.when(exists);
+  b("st.global" + type, at(address, line.place), element);
+}
+
 /// What is in front of a line's first 16 bytes and behind its last ones, an element a lane.
 void Lowering::OddLines::putEnds(const Piece &piece, const Edge *edge) {
   const int64_t elementsOfChunk = chunkBytes / elementBytes;
-  const std::string type = elementBytes == 2 ? ".b16" : ".b32";
   const int64_t bytes = piece.columns * elementBytes;
-  const bool narrow = edge || bytes < sectorBytes;
   const Val end = edge ? edge->bytes : Val(bytes);
   const Lanes share = lanesOf(piece, elementsOfChunk);
-  auto put = [&](const Line &line, const Val &offset, const Val &before, const Val &exists) {
-    Val element = b.reg(elementBytes == 2 ? Type::b16 : Type::b32, "element"), wide = b.reg(Type::b64, "offset"),
-        address = b.reg(Type::b64, "element");
-    b("ld.shared" + type, element, at(stagedAt(share, line, offset, share.own, before), line.row));
-    b("cvt.s64.s32", wide, offset);
-    b("add.s64", address, line.begin, wide);
-    b.when(exists)("st.global" + type, at(address, line.place), element);
-  };
   Val byte = l.mul(share.unit, elementBytes, "element_byte");
   if (piece.number == 0 && unaligned())
     eachRound(piece, share, edge, [&](const Line &line) {
       Val head = l.binary("and.b32", l.binary("sub.s32", 0, line.skew, "head"), chunkBytes - 1, "head");
       Val inHead = predicate("lt.s32", byte, head, line.exists, "in_head");
-      put(line, byte, {}, narrow ? predicate("lt.s32", byte, end, inHead, "in_head") : inHead);
+      putElement(share, line, byte, {}, edge ? predicate("lt.s32", byte, end, inHead, "in_head") : inHead);
     });
   if (edge ? covers(d.cols, elementsOfChunk) && !unaligned() : !piece.last || !unaligned())
     return;
@@ -219,18 +215,30 @@ void Lowering::OddLines::putEnds(const Piece &piece, const Edge *edge) {
     // From the sector in which the piece begins to the end of D or of the piece.
     Val all = l.add(line.skew, end, "until"), whole = l.binary("and.b32", all, -chunkBytes, "chunks_until");
     Val tail = l.binary("sub.s32", whole, line.skew, "tail"), exists = line.exists;
-    if (piece.number == 0 && narrow) // else the head is all there is
+    if (piece.number == 0 && edge) // else the head is all there is
       exists = predicate("ge.s32", tail, 0, exists, "has_tail");
     else if (edge) // else the piece before had it
       exists = predicate("ge.s32", all, 0, exists, "has_tail");
     if (!piece.last) // else the next piece has it
       exists = predicate("lt.s32", all, pieceBytes, exists, "has_tail");
-    put(line, l.add(tail, byte, "tail_byte"), narrow ? share.before : Val(),
-        predicate("lt.s32", byte, l.binary("sub.s32", all, whole, "tail_bytes"), exists, "in_tail"));
+    Val inTail = predicate("lt.s32", byte, l.binary("sub.s32", all, whole, "tail_bytes"), exists, "in_tail");
+    putElement(share, line, l.add(tail, byte, "tail_byte"), edge ? share.before : Val(), inTail);
+  });
+}
+
+/// Of a tile as narrow as a sector most of these have parts of two lines: all elements as they lie, several lines at
+/// once.
+void Lowering::OddLines::putElements(const Piece &piece, const Edge *edge) {
+  const Lanes share = lanesOf(piece, int64_t(llvm::PowerOf2Ceil(uint64_t(piece.columns))));
+  Val byte = l.mul(share.unit, elementBytes, "element_byte");
+  eachRound(piece, share, edge, [&](const Line &line) {
+    putElement(share, line, byte, {}, edge ? predicate("lt.s32", byte, edge->bytes, line.exists, "in_line") : Val());
   });
 }
 
 void Lowering::OddLines::lay(const Piece &piece, const Edge *edge) {
+  if (piece.number == 0 && piece.last && piece.columns * elementBytes <= sectorBytes)
+    return putElements(piece, edge);
   putChunks(piece, edge);
   if (piece.number == 0 || piece.last || edge)
     putEnds(piece, edge);
@@ -248,6 +256,10 @@ void Lowering::OddLines::piece(int64_t column, int64_t columns, const Val &slot,
   lay(piece, nullptr);
   b("bra", done);
   b.place(across);
+  // Of the piece before nothing waits for one that begins behind D and a sector.
+  const int64_t waits = piece.number > 0 ? mostSkew() / elementBytes : 0;
+  b.when(predicate("le.s32", linesLeft, 0, {}, "beyond"))("bra", done);
+  b.when(predicate("le.s32", colsLeft, -waits - 1, {}, "beyond"))("bra", done);
   Edge edge{linesLeft, l.mul(l.binary("min.s32", colsLeft, columns, "cols_left"), elementBytes, "bytes_left")};
   lay(piece, &edge);
   b.place(done);

@@ -16,8 +16,6 @@ struct Lowering::OddLines {
 
   OddLines(Lowering &lowering, const TensorView &d, const Val &row0, const Val &col0);
 
-  /// Whether D's lines, of 2 or 4 bytes an element, are such, or may be.
-  static bool areOf(const TensorView &d);
   /// How `columns` come.
   static std::vector<LinePiece> pieces(int64_t columns, int64_t elementBytes);
   /// Writes the sectors that are complete with these `columns` (128 bytes, but in the `last` piece), which lie in
@@ -69,7 +67,9 @@ private:
   std::vector<Val> inMemory(const Lanes &share, const Line &line, const Val &offset);
   void putChunks(const Piece &piece, const Lanes &share, int64_t first, const Edge *edge);
   void putChunks(const Piece &piece, const Edge *edge);
+  void putElement(const Lanes &share, const Line &line, const Val &offset, const Val &before, const Val &exists);
   void putEnds(const Piece &piece, const Edge *edge);
+  void putElements(const Piece &piece, const Edge *edge);
   void lay(const Piece &piece, const Edge *edge);
 };
 

@@ -103,8 +103,7 @@ struct Lowering::WarpStore : StagedSums {
   const Chunk *next = nullptr; ///< Behind the one that is being stored.
 
   int64_t elemBytes() const { return bytesOf(type); }
-  /// C is brought to words in other pieces.
-  bool odd() const { return !tma && finished && OddLines::areOf(d) && (elemBytes() == 2 || !op.has("c")); }
+  bool odd() const { return !tma && finished && op.word("sectors", "") == "whole"; }
   SharedTile tileOf(const LinePiece &piece) const {
     return SharedTile(lines, piece.columns, true, elemBytes(), layoutOf(piece.bytes));
   }

@@ -158,8 +158,11 @@ unsigned consumerWarpgroups(const Shape &shape); ///< wgmma.
 inline int64_t mostWarpgroups(Schedule schedule) { return schedule == Schedule::pipelined ? 4 : 3; }
 unsigned threadsOf(const Draft &draft, const Shape &shape);
 unsigned accumulatorRegisters(const Draft &draft, const Shape &shape);
-/// Whether D has lines that start inside sectors, or may, which lanes write in whole ones.
+/// Whether lanes write lines of D in 16 bits that start at any or any second element, which nothing else can.
 bool writesOddLines(const Draft &draft);
+/// Whether lanes write lines of D that start inside sectors, or may, in whole ones: such, others where registers are
+/// left for it.
+bool writesWholeSectors(const Draft &draft, const Shape &shape);
 /// Whether lines of D go along the kernel's n; else along its m: D is turned on its way out.
 bool storesAlongN(const Draft &draft);
 unsigned accumulatorLimit(const Draft &draft, const Shape &shape);
@@ -363,6 +366,10 @@ inline double atOnce(llvm::ArrayRef<double> times, double order) {
 /// What is worth a look beside the plan of `draft`, whose split and store are decided; empty where the spec leaves no
 /// choice (Ways.cpp).
 std::vector<Way> otherWays(const Draft &draft);
+/// Whether D in f32 has lines that start anywhere and a short side: its tiles are narrow, so that most sectors come
+/// from two of them, and those of D^T leave straight from registers (2026-11-26, docs/hopper-shapes.md, *How a turned
+/// stream leaves*). Wide ones leave faster as they lie, in whole sectors.
+bool leavesFasterTurned(const Draft &draft);
 /// What the estimate of another way, the one of `draft`, is multiplied with: it must promise more than estimates are
 /// wrong by.
 double doubtOf(const Draft &draft);

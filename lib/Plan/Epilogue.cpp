@@ -107,7 +107,7 @@ void decideStore(Draft &draft) {
   else if (draft.stream && !storesAlongN(draft) && !asked)
     decideTurnedStore(draft, !addsNone && buffers);
   else if (draft.wgmma() && whyNotTmaStore(draft).empty() && !addsNone && buffers) {
-    if (waitsForSectors(draft) && storesAlongN(draft) && !readsC(draft) && !asked && !asksForHalves(draft))
+    if (waitsForSectors(draft) && storesAlongN(draft) && !asked && !asksForHalves(draft))
       return s.store.decide(StoreKind::staged,
                             "lines of d start inside sectors of the L2, which lanes write whole: boxes "
                             "of TMA would write parts, and k is too short to hide what those cost");

@@ -71,7 +71,9 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
     return std::nullopt;
   const std::string saved = savedBeside(asItLies, draft.cost / doubtOf(draft) / asItLies.cost);
   const char *fits = fittingTiles(draft);
-  if (best->turned)
+  if (best->turned && best->slices == 1 && leavesFasterTurned(draft))
+    draft.spec().swapOperands.reason = "lines of d start anywhere: tiles of D^T leave straight from registers";
+  else if (best->turned)
     draft.spec().swapOperands.reason = best->slices > 1 ? fits + std::string(" in slices") : fits + (": " + saved);
   if (best->slices > 1)
     draft.spec().split.reason = "few tiles, each of many steps: " + saved;

@@ -23,8 +23,27 @@ bool storesAlongN(const Draft &draft) { return (*draft.spec().d.layout == Order:
 
 bool writesOddLines(const Draft &draft) {
   const Spec &s = draft.spec();
-  return *s.store == StoreKind::staged && bytesOf(*s.d.type) >= 2 &&
-         (promisedAlign(s.d) < 16 || !startsAt(s.d, sectorBytes));
+  return draft.wgmma() && *s.store == StoreKind::staged && storesAlongN(draft) && bytesOf(*s.d.type) == 2 &&
+         promisedAlign(s.d) < 16;
+}
+
+bool writesWholeSectors(const Draft &draft, const Shape &shape) {
+  const Spec &s = draft.spec();
+  const int64_t element = bytesOf(*s.d.type);
+  const bool staged = draft.wgmma() && *s.store == StoreKind::staged && storesAlongN(draft);
+  // C is brought to words in other pieces.
+  if (!staged || element < 2 || startsAt(s.d, sectorBytes) || (element == 4 && s.beta.value != Scale{0.0}))
+    return writesOddLines(draft);
+  // What ptxas 13 compiles without a spill where sizes and pitches come at launch, too (2026-11-29, some 500 kernels).
+  const bool words = element == 4;
+  unsigned most = 96;
+  if (shape.schedule == Schedule::pipelined)
+    most = std::min(255u, unsigned(draft.limits.registersPerSM) / threadsOf(draft, shape)) - (words ? 64 : 32);
+  else if (consumerWarpgroups(shape) == 1)
+    most = words ? 160 : 184;
+  else if (consumerWarpgroups(shape) == 2)
+    most = words ? 168 : 176;
+  return writesOddLines(draft) || accumulatorRegisters(draft, shape) <= most;
 }
 
 namespace {
@@ -128,13 +147,15 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   case 1: // of 255; lanes that read lines of C, or write odd ones of D, keep more addresses
     limit = draft.shifts()          ? unsigned(sumsBesideShifter(draft))
             : lines                 ? besideLines
-            : writesOddLines(draft) ? (bytesOf(*draft.spec().d.type) == 4 ? 160 : 184)
+            : writesOddLines(draft) ? 184
             : wide                  ? 192
                                     : 208;
     break;
   case 2:
     // Of 232; the staged store and the streams of tiles keep more addresses, and with 192 ptxas spills.
-    limit = *draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k ? 184 : 200;
+    limit = writesOddLines(draft)                                                                    ? 176
+            : *draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k ? 184
+                                                                                                     : 200;
     if (brings)
       limit = wide && shape.warpN % 16 != 0 ? 104 : wide || tall ? 144 : lines ? besideLines : 176;
     break;

@@ -162,6 +162,7 @@ void record(Draft &draft, const Choice &choice) {
   // More than two would press the registers of each thread for little.
   plan.residentCtas = unsigned(std::min<int64_t>(2, choice.estimate.ctasPerSM));
   plan.storeBuffers = storeBuffers(draft, shape);
+  plan.wholeSectors = writesWholeSectors(draft, shape);
   plan.sharedBytes = sharedBytes(draft, shape);
   draft.cost = choice.estimate.cost;
 }

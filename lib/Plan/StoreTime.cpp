@@ -71,7 +71,7 @@ bool waitsForSectors(const Draft &draft) {
   constexpr double leastD = 6e6; // bytes: smaller ones leave in one wave, whose last tile decides
   const Spec &s = draft.spec();
   if (!draft.wgmma() || draft.stream || draft.holdsA() || *s.split != SplitMode::none || draft.plannedK() > mostK ||
-      bytesOf(*s.d.type) < 2 || s.d.ld.value.dynamic() || startsAt(s.d, sectorBytes))
+      s.beta.value != Scale{0.0} || bytesOf(*s.d.type) < 2 || s.d.ld.value.dynamic() || startsAt(s.d, sectorBytes))
     return false;
   const double elements = double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN());
   return elements * bytesOf(*s.d.type) >= leastD;
@@ -84,10 +84,9 @@ double sectorClocks(const Draft &draft, const Shape &shape, double clocks, doubl
   const Spec &s = draft.spec();
   const double m = double(draft.plannedM()), n = double(draft.plannedN()), batch = double(draft.plannedBatch());
   const double input = draft.inputBits() / 8.0, k = double(draft.plannedK()), result = double(bytesOf(*s.d.type));
-  const double ofC = s.beta.value != Scale{0.0} ? double(bytesOf(*s.c.type)) : 0;
   const double each = promisedAlign(s.d) < 16 ? odd : half, line = double(shape.warpN) * result;
-  const double parts = writesOddLines(draft) ? each * sectorBytes / line : ofBoxes;
-  const double memory = batch * ((m + n) * k * input + m * n * (ofC + result * (1 + parts))) / ofMemory;
+  const double parts = writesWholeSectors(draft, shape) ? each * sectorBytes / line : ofBoxes;
+  const double memory = batch * ((m + n) * k * input + m * n * result * (1 + parts)) / ofMemory;
   const double port = waves * double(shape.m * shape.n) * result / ofPort;
   const double steps = std::ceil(k / double(shape.k));
   const double loads = waves * double(shape.m + shape.n) * steps * double(shape.k) * input / ofLoads;

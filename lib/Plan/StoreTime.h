@@ -27,7 +27,7 @@ double looseClocks(const Draft &draft, const Shape &shape);
 /// any size*), which has 744x10704x64 in 128x168 at 11.6 us, in 64x256 at 8.1, 1024x10704x8 at 18.7 and, in
 /// 192x256, 12.3 (H100, 2026-11-25).
 double halfSectorClocks(const Draft &draft, const Shape &shape, double waves, double main, double store);
-/// Of a product of few k whose lines of D start inside sectors of the L2: it waits for D, and each sector
+/// Of a product of few k without C whose lines of D start inside sectors of the L2: it waits for D, and each sector
 /// that two tiles, or two boxes of TMA, write a part of is several for the L2 (docs/hopper-l2.md, *Odd lines of D*).
 bool waitsForSectors(const Draft &draft);
 /// Clocks that such a product takes whose tiles take `clocks` by themselves: beside these an SM stores 15 bytes a

@@ -4,6 +4,13 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc::plan {
+bool leavesFasterTurned(const Draft &draft) {
+  constexpr int64_t shortSide = 256;
+  const OperandSpec &d = draft.spec().d;
+  return bytesOf(*d.type) == 4 && !d.ld.value.dynamic() && promisedAlign(d) < 8 && !draft.spec().store.given &&
+         std::min(draft.plannedM(), draft.plannedN()) < shortSide;
+}
+
 namespace {
 /// Nothing that has been given says how D is cut, and wgmma reads what TMA brings; or it is mma.
 bool isOpen(const Draft &draft) {
@@ -21,7 +28,8 @@ bool isOpen(const Draft &draft) {
 bool mayTurn(const Draft &draft) {
   const Spec &s = draft.spec();
   bool asItLies = draft.plan.swapped == (*s.d.layout == Order::col) && !shortSideDecides(draft);
-  return asItLies && !draft.holdsA() && *s.store == StoreKind::tma && s.beta.value == Scale{0.0};
+  bool leaves = *s.store == StoreKind::tma || leavesFasterTurned(draft);
+  return asItLies && !draft.holdsA() && leaves && s.beta.value == Scale{0.0};
 }
 
 /// Whether tiles of 128 x 128 leave three fifths of the SMs idle and k is long enough to be cut: 54 to 64 such tiles
@@ -86,9 +94,10 @@ std::vector<Way> otherWays(const Draft &draft) {
 
 double doubtOf(const Draft &draft) {
   constexpr double turned = 1 / 0.99, sliced = 1 / 0.98;        // of tiles that are alike, of slices
+  constexpr double wordsTurned = 0.95;                          // of D in f32 whose lines start anywhere
   constexpr double inMemory = 1 / 0.97, sharedThere = 1 / 0.92; // and where CTAs share tiles besides
   if (draft.way.slices == 1)
-    return draft.way.turned ? turned : 1;
+    return !draft.way.turned ? 1 : leavesFasterTurned(draft) ? wordsTurned : turned;
   return draft.way.through == SplitThrough::cluster ? sliced : rowsStartInsideSectors(draft) ? sharedThere : inMemory;
 }
 

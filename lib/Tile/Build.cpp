@@ -183,6 +183,8 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
   if (readsC)
     store.set("c", Ref{"C", {row, col}});
   store.set("via", nameOf(*plan.spec.store));
+  if (plan.wholeSectors)
+    store.set("sectors", "whole");
   store.range = plan.d.range;
 
   std::vector<Op> end;

@@ -133,6 +133,7 @@ const std::vector<WordRule> &wordRules() {
       {"barrier", "free", {"yes", "no"}},
       {"for", "unroll", {"full"}},
       {"store", "via", {"direct", "staged", "tma"}},
+      {"store", "sectors", {"whole"}},
       {"keep", "type", {"f16", "bf16"}},
       {"bring", "via", {"tma"}},
   };

@@ -53,6 +53,7 @@ struct Plan {
   bool negateA = false, negateB = false;       ///< The kernel's operands.
   CachePolicy cacheA = CachePolicy::normal, cacheB = CachePolicy::normal;
   unsigned storeBuffers = 0; ///< wgmma, store through shared memory: buffers of each warp.
+  bool wholeSectors = false; ///< wgmma, store `staged`: lanes write lines of D in whole sectors of the L2.
   int64_t sharedBytes = 0;   ///< Estimate that was checked against the target's limit.
   /// Bytes one copy instruction moves: 16, 8, 4 (cp.async) or the element size (ld). TMA: 16.
   unsigned copyBytesA = 16, copyBytesB = 16;
