@@ -320,6 +320,8 @@ private:
         clear(op);
       if (op.has("block"))
         blockOf(op);
+      if (op.kind == OpKind::Store && op.has("sectors") && !storesSectors(op))
+        diags.report(Diag::tile_store_sectors, placeOf(op));
       if (op.kind == OpKind::Late)
         late(op);
       for (const Op &inner : op.body)
@@ -387,6 +389,11 @@ private:
       diags.report(Diag::tile_store_block, placeOf(op));
     else if (op.kind == OpKind::Keep && acc->word("type") != "f32" && acc->word("type") != "f16")
       diags.report(Diag::tile_keep, placeOf(op));
+  }
+  bool storesSectors(const Op &op) const {
+    const Op *d = kernel.declaration(op.subject.name);
+    const bool rows = d && d->kind == OpKind::Tensor && d->word("order") == "row";
+    return rows && op.word("via") == "staged" && llvm::is_contained({"f16", "bf16", "f32", "s32"}, d->word("type"));
   }
   bool storesBlocks(const Op &op) const {
     const Op *d = kernel.declaration(op.subject.name);
