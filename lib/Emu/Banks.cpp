@@ -51,6 +51,7 @@ unsigned sectors(const std::array<uint64_t, numLanes> &addresses, unsigned bytes
   llvm::sort(touched);
   return static_cast<unsigned>(std::unique(touched.begin(), touched.end()) - touched.begin());
 }
+
 /// Sectors of which a store of so many bytes a lane, at multiples of them, writes some.
 unsigned parts(const std::array<uint64_t, numLanes> &addresses, unsigned bytes, Mask mask) {
   constexpr uint64_t sector = 32, all = (uint64_t(1) << sector) - 1;
