@@ -33,7 +33,7 @@ bool waitsForSectors(const Draft &draft);
 /// Clocks that such a product takes whose tiles take `clocks` by themselves: beside these an SM stores 15 bytes a
 /// clock, and memory takes what is moved; what is loaded comes late. A fit to 14 tiles of each of 26 products of 700 to
 /// 9000 rows and columns, k of 16 to 208, in all layouts: its choice is 2% slower than the best of them, that of before
-/// 11% (H200, 2026-11-29).
+/// 14% (H200, 2026-11-29).
 double sectorClocks(const Draft &draft, const Shape &shape, double clocks, double waves);
 /// Whether stores are known (StoreTime.cpp) and k is one of the fit, where three warpgroups were 2% better than they
 /// are charged elsewhere.
