@@ -223,8 +223,10 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
 
 /// A line of the L2 is 128 bytes in sectors of 32.
 constexpr int64_t lineBytes = 128, sectorBytes = 32;
-/// What all rows of an operand start at a multiple of, a line at most.
+/// What all rows of an operand start at a multiple of, a line at most, as they are read.
 int64_t rowStep(const Draft &draft, const OperandSpec &operand);
+/// Whether rows of C or D start at multiples of so many bytes, a line at most; false where that is not known.
+bool startsAt(const OperandSpec &operand, int64_t bytes);
 /// Whether some rows of an operand start inside sectors of the L2, as they are read.
 bool rowsStartInsideSectors(const Draft &draft, const OperandSpec &operand);
 /// Whether such an operand has k contiguous, so that a row's next box asks for the same sector again.

@@ -366,13 +366,20 @@ double leastOfHeld(const Draft &draft, int64_t k, int64_t rows) {
   return 2 * around + load * double(k) / double(draft.elementsIn(wgmmaDepthBytes)) * double(rows) / 64;
 }
 
+/// Of rows whose pitch is known. A stride that is given at launch is as its kind: whole lines.
+static int64_t stepOfRows(const OperandSpec &operand, int64_t bits) {
+  const uint64_t step = llvm::MinAlign(uint64_t(lineBytes), uint64_t(*operand.ld.value.fixed * bits / 8));
+  return int64_t(llvm::MinAlign(step, uint64_t(operand.batchStride.value.fixed.value_or(0) * bits / 8)));
+}
+
 int64_t rowStep(const Draft &draft, const OperandSpec &operand) {
   if ((*operand.repack != Repack::off && !draft.turnsInside(operand)) || operand.ld.value.dynamic())
     return lineBytes;
-  const uint64_t step = llvm::MinAlign(uint64_t(lineBytes), uint64_t(*operand.ld.value.fixed * draft.inputBits() / 8));
-  const int64_t stride =
-      operand.batchStride.value.fixed.value_or(0); // what is given at launch is as its kind: whole lines
-  return int64_t(llvm::MinAlign(step, uint64_t(stride * draft.inputBits() / 8)));
+  return stepOfRows(operand, draft.inputBits());
+}
+
+bool startsAt(const OperandSpec &operand, int64_t bytes) {
+  return !operand.ld.value.dynamic() && stepOfRows(operand, bitsOf(*operand.type)) % bytes == 0;
 }
 
 bool hasUnlikeParts(const Draft &draft, const Shape &shape) {

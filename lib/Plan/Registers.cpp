@@ -1,5 +1,5 @@
 // Threads of a CTA and what they hold in registers.
-#include "StoreTime.h"
+#include "Draft.h"
 
 namespace gemmc::plan {
 
@@ -153,9 +153,9 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     break;
   case 2:
     // Of 232; the staged store and the streams of tiles keep more addresses, and with 192 ptxas spills.
-    limit = writesOddLines(draft)                                                                    ? 176
-            : *draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k ? 184
-                                                                                                     : 200;
+    limit = *draft.spec().store == StoreKind::staged || *draft.spec().split == SplitMode::stream_k ? 184 : 200;
+    if (writesOddLines(draft))
+      limit = 176;
     if (brings)
       limit = wide && shape.warpN % 16 != 0 ? 104 : wide || tall ? 144 : lines ? besideLines : 176;
     break;

@@ -25,12 +25,6 @@ bool storesAreKnown(const Draft &draft) {
 }
 } // namespace
 
-bool startsAt(const OperandSpec &d, int64_t bytes) {
-  auto atMultiples = [&](int64_t distance) { return distance % bytes * bytesOf(*d.type) % bytes == 0; };
-  const Size &ld = d.ld.value, &stride = d.batchStride.value; // what is given at launch is as its kind
-  return !ld.dynamic() && atMultiples(*ld.fixed) && atMultiples(stride.fixed.value_or(0));
-}
-
 bool fewStepsAreKnown(const Draft &draft) {
   constexpr int64_t mostOfFit = 2816;
   return storesAreKnown(draft) && draft.plannedK() <= mostOfFit;

@@ -4,8 +4,6 @@
 
 namespace gemmc::plan {
 
-/// Whether rows of D start at multiples of so many bytes; false where that is not known.
-bool startsAt(const OperandSpec &d, int64_t bytes);
 /// Clocks until a tile has left. Lines of C that warps bring themselves take more than what they write, and where lines
 /// of D are odd, too, as much for one warpgroup as for all at once: of 26 products whose tile it changes it makes 4%
 /// (one of 41 without C loses 1% by such a term, twice of it 4%; H200, 2026-11-26, docs/hopper-l2.md, *Odd lines of
