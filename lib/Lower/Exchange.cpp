@@ -1,8 +1,8 @@
 // CTAs of a cluster that share the k steps of a tile: CTA number `rankK` along k multiplies slice rankK, then the sums
-// meet in the cluster's shared memory. Each warpgroup's tile is cut along n into as many shares as there are owners;
-// every CTA sends each share to its owner, as the registers lie (16 bytes a thread, threads side by side), into a slot
-// of its own; the owner adds the slots and its own registers in the order of the slices and goes on with its share as
-// with a narrower tile.
+// meet in the cluster's shared memory. Each warpgroup's tile is cut along n into as many shares as there are owners,
+// the last of which may be narrower; every CTA sends each share to its owner, as the registers lie (16 bytes a thread,
+// threads side by side), into a slot of its own; the owner adds the slots and its own registers in the order of the
+// slices and goes on with its share as with a narrower tile.
 //
 //     sX of owner 1    slot of slice 0 | slot of slice 2 | ...      each: its columns of the tile, all warpgroups
 //
@@ -28,10 +28,13 @@ void Lowering::placeSlice() {
   variables["kn"] = binary("max.u32", left, 1, "kn");
 }
 
-int64_t Lowering::storedColumns(const Op &acc) const {
-  int64_t owners = 1;
-  tile::walk(kernel.body(), [&](const Op &op) { owners = op.kind == OpKind::Exchange ? op.number("owners") : owners; });
-  return acc.item("warp", 1) / owners;
+ColumnShares Lowering::storedColumns() const {
+  int64_t owners = 1, columns = 0;
+  tile::walk(kernel.body(), [&](const Op &op) {
+    owners = op.kind == OpKind::Exchange ? op.number("owners") : owners;
+    columns = op.kind == OpKind::Accumulator ? op.item("warp", 1) : columns;
+  });
+  return shareColumns(columns, owners);
 }
 
 /// Before a CTA writes into another one's shared memory: that one has started, or, where operand tiles lie there, has
@@ -58,26 +61,29 @@ void Lowering::leaveCluster() {
 /// The registers of a tile's sums, cut into shares.
 struct Lowering::Exchange {
   Exchange(Lowering &l, const Op &op, const AccumulatorView &acc)
-      : l(l), b(l.b), acc(acc), owners(op.number("owners")), slices(op.number("slices")),
-        share(int64_t(acc.regs.size() * acc.regs[0].size()) / owners), width(share % 4 ? 2 : 4),
+      : l(l), b(l.b), acc(acc), columns(shareColumns(acc.warpN, op.number("owners"))), slices(op.number("slices")),
+        width(registersOf(0) % 4 || registersOf(last()) % 4 ? 2 : 4),
         line(width * wordBytes * groupThreads * l.kernel.number("consumers")), words(sumWords(acc.type)) {
     Val thread = l.add(l.tid, -32 * l.roleWarp, "consumer_thread");
     shares = l.add(l.add(l.sharedBase, l.buffers.find(op.ref("through").name)->second.offset, "shares"),
                    l.mul(thread, width * wordBytes, "thread_place"), "shares");
     sums = l.inRegister(l.barrierAddress(op.ref("signal"), "sums"), "sums");
-    own = b.regs(words.reg, "own", share);
+    own = b.regs(words.reg, "own", registersOf(0));
   }
+
+  int64_t last() const { return columns.owners - 1; }
+  int64_t columnsOf(int64_t owner) const { return owner == last() ? columns.last : columns.each; }
 
   /// What the CTA of slice `me` does. Its own share never leaves its registers.
   void play(int64_t me) {
-    for (int64_t owner = 0; owner < owners; ++owner)
+    for (int64_t owner = 0; owner < columns.owners; ++owner)
       if (owner != me)
         send(me, owner);
-    if (me >= owners)
+    if (me > last())
       return;
     b.expand("sm90/mbar_wait", {{"bar", sums}, {"parity", l.inRegister(Val(0), "first_phase")}});
     const std::vector<Val> kept = shareOf(me);
-    for (int64_t i = 0; i < share; i += width)
+    for (int64_t i = 0; i < int64_t(kept.size()); i += width)
       for (int64_t slice = 0; slice < slices; ++slice) {
         std::vector<Val> part(kept.begin() + i, kept.begin() + i + width);
         if (slice != me) {
@@ -92,11 +98,11 @@ struct Lowering::Exchange {
       }
   }
 
-  /// The accumulator that an owner goes on with.
-  AccumulatorView owned() const {
+  /// The accumulator that `owner` goes on with.
+  AccumulatorView ownedBy(int64_t owner) const {
     AccumulatorView out = acc;
-    const int64_t blocks = int64_t(acc.regs.size()), each = share / blocks;
-    out.warpN = acc.warpN / owners;
+    const int64_t blocks = int64_t(acc.regs.size()), each = registersOf(owner) / blocks;
+    out.warpN = columnsOf(owner);
     for (int64_t i = 0; i < blocks; ++i)
       out.regs[i].assign(own.begin() + i * each, own.begin() + (i + 1) * each);
     return out;
@@ -105,11 +111,17 @@ struct Lowering::Exchange {
 private:
   std::string vectors(llvm::StringRef stem) const { return (stem + (width == 4 ? ".v4." : ".v2.") + words.type).str(); }
 
+  /// Registers of a thread that `owner` has of a tile.
+  int64_t registersOf(int64_t owner) const {
+    return int64_t(acc.regs.size() * acc.regs[0].size()) * columnsOf(owner) / acc.warpN;
+  }
+
   std::vector<Val> shareOf(int64_t owner) const {
     std::vector<Val> out;
     for (const auto &block : acc.regs) {
-      auto first = block.begin() + owner * int64_t(block.size()) / owners;
-      out.insert(out.end(), first, first + block.size() / owners);
+      auto registers = [&](int64_t columns) { return int64_t(block.size()) * columns / acc.warpN; };
+      auto first = block.begin() + registers(owner * columns.each);
+      out.insert(out.end(), first, first + registers(columnsOf(owner)));
     }
     return out;
   }
@@ -117,7 +129,7 @@ private:
   /// Of the registers from `i` on that `slice` sends to `owner`: bytes behind this thread's first place there.
   int64_t place(int64_t slice, int64_t owner, int64_t i) const {
     int64_t slot = slice < owner ? slice : slice - 1;
-    return (slot * share + i) / width * line;
+    return (slot * registersOf(owner) + i) / width * line;
   }
 
   void send(int64_t me, int64_t owner) {
@@ -128,7 +140,7 @@ private:
     b("mapa.shared::cluster.u32", to, shares, peer);
     b("mapa.shared::cluster.u32", signal, sums, peer);
     const std::vector<Val> regs = shareOf(owner);
-    for (int64_t i = 0; i < share; i += width)
+    for (int64_t i = 0; i < int64_t(regs.size()); i += width)
       b(vectors("st.async.shared::cluster.mbarrier::complete_tx::bytes"), at(to, place(me, owner, i)),
         Val(std::vector<Val>(regs.begin() + i, regs.begin() + i + width)), at(signal));
   }
@@ -136,42 +148,51 @@ private:
   Lowering &l;
   ptx::Builder &b;
   const AccumulatorView &acc;
-  const int64_t owners, slices, share, width, line;
+  const ColumnShares columns;
+  const int64_t slices, width, line;
   const SumWords words;
   Val shares, sums;
   std::vector<Val> own;
 };
 
+/// Owners of a whole share store it by the same code; the last one has code of its own for a narrower one.
 void Lowering::exchange(const Op &op) {
   const std::string name = op.subject.name;
   const AccumulatorView acc = accumulators.find(name)->second;
-  const int64_t owners = op.number("owners"), slicesOfK = op.number("slices");
+  const int64_t slicesOfK = op.number("slices");
+  const ColumnShares columns = shareColumns(acc.warpN, op.number("owners"));
   b.blank();
   b.comment("each share of the tile's sums goes to its owner in the cluster, who adds them in the order of the slices");
   meetCluster();
   Exchange exchange(*this, op, acc);
   Val owned = b.label("shares_added"), end = b.label("not_owner");
+  auto goOnAs = [&](int64_t owner) {
+    accumulators.insert_or_assign(name, exchange.ownedBy(owner));
+    ownColumn = mul(rankK, columns.each, "own_column");
+    ops(op.body);
+    ownColumn = 0;
+    accumulators.insert_or_assign(name, acc);
+  };
+  const bool alike = columns.last == columns.each;
   for (int64_t me = 0; me < slicesOfK; ++me) {
-    const bool last = me + 1 == slicesOfK;
+    const bool lastSlice = me + 1 == slicesOfK;
     Val next = b.label("next_slice");
-    if (!last) {
+    if (!lastSlice) {
       Val other = b.reg(Type::pred, "other_slice");
       b("setp.ne.u32", other, rankK, me);
       b.when(other)("bra", next);
     }
     exchange.play(me);
-    if (me >= owners)
+    if (me == exchange.last() && !alike)
+      goOnAs(me);
+    if (me > exchange.last() || (me == exchange.last() && !alike))
       b("bra", end);
-    else if (!last)
+    else if (!lastSlice)
       b("bra", owned);
     b.place(next);
   }
   b.place(owned);
-  accumulators.insert_or_assign(name, exchange.owned());
-  ownColumn = mul(rankK, acc.warpN / owners, "own_column");
-  ops(op.body);
-  ownColumn = 0;
-  accumulators.insert_or_assign(name, acc);
+  goOnAs(0);
   b.place(end);
 }
 

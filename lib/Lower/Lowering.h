@@ -1,5 +1,6 @@
 /// The state of one lowering, and its parts by theme, a file each.
 #pragma once
+#include "gemmc/Layout/ColumnShares.h"
 #include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Layout/WmmaInstruction.h"
 #include "gemmc/Lower/Lower.h"
@@ -234,6 +235,7 @@ private:
 
   // Sync.cpp
   void initBarriers();
+  Val expectedBytes(const Op &barrier); ///< Of a barrier that is told so when it is made, in this CTA.
   void clusterBarrier();
   void cursor(const Op &op);
   void advance(const Op &op);
@@ -332,7 +334,7 @@ private:
   void meetCluster();
   struct Exchange; ///< Code for the sums of one tile, in shares.
   void exchange(const Op &op);
-  int64_t storedColumns(const Op &acc) const; ///< Of a warpgroup's tile, by one CTA.
+  ColumnShares storedColumns() const; ///< Of a warpgroup's tile, by each CTA.
   void leaveCluster();
   // CopyKernel.cpp: operands in rows that TMA cannot read, or in a direction that wgmma does not.
   void repackOperands();
@@ -356,7 +358,7 @@ private:
   struct TransposedStore;
   void storeTransposed(const Op &op, StagedSums &sums, const Val &unit, const Val &row0, const Val &col0,
                        const Val &slots);
-  std::vector<ptx::TensorMapInfo> turnedMaps(const Op &tensor, const Op &acc) const;
+  std::vector<ptx::TensorMapInfo> turnedMaps(const Op &tensor) const;
   /// A part of a line of D: `columns` elements from `column` on, 16 to 128 bytes.
   struct LinePiece {
     int64_t column, columns, bytes;

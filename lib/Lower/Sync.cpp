@@ -31,8 +31,7 @@ void Lowering::initBarriers() {
         op.number("count"));
     b.note(op.subject.name);
     if (op.has("expects"))
-      b("mbarrier.arrive.expect_tx.shared::cta.b64", b.sink(), at(sharedBase, op.number("offset")),
-        op.number("expects"));
+      b("mbarrier.arrive.expect_tx.shared::cta.b64", b.sink(), at(sharedBase, op.number("offset")), expectedBytes(op));
   }
   if (!any)
     return;
@@ -45,6 +44,15 @@ void Lowering::initBarriers() {
     clusterWaits = true;
   }
   b("bar.sync", 0);
+}
+
+Val Lowering::expectedBytes(const Op &barrier) {
+  if (!barrier.has("expects_of_last"))
+    return barrier.number("expects");
+  Val last = b.reg(Type::pred, "last_owner"), bytes = b.reg(Type::b32, "expected");
+  b("setp.eq.u32", last, rankK, storedColumns().owners - 1);
+  b("selp.b32", bytes, barrier.number("expects_of_last"), barrier.number("expects"), last);
+  return bytes;
 }
 
 void Lowering::clusterBarrier() {

@@ -19,13 +19,15 @@ constexpr int64_t buffersOfLanes = 2;
 std::string turnedMap(llvm::StringRef buffer, int64_t lines) { return (buffer + "_lines" + llvm::Twine(lines)).str(); }
 } // namespace
 
-/// One for whole buffers and one for what is left of a warpgroup's columns.
-std::vector<ptx::TensorMapInfo> Lowering::turnedMaps(const Op &tensor, const Op &acc) const {
+/// One for whole buffers and one for what is left of a warpgroup's columns, or of each share of them.
+std::vector<ptx::TensorMapInfo> Lowering::turnedMaps(const Op &tensor) const {
   const Elem type = *parseElem(tensor.word("type"));
-  const int64_t columns = storedColumns(acc), most = linesIn(1, bytesOf(type));
+  const auto [owners, each, last] = storedColumns();
+  const int64_t most = linesIn(1, bytesOf(type));
   std::vector<ptx::TensorMapInfo> maps;
-  for (int64_t lines : {columns >= most ? most : 0, columns % most}) {
-    if (!lines)
+  for (int64_t lines : {each >= most ? most : 0, each % most, last % most}) {
+    auto isHere = [&](const ptx::TensorMapInfo &map) { return map.box[1] == lines; };
+    if (!lines || llvm::any_of(maps, isHere))
       continue;
     ptx::TensorMapInfo map;
     map.name = turnedMap(tensor.word("buffer"), lines);

@@ -55,15 +55,18 @@ std::vector<ptx::TensorMapInfo> Lowering::pieceMaps(const Op &tensor) const {
   if (!acc)
     return maps;
   if (tensor.word("order") == "col")
-    return turnedMaps(tensor, *acc);
+    return turnedMaps(tensor);
   Elem type = *parseElem(tensor.word("type"));
   // Where C is not there, its ld may be anything, but a map has strides of whole rows.
   Expr ld = tensor.expr("ld");
   if (mayBeAbsent && !ld.isConst())
     ld = maxOf(ld, tensor.expr("cols"));
-  for (const LinePiece &piece : linePieces(storedColumns(*acc), bytesOf(type))) {
+  const ColumnShares columns = storedColumns();
+  std::vector<LinePiece> pieces = linePieces(columns.each, bytesOf(type));
+  llvm::append_range(pieces, linePieces(columns.last, bytesOf(type)));
+  for (const LinePiece &piece : pieces) {
     std::string mapName = pieceMap(tensor.word("buffer"), piece.bytes);
-    if (!maps.empty() && maps.back().name == mapName)
+    if (llvm::any_of(maps, [&](const ptx::TensorMapInfo &map) { return map.name == mapName; }))
       continue;
     ptx::TensorMapInfo map;
     map.name = mapName;

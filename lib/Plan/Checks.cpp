@@ -364,7 +364,7 @@ private:
     if (exchangeOver(draft, shape) && sums > draft.limits.sharedPerBlock) {
       report(Diag::plan_shared_sums, tilePlace(), shape.clusterK, shape.m, shape.n, sums, nameOf(*spec.target),
              draft.limits.sharedPerBlock)
-          .note(Diag::plan_note_owners, tilePlace(), shape.warpN, shape.warpN / exchangeOwners(shape));
+          .note(Diag::plan_note_owners, tilePlace(), shape.warpN, columnShares(shape).each);
       return;
     }
     if (int64_t epilogue = epilogueBytes(draft, shape); epilogue > draft.limits.sharedPerBlock) {

@@ -1,6 +1,7 @@
 /// A plan in the making: what the steps of this room hand along. Each step decides some fields of `spec`, reports what
 /// is wrong with the given ones and goes on, so that a user sees all problems at once.
 #pragma once
+#include "gemmc/Layout/ColumnShares.h"
 #include "gemmc/Layout/MatrixInstruction.h"
 #include "gemmc/Plan/Plan.h"
 #include "gemmc/Plan/Typical.h"
@@ -412,7 +413,7 @@ struct Grid {
 };
 std::optional<Grid> gridOf(const Draft &draft);
 /// CTAs of a cluster that each store a share of the columns of a warpgroup's tile: whole instructions wide.
-int64_t exchangeOwners(const Shape &shape);
+ColumnShares columnShares(const Shape &shape);
 /// `epilogue.overlap`: what the planner takes for a shape where the spec leaves it open, and why a shape cannot have
 /// `steps` of it (empty: it can). Before the shape is chosen, what is decided later counts only where it is given.
 int64_t storeOverlap(const Draft &draft, const Shape &shape);

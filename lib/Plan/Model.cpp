@@ -536,7 +536,8 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
     double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
     double exposed = neighbours > 1 ? 0.5 : storeOverlap(draft, shape) ? overlapLeaves : 1;
     // Columns are shared out in eights: where they do not go up, fewer CTAs add and store.
-    double parts = double(slices * inMemory), owners = slices == 1 ? 1 : double(exchangeOwners(shape));
+    double parts = double(slices * inMemory),
+           owners = slices == 1 ? 1 : double(shape.warpN) / double(columnShares(shape).each);
     double meeting = slices == 1 ? memoryClocks(shape, inMemory, waves)
                                  : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
     result.clocks = waves * (result.main / parts * neighbours * few + meeting + result.loose / owners +

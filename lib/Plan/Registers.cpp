@@ -92,18 +92,6 @@ bool leavesAsItLies(const Draft &draft) {
   return *s.store == StoreKind::tma && !turned && bitsOf(*s.d.type) == 16 && s.alpha.value == Scale{1.0};
 }
 
-/// wgmma: what is left where one CTA of a cluster stores the sums of all, as their columns cannot be shared out in
-/// eights: those of the others come at once. 192x136 in two slices spills 12 bytes, 128x200 in three 148. Where it
-/// scales them, less: 64x136 in three warpgroups spills 4, 128x152 12, 64x248 276, two of 64x200 in three slices 24,
-/// 64x88 in seven or eight slices, whose D is not stored by TMA, 100 and more.
-unsigned mostUnshared(const Draft &draft, const Shape &shape) {
-  if (!draft.wgmma() || shape.clusterK == 1 || exchangeOwners(shape) > 1)
-    return 255;
-  if (!scales(draft))
-    return shape.clusterK > 2 ? 120 : 192;
-  return shape.clusterK > 6 ? 40 : shape.clusterK > 2 || consumerWarpgroups(shape) > 2 ? 64 : 120;
-}
-
 /// f64 on sm_90a whose parts meet in the workspace: what a CTA that goes on to other tiles, or sizes that come at
 /// launch, leave. 128 spilled 4 to 12 bytes (6 of 240 plans in slices).
 unsigned mostBesideParts(const Draft &draft) {
@@ -163,7 +151,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start.
     limit = brings && tall ? 48 : wide ? 76 : 96;
   }
-  return std::min({limit, mostUnshared(draft, shape), mostGathered(draft, shape)});
+  return std::min(limit, mostGathered(draft, shape));
 }
 } // namespace
 

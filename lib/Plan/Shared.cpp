@@ -206,7 +206,7 @@ int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
 
 // An owner's share of the sums of a tile.
 int64_t shareBytes(const Draft &draft, const Shape &shape) {
-  return shape.m * shape.n * bytesOf(*draft.spec().accumulator) / exchangeOwners(shape);
+  return shape.m * shape.n / shape.warpN * columnShares(shape).each * bytesOf(*draft.spec().accumulator);
 }
 
 // A slot for each slice but the owner's own, of its share of the tile.

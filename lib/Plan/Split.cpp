@@ -26,12 +26,8 @@ std::optional<Grid> gridOf(const Draft &draft) {
               isShort(*m, *n) || isShort(*n, *m)};
 }
 
-int64_t exchangeOwners(const Shape &shape) {
-  int64_t groups = std::max<int64_t>(1, shape.warpN / 8),
-          owners = std::min(std::max<int64_t>(1, shape.clusterK), groups);
-  while (groups % owners)
-    --owners;
-  return owners;
+ColumnShares columnShares(const Shape &shape) {
+  return shareColumns(shape.warpN, std::max<int64_t>(1, shape.clusterK));
 }
 
 void decideSplit(Draft &draft) {

@@ -13,10 +13,14 @@ constexpr double memoryRate = 4200, productsRate = 3179, sharedRate = 283, store
 /// Lines that come to an SM; slices of k ask for others at the same time, which the L2 does not send once for all.
 constexpr double portRate = 157, slicedPortRate = 127;
 constexpr double splitRate = 6614; ///< Rows that start inside sectors of the L2, k contiguous.
-/// Rows that reach into a second line, k contiguous: by one or three sectors, and by two; and what slices in clusters
-/// take more then, the shorter k is. Of 308 cuts of 126 products, no part of that fit, what is fastest by it takes 1.5%
-/// more than the least, and 3.8% without (H200, 2026-11-25; docs/hopper-shapes.md, *Rows across two lines*).
-constexpr double unevenRate = 12500, evenRate = 16000, slicedAcrossLines = 410;
+/// Rows that reach into a second line, k contiguous: by one or three sectors, and by two. Of 308 cuts of 126 products,
+/// no part of that fit, what is fastest by it takes 1.5% more than the least, and 3.8% without (H200, 2026-11-25;
+/// docs/hopper-shapes.md, *Rows across two lines*).
+constexpr double unevenRate = 12500, evenRate = 16000;
+/// What slices in clusters take more of the memory then. It was a share of everything, the larger the shorter k, which
+/// kept short products whole: of 48 of k 416 to 4720 what was fastest by that took 6.6% more than the least of 31 cuts,
+/// by this 2.1% (H200, 2026-11-29; *Slices of short rows* there).
+constexpr double slicedAcrossLines = 1.06;
 // `takesLines`: what is fastest of 549 cuts of 143 products, no part of that fit, takes 1.5% more than the least, and
 // 7.6% without (H200, 2026-11-25; docs/hopper-shapes.md, *Line by line*).
 constexpr double againRate = 8000;   ///< The long operand, which clusters of sharers ask for again at other times.
@@ -29,10 +33,11 @@ constexpr double nobodyShares = 1.08;
 // than the least, and 5.3% with the rates of before; where all rows start at lines nothing changes (H200, 2026-11-26,
 // docs/hopper-shapes.md, *Streams, once more*).
 constexpr double togetherTime = 700;
-constexpr double launchTime = 2164;                  ///< Until the first bytes come, and from the last ones to the end.
-constexpr double stepTime = 41;                      ///< Of a stage, at least.
-constexpr double turnTime = 160;                     ///< From a tile of a CTA to its next.
-constexpr double meetingTime = 121, sumsRate = 21.4; ///< Of slices of k: until they have met; what a CTA sends.
+constexpr double slicesTogetherTime = 150; ///< The same of slices (H200, 2026-11-29; *Slices of short rows*).
+constexpr double launchTime = 2164;        ///< Until the first bytes come, and from the last ones to the end.
+constexpr double stepTime = 41;            ///< Of a stage, at least.
+constexpr double turnTime = 160;           ///< From a tile of a CTA to its next.
+constexpr double sumsRate = 21.4;          ///< Of slices of k: what a CTA sends.
 /// Slices of two and more tiles of the short side read the same lines at other times.
 constexpr double scatteredTwo = 1.43, scatteredMore = 2.15;
 /// Four of them more so, the longer they run apart: what they were estimated to take fell short by 10% where k is 8192,
@@ -129,7 +134,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
                            : inMemory        ? scatteredInMemory
                            : shortTiles == 2 ? scatteredTwo
                                              : scatteredMore;
-  const double memory = 2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered;
+  const double across = !inMemory && way.slices > 1 && rowsStraddleLines(draft) ? slicedAcrossLines : 1;
+  const double memory = 2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered * across;
   const double ofLong = 2 * double(sides.longSide) * double(sides.depth) * double(alongShort);
   const double ofShort = 2 * double(sides.shortSide) * double(sides.depth) * double(alongLong);
   const double split =
@@ -159,11 +165,11 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   // short by 10 to 20% where k is 16384 and 32768 (H100, 2026-11-25, docs/hopper-shapes.md, *Few of both*).
   if (!inMemory && way.slices >= (scatters ? 4 : 5))
     all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
-  if (!inMemory && way.slices > 1 && rowsStraddleLines(draft))
-    all *= 1 + slicedAcrossLines / double(sides.depth);
   const bool fewInside = sides.shortSide <= fewOfShortSide && hasSplitRows(draft, !sides.longIsM);
   if (share > 1 && way.slices == 1 && !fewInside)
     all += togetherTime;
+  if (share > 1 && way.slices > 1 && !inMemory)
+    all += slicesTogetherTime;
   if (byLine && share > 1)
     all += sharersMeet * double(way.slices - 1);
   if (byLine && share == 1)
@@ -184,7 +190,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
 double meetingNanoseconds(int64_t slices, int64_t elements) {
   if (slices == 1)
     return 0;
-  return meetingTime + 4.0 * double(elements) * double(slices - 1) / double(slices) / sumsRate;
+  return 4.0 * double(elements) * double(slices - 1) / double(slices) / sumsRate;
 }
 
 bool cAllowsSlices(const Draft &draft) {

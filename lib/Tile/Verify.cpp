@@ -1,4 +1,5 @@
 #include "VerifyRules.h"
+#include "gemmc/Layout/ColumnShares.h"
 #include "gemmc/Tile/SharedTileOf.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -111,6 +112,8 @@ private:
         blockOf(op);
       if (op.kind == OpKind::Store && op.has("sectors") && !storesSectors(op))
         diags.report(Diag::tile_store_sectors, placeOf(op));
+      if (op.kind == OpKind::Exchange)
+        owners(op);
       if (op.kind == OpKind::Late)
         late(op);
       for (const Op &inner : op.body)
@@ -254,6 +257,18 @@ private:
     }
     if (op.kind == OpKind::For && op.has("unroll"))
       unrolled(op);
+  }
+
+  /// No owner of sums is without columns.
+  void owners(const Op &op) {
+    if (!fits(op.expr("owners"), {"exchange", "owners", 1, 8}))
+      return; // `numbers` says so
+    const int64_t columns = kernel.root.item("warp", 1), most = shareColumns(columns, op.number("owners")).owners;
+    if (op.number("owners") != most)
+      diags.report(Diag::tile_bad_number, placeOf(op), "owners", "exchange", op.number("owners"),
+                   llvm::formatv("{0}, who have {1} of a warpgroup's {2} columns each, the last one what is left", most,
+                                 shareColumns(columns, most).each, columns)
+                       .str());
   }
 
   void list(const Op &op, const NumberRule &rule) {

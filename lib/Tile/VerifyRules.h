@@ -188,6 +188,7 @@ inline constexpr NumberRule numberRules[] = {
     {"barrier", "count", 1, (1 << 20) - 1}, // PTX ISA 9.7.13.15.2: pending arrivals of an mbarrier
     {"barrier", "offset", 0, maxShared},
     {"barrier", "expects", 1, maxShared - 1},
+    {"barrier", "expects_of_last", 1, maxShared - 1},
     {"accumulator", "tile", 1, maxExtent, 2},
     {"accumulator", "warp", 1, maxExtent, 2},
     {"fragment", "buffers", 1, maxExtent / 16},
