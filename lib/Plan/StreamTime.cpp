@@ -19,7 +19,7 @@ constexpr double splitRate = 6614; ///< Rows that start inside sectors of the L2
 constexpr double unevenRate = 12500, evenRate = 16000;
 /// What slices in clusters take more of the memory then. It was a share of everything, the larger the shorter k, which
 /// kept short products whole: of 48 of k 416 to 4720 what was fastest by that took 6.6% more than the least of 31 cuts,
-/// by this 2.1% (H200, 2026-11-29; *Slices of short rows* there).
+/// by this 2.2% (H200, 2026-11-29; *Slices of short rows* there).
 constexpr double slicedAcrossLines = 1.06;
 // `takesLines`: what is fastest of 549 cuts of 143 products, no part of that fit, takes 1.5% more than the least, and
 // 7.6% without (H200, 2026-11-25; docs/hopper-shapes.md, *Line by line*).
