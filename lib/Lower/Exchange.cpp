@@ -183,9 +183,10 @@ void Lowering::exchange(const Op &op) {
       b.when(other)("bra", next);
     }
     exchange.play(me);
-    if (me == exchange.last() && !alike)
+    const bool narrow = me == exchange.last() && !alike;
+    if (narrow)
       goOnAs(me);
-    if (me > exchange.last() || (me == exchange.last() && !alike))
+    if (narrow || me > exchange.last())
       b("bra", end);
     else if (!lastSlice)
       b("bra", owned);

@@ -412,7 +412,7 @@ struct Grid {
   int64_t alongShort() const { return longIsM ? tilesN : tilesM; }
 };
 std::optional<Grid> gridOf(const Draft &draft);
-/// CTAs of a cluster that each store a share of the columns of a warpgroup's tile: whole instructions wide.
+/// How the CTAs of a cluster along k share out the columns of a warpgroup's tile of sums.
 ColumnShares columnShares(const Shape &shape);
 /// `epilogue.overlap`: what the planner takes for a shape where the spec leaves it open, and why a shape cannot have
 /// `steps` of it (empty: it can). Before the shape is chosen, what is decided later counts only where it is given.

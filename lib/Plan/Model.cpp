@@ -535,7 +535,7 @@ Estimate estimate(const Draft &draft, const Shape &shape) {
         std::clamp<double>(std::ceil(tiles / draft.limits.sms), 1, double(result.ctasPerSM)); // no tiles: as of one
     double few = !draft.wgmma() && shape.warps() * neighbours < 4 ? 4.0 / (shape.warps() * neighbours) : 1.0;
     double exposed = neighbours > 1 ? 0.5 : storeOverlap(draft, shape) ? overlapLeaves : 1;
-    // Columns are shared out in eights: where they do not go up, fewer CTAs add and store.
+    // Columns are shared out in eights: all wait for who has the most.
     double parts = double(slices * inMemory),
            owners = slices == 1 ? 1 : double(shape.warpN) / double(columnShares(shape).each);
     double meeting = slices == 1 ? memoryClocks(shape, inMemory, waves)
