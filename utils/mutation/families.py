@@ -224,9 +224,9 @@ padding: 32
 raster: {persistent: on}
 epilogue: {store: staged, c: staged}
 """),
-    # Slices of 7, 6 and 6 steps, whose sums meet.
+    # Slices of 7, 6 and 6 steps, whose sums meet: 16, 16 and 8 columns for each CTA.
     "cluster_sums": wgmma((136, 56, 1160), TN, """d: {type: f32}
-tile: {block: [64, 48, 64], cluster: [1, 1, 3]}
+tile: {block: [64, 40, 64], cluster: [1, 1, 3]}
 pipeline: {stages: 2, schedule: cooperative}
 """),
     # Two CTAs with three tiles of eleven steps: the stages that a tile's end releases are used again, and the slots wrap anywhere.
