@@ -6,7 +6,7 @@
 using namespace gemmc;
 using namespace gemmc::test;
 
-TEST(Plan, TakesAMillisecond) {
+TEST(Plan, TakesMilliseconds) {
   double most = 0;
   for (auto [m, n, k] : {Tile3{4096, 4096, 4096}, {512, 1536, 10240}, {520, 520, 8200}, {128, 4096, 7168}}) {
     Spec spec = problem(fixed(m), fixed(n), fixed(k));
@@ -21,5 +21,6 @@ TEST(Plan, TakesAMillisecond) {
     most = std::max(most, best);
   }
   RecordProperty("milliseconds", std::to_string(most));
-  EXPECT_LT(most, 20.0) << "0.2 to 1 ms in a release build on an idle machine; this bound only finds what grew by far";
+  EXPECT_LT(most, 20.0)
+      << "0.3 to 5 ms in a release build on an idle machine (2026-11-29); this bound only finds what grew by far";
 }
