@@ -61,7 +61,7 @@ void Lowering::leaveCluster() {
 /// The registers of a tile's sums, cut into shares.
 struct Lowering::Exchange {
   Exchange(Lowering &l, const Op &op, const AccumulatorView &acc)
-      : l(l), b(l.b), acc(acc), columns(shareColumns(acc.warpN, op.number("owners"))), slices(op.number("slices")),
+      : columns(shareColumns(acc.warpN, op.number("owners"))), l(l), b(l.b), acc(acc), slices(op.number("slices")),
         width(registersOf(0) % 4 || registersOf(last()) % 4 ? 2 : 4),
         line(width * wordBytes * groupThreads * l.kernel.number("consumers")), words(sumWords(acc.type)) {
     Val thread = l.add(l.tid, -32 * l.roleWarp, "consumer_thread");
@@ -71,6 +71,7 @@ struct Lowering::Exchange {
     own = b.regs(words.reg, "own", registersOf(0));
   }
 
+  const ColumnShares columns;
   int64_t last() const { return columns.owners - 1; }
   int64_t columnsOf(int64_t owner) const { return owner == last() ? columns.last : columns.each; }
 
@@ -101,9 +102,9 @@ struct Lowering::Exchange {
   /// The accumulator that `owner` goes on with.
   AccumulatorView ownedBy(int64_t owner) const {
     AccumulatorView out = acc;
-    const int64_t blocks = int64_t(acc.regs.size()), each = registersOf(owner) / blocks;
+    const int64_t each = ofBlock(columnsOf(owner));
     out.warpN = columnsOf(owner);
-    for (int64_t i = 0; i < blocks; ++i)
+    for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
       out.regs[i].assign(own.begin() + i * each, own.begin() + (i + 1) * each);
     return out;
   }
@@ -111,17 +112,15 @@ struct Lowering::Exchange {
 private:
   std::string vectors(llvm::StringRef stem) const { return (stem + (width == 4 ? ".v4." : ".v2.") + words.type).str(); }
 
-  /// Registers of a thread that `owner` has of a tile.
-  int64_t registersOf(int64_t owner) const {
-    return int64_t(acc.regs.size() * acc.regs[0].size()) * columnsOf(owner) / acc.warpN;
-  }
+  /// A thread's registers of so many columns of a block of rows, and of all that `owner` has.
+  int64_t ofBlock(int64_t columns) const { return int64_t(acc.regs[0].size()) * columns / acc.warpN; }
+  int64_t registersOf(int64_t owner) const { return int64_t(acc.regs.size()) * ofBlock(columnsOf(owner)); }
 
   std::vector<Val> shareOf(int64_t owner) const {
     std::vector<Val> out;
     for (const auto &block : acc.regs) {
-      auto registers = [&](int64_t columns) { return int64_t(block.size()) * columns / acc.warpN; };
-      auto first = block.begin() + registers(owner * columns.each);
-      out.insert(out.end(), first, first + registers(columnsOf(owner)));
+      auto first = block.begin() + ofBlock(owner * columns.each);
+      out.insert(out.end(), first, first + ofBlock(columnsOf(owner)));
     }
     return out;
   }
@@ -148,7 +147,6 @@ private:
   Lowering &l;
   ptx::Builder &b;
   const AccumulatorView &acc;
-  const ColumnShares columns;
   const int64_t slices, width, line;
   const SumWords words;
   Val shares, sums;
@@ -160,7 +158,6 @@ void Lowering::exchange(const Op &op) {
   const std::string name = op.subject.name;
   const AccumulatorView acc = accumulators.find(name)->second;
   const int64_t slicesOfK = op.number("slices");
-  const ColumnShares columns = shareColumns(acc.warpN, op.number("owners"));
   b.blank();
   b.comment("each share of the tile's sums goes to its owner in the cluster, who adds them in the order of the slices");
   meetCluster();
@@ -168,12 +165,12 @@ void Lowering::exchange(const Op &op) {
   Val owned = b.label("shares_added"), end = b.label("not_owner");
   auto goOnAs = [&](int64_t owner) {
     accumulators.insert_or_assign(name, exchange.ownedBy(owner));
-    ownColumn = mul(rankK, columns.each, "own_column");
+    ownColumn = mul(rankK, exchange.columns.each, "own_column");
     ops(op.body);
     ownColumn = 0;
     accumulators.insert_or_assign(name, acc);
   };
-  const bool alike = columns.last == columns.each;
+  const bool alike = exchange.columns.last == exchange.columns.each;
   for (int64_t me = 0; me < slicesOfK; ++me) {
     const bool lastSlice = me + 1 == slicesOfK;
     Val next = b.label("next_slice");

@@ -259,13 +259,14 @@ private:
       unrolled(op);
   }
 
-  /// No owner of sums is without columns.
+  /// Owners of sums are among the slices, and none is without columns.
   void owners(const Op &op) {
-    if (!fits(op.expr("owners"), {"exchange", "owners", 1, 8}))
+    if (!op.expr("owners").isConst() || !op.expr("slices").isConst())
       return; // `numbers` says so
-    const int64_t columns = kernel.root.item("warp", 1), most = shareColumns(columns, op.number("owners")).owners;
-    if (op.number("owners") != most)
-      diags.report(Diag::tile_bad_number, placeOf(op), "owners", "exchange", op.number("owners"),
+    const int64_t owners = op.number("owners"), columns = kernel.root.item("warp", 1),
+                  most = shareColumns(columns, std::max<int64_t>(1, std::min(owners, op.number("slices")))).owners;
+    if (owners != most)
+      diags.report(Diag::tile_bad_number, placeOf(op), "owners", "exchange", owners,
                    llvm::formatv("{0}, who have {1} of a warpgroup's {2} columns each, the last one what is left", most,
                                  shareColumns(columns, most).each, columns)
                        .str());
