@@ -1,6 +1,6 @@
 // What a plan costs, in numbers a person can check: bytes and operations, tiles and waves, the model's clocks.
 #include "gemmc/Plan/Analysis.h"
-#include "Draft.h"
+#include "Clock.h"
 #include <cmath>
 
 namespace gemmc {
@@ -233,7 +233,7 @@ Analysis analyse(const Plan &given, unsigned next) {
   Analysis out;
   out.machine = ratesOf(*plan.spec.target, *plan.spec.a.type);
   Shape shape = shapeOf(plan);
-  Estimate estimate = plan::estimate(draft, shape);
+  Estimate estimate = plan::estimate(Premises(draft), shape);
   out.assumed = assumedSizes(given.spec);
   addProblem(draft, out);
   addTiles(draft, shape, estimate, out);

@@ -207,13 +207,12 @@ struct Estimate {
   double clocks = 0;
   double cost = 0;           ///< What the ranking goes by: `clocks`, of a product at the power limit also its energy.
   bool atPowerLimit = false; ///< The latter.
-  double bySectors = 0;      ///< Clocks of a product that waits for sectors of D (StoreTime.h); else 0.
+  double bySectors = 0;      ///< Clocks of a product that waits for sectors of D (Clock.h); else 0.
   double main = 0, epilogue = 0; ///< Of one tile; the epilogue with its start.
   double loose = 0;              ///< Of one tile: parts of lines of D that leave by themselves, not hidden.
   int64_t tiles = 0, waves = 0;
   int64_t ctasPerSM = 1;
 };
-Estimate estimate(const Draft &draft, const Shape &shape);
 /// The energy of a product in multiply-adds: what a byte of memory takes beside them (H200; Model.cpp).
 constexpr double energyOf(double products, double bytes) { return products + 68 * bytes; }
 /// Tiles along m that are walked together, where the spec leaves it open: a wave of `ctas` covers a square of D.
@@ -243,6 +242,7 @@ bool rowsStraddleLines(const Draft &draft);
 /// What `bytesOfA` and `bytesOfB` that all CTAs together ask the L2 for (those of a cluster for their shared rows once)
 /// are worth in bytes of such rows. 0 where no row splits sectors.
 double splitBytes(const Draft &draft, double bytesOfA, double bytesOfB);
+double splitBytes(bool ofA, bool ofB, double bytesOfA, double bytesOfB); ///< Where rows of A, of B split sectors.
 
 /// Clocks that a warpgroup of `rows` takes for a stage of `k` at least whose A its lanes load into registers.
 double leastOfHeld(const Draft &draft, int64_t k, int64_t rows);

@@ -1,5 +1,5 @@
 // How D is stored and C is read.
-#include "StoreTime.h"
+#include "Clock.h"
 
 using llvm::formatv;
 

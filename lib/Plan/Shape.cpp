@@ -1,5 +1,5 @@
 // The choice of schedule, tiles, cluster and stages: all that is open is tried, the cheapest legal candidate wins.
-#include "Draft.h"
+#include "Clock.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cmath>
 #include <limits>
@@ -176,11 +176,12 @@ bool exceedsShared(const Draft &draft, const Shape &shape) {
 Ranking rank(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   Ranking ranking;
   ranking.shapes.reserve(shapes.size()), ranking.order.reserve(shapes.size());
+  const Premises on(draft);
   for (const Shape &shape : shapes) {
     Ranked next{shape, {}};
     double key = std::numeric_limits<double>::infinity();
     if (sane(shape)) {
-      next.estimate = estimate(draft, shape);
+      next.estimate = estimate(on, shape);
       key = next.estimate.cost / (draft.wgmma() || ranking.shapes.empty() ? 1 : margin);
     }
     ranking.order.push_back({key, ranking.shapes.size()});

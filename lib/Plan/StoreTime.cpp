@@ -1,18 +1,19 @@
 // How long D takes to leave, by SM clocks: the part of the planner's clock that a tile pays once.
-#include "StoreTime.h"
+#include "Clock.h"
 
 namespace gemmc::plan {
 namespace {
 /// Bytes of D that an SM stores in a clock.
-double storeBytes(const Draft &draft) { return draft.wgmma() ? 50 : 24; }
+double storeBytes(const Premises &on) { return on.wgmma ? 50 : 24; }
+} // namespace
 
-/// Products for which it is known what stores of D cost (`crowdedStore`, `looseClocks`): a fit to 2319 kernels of 53
-/// products of 900 to 9000 rows and columns, multiples of 8, k of 264 to 2816, in all layouts, beside all else that
-/// this clock has. Over products left out of it the choice is 2.3% slower than the best of 41 or 57 kernels, 3.2%
-/// before. Of 88 products of 280 to 8000 rows and columns and k of 290 to 8040, measured before there was a fit, it
-/// changes 15: 13 of them are as fast as before or up to 5.5% faster, two 0.2 and 0.7% slower (H200, 2026-11-27,
-/// docs/hopper-l2.md, *Parts of lines*). Shorter sides got worse; where all rows start at lines, of C and of sums in
-/// f16 nothing was measured.
+// A fit to 2319 kernels of 53
+// products of 900 to 9000 rows and columns, multiples of 8, k of 264 to 2816, in all layouts, beside all else that
+// this clock has. Over products left out of it the choice is 2.3% slower than the best of 41 or 57 kernels, 3.2%
+// before. Of 88 products of 280 to 8000 rows and columns and k of 290 to 8040, measured before there was a fit, it
+// changes 15: 13 of them are as fast as before or up to 5.5% faster, two 0.2 and 0.7% slower (H200, 2026-11-27,
+// docs/hopper-l2.md, *Parts of lines*). Shorter sides got worse; where all rows start at lines, of C and of sums in
+// f16 nothing was measured.
 bool storesAreKnown(const Draft &draft) {
   constexpr int64_t leastSide = 512, leastK = 256, mostK = 8192;
   const Spec &s = draft.spec();
@@ -23,37 +24,31 @@ bool storesAreKnown(const Draft &draft) {
          std::min(draft.plannedM(), draft.plannedN()) >= leastSide &&
          (rowsStartInsideLines(draft) || !startsAt(s.d, lineBytes));
 }
-} // namespace
 
-bool fewStepsAreKnown(const Draft &draft) {
-  constexpr int64_t mostOfFit = 2816;
-  return storesAreKnown(draft) && draft.plannedK() <= mostOfFit;
-}
-
-double crowdedStore(const Draft &draft, double store, double main) {
+double crowdedStore(const Premises &on, double store, double main) {
   constexpr double each = 5;
-  return storesAreKnown(draft) ? 1 + each * store / main : 1;
+  return on.storesAreKnown ? 1 + each * store / main : 1;
 }
 
-double storeClocks(const Draft &draft, const Shape &shape) {
+double storeClocks(const Premises &on, const Shape &shape) {
   constexpr double ofLinesOfC = 0.14, ofOddD = 0.24; // an element of a warpgroup
-  const double bytes = double(shape.m) * double(shape.n) * bytesOf(*draft.spec().d.type) / storeBytes(draft);
-  if (!draft.wgmma() || *draft.spec().loadC != StoreKind::staged)
+  const double bytes = double(shape.m) * double(shape.n) * bytesOf(*on.draft.spec().d.type) / storeBytes(on);
+  if (!on.wgmma || *on.draft.spec().loadC != StoreKind::staged)
     return bytes;
-  const double each = ofLinesOfC + (writesOddLines(draft) ? ofOddD : 0);
+  const double each = ofLinesOfC + (on.writesOddLines ? ofOddD : 0);
   return std::max(bytes, each * double(shape.warpM) * double(shape.warpN));
 }
 
-double looseClocks(const Draft &draft, const Shape &shape) {
+double looseClocks(const Premises &on, const Shape &shape) {
   constexpr double of32 = 1.25, of16 = 1.75, of8 = 3.5; // columns: clocks of a row
   constexpr double underPingpong = 0.5, ofStore = 0.5;
-  if (!storesAreKnown(draft)) {
-    const bool odd = draft.wgmma() && shape.warpN % 16 != 0 && !rowsStartInsideSectors(draft);
-    return odd ? ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(draft) : 0;
+  if (!on.storesAreKnown) {
+    const bool odd = on.wgmma && shape.warpN % 16 != 0 && !on.insideSectors();
+    return odd ? ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(on) : 0;
   }
-  if (!storesAlongN(draft))
+  if (!on.storesAlongN)
     return 0; // of its m a warpgroup has 64 rows at a time: whole 128 bytes
-  const bool cutsSectors = startsAt(draft.spec().d, sectorBytes);
+  const bool cutsSectors = on.sectorsOfD;
   const double ofRow =
       (shape.warpN & 32 ? of32 : 0) + (shape.warpN & 16 ? of16 : 0) + (shape.warpN & 8 && cutsSectors ? of8 : 0);
   const double warps = double(shape.n) / double(shape.warpN);
@@ -71,15 +66,15 @@ bool waitsForSectors(const Draft &draft) {
   return elements * bytesOf(*s.d.type) >= leastD;
 }
 
-double sectorClocks(const Draft &draft, const Shape &shape, double clocks, double waves) {
+double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
   constexpr double ofMemory = 1800, ofPort = 15, ofLoads = 95; // bytes of a clock
   constexpr double odd = 4.4, half = 0.5;                      // what a sector costs that two tiles write
   constexpr double ofBoxes = 0.4;                              // boxes of 64 columns do so wherever they meet
-  const Spec &s = draft.spec();
-  const double m = double(draft.plannedM()), n = double(draft.plannedN()), batch = double(draft.plannedBatch());
-  const double input = draft.inputBits() / 8.0, k = double(draft.plannedK()), result = double(bytesOf(*s.d.type));
+  const Spec &s = on.draft.spec();
+  const double m = double(on.m), n = double(on.n), batch = double(on.batch);
+  const double input = on.inputBits / 8.0, k = double(on.k), result = double(bytesOf(*s.d.type));
   const double each = promisedAlign(s.d) < 16 ? odd : half, line = double(shape.warpN) * result;
-  const double parts = writesWholeSectors(draft, shape) ? each * sectorBytes / line : ofBoxes;
+  const double parts = writesWholeSectors(on.draft, shape) ? each * sectorBytes / line : ofBoxes;
   const double memory = batch * ((m + n) * k * input + m * n * result * (1 + parts)) / ofMemory;
   const double port = waves * double(shape.m * shape.n) * result / ofPort;
   const double steps = std::ceil(k / double(shape.k));
@@ -87,10 +82,10 @@ double sectorClocks(const Draft &draft, const Shape &shape, double clocks, doubl
   return atOnce<5>({clocks, port, memory}) + loads;
 }
 
-double halfSectorClocks(const Draft &draft, const Shape &shape, double waves, double main, double store) {
+double halfSectorClocks(const Premises &on, const Shape &shape, double waves, double main, double store) {
   constexpr double rate = 16, setApart = 8;
-  const int64_t bytes = bytesOf(*draft.spec().d.type);
-  if (!draft.wgmma() || !storesAlongN(draft) || shape.warpN * bytes % sectorBytes == 0)
+  const int64_t bytes = bytesOf(*on.draft.spec().d.type);
+  if (!on.wgmma || !on.storesAlongN || shape.warpN * bytes % sectorBytes == 0)
     return 0;
   const double tile = double(shape.m * shape.n * bytes) / rate;
   const double last = shape.schedule == Schedule::pingpong ? 0 : tile * std::min(1.0, setApart * store / main);

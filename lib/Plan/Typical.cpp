@@ -29,10 +29,7 @@ int64_t endOf(const TypicalField &field, int64_t size) {
 bool isDynamic(const Spec &spec, const TypicalField &field) { return (spec.*field.size).value.dynamic(); }
 
 int64_t sizeOf(const Spec &spec, const TypicalField &field) {
-  if (!isDynamic(spec, field))
-    return *(spec.*field.size).value.fixed;
-  const int64_t typical = *(spec.*field.typical);
-  return typical ? typical : field.usual;
+  return typicalSize(*(spec.*field.size), *(spec.*field.typical), field.usual);
 }
 } // namespace
 

@@ -10,10 +10,13 @@ inline constexpr int64_t usualSize = 4096, usualBatch = 16;
 
 /// A size of a spec, the typical one where it is dynamic (the usual one, if that is still open).
 int64_t typicalSize(const Spec &spec, Field<Size> Spec::*size);
-inline int64_t typicalM(const Spec &spec) { return typicalSize(spec, &Spec::m); }
-inline int64_t typicalN(const Spec &spec) { return typicalSize(spec, &Spec::n); }
-inline int64_t typicalK(const Spec &spec) { return typicalSize(spec, &Spec::k); }
-inline int64_t typicalBatch(const Spec &spec) { return typicalSize(spec, &Spec::batch); }
+inline int64_t typicalSize(const Size &size, int64_t typical, int64_t usual) {
+  return size.fixed ? *size.fixed : typical ? typical : usual;
+}
+inline int64_t typicalM(const Spec &spec) { return typicalSize(*spec.m, *spec.typicalM, usualSize); }
+inline int64_t typicalN(const Spec &spec) { return typicalSize(*spec.n, *spec.typicalN, usualSize); }
+inline int64_t typicalK(const Spec &spec) { return typicalSize(*spec.k, *spec.typicalK, usualSize); }
+inline int64_t typicalBatch(const Spec &spec) { return typicalSize(*spec.batch, *spec.typicalBatch, usualBatch); }
 bool hasDynamicSizes(const Spec &spec);
 /// `m taken as 64, k as 4096`: of the dynamic sizes; empty where there are none.
 std::string assumedSizes(const Spec &spec);

@@ -1,0 +1,59 @@
+#include "Clock.h"
+
+namespace gemmc::plan {
+double productsOfDoubles(const Draft &draft) { return *draft.spec().target == Target::sm_90a ? 128 : 64; }
+
+namespace {
+Rates ratesOf(const Draft &draft) {
+  if (draft.wgmma())
+    return {wgmmaProducts * 16.0 / draft.inputBits(), 128, 168};
+  // The rate follows the width of the elements, but for f64.
+  bool wide = *draft.spec().a.type == Elem::f64;
+  double products = wide ? productsOfDoubles(draft) : 1024 * 16.0 / draft.inputBits();
+  switch (*draft.spec().target) {
+  case Target::sm_86:
+  case Target::sm_89:
+    return {wide ? 2 : products / 2, 128, 32};
+  default:
+    return {products, 128, 44};
+  }
+}
+
+/// Products long enough (multiply-adds).
+bool atPowerLimit(const Draft &draft) {
+  constexpr double longProduct = 34e9;
+  double m = double(draft.plannedM()), n = double(draft.plannedN());
+  return m * n * double(draft.plannedK()) * double(draft.plannedBatch()) > longProduct;
+}
+
+/// What nobody has measured goes by clocks: streams, slices (but beside whole tiles, whose measure is theirs), other
+/// types, pitches of 16 bytes.
+bool energyIsKnown(const Draft &draft) {
+  const Spec &s = draft.spec();
+  return draft.wgmma() && !draft.stream && (*s.split == SplitMode::none || draft.way.slices > 1) &&
+         draft.inputBits() == 16 && *s.accumulator == Elem::f32 && !rowsSplitSectors(draft);
+}
+
+bool hasFewSteps(const Draft &draft) {
+  constexpr int64_t mostOfFit = 2816;
+  return storesAreKnown(draft) && draft.plannedK() <= mostOfFit;
+}
+
+Premises::Operand operandOf(const Draft &draft, const OperandSpec &operand, bool kMajor) {
+  return {kMajor, rowStep(draft, operand), rowsStartInsideSectors(draft, operand)};
+}
+} // namespace
+
+Premises::Premises(const Draft &draft)
+    : draft(draft), m(draft.plannedM()), n(draft.plannedN()), k(draft.plannedK()), batch(draft.plannedBatch()),
+      wgmma(draft.wgmma()), streamed(draft.stream.has_value()), skinny(isSkinny(draft)), inputBits(draft.inputBits()),
+      a(operandOf(draft, draft.kernelA(), draft.kMajorA())), b(operandOf(draft, draft.kernelB(), draft.kMajorB())),
+      holdsA(draft.holdsA()), shifts(draft.shifts()), promotes(draft.promotes()),
+      multipliesDoubles(draft.multipliesDoubles()), slicesInMemory(draft.slicesInMemory()), rates(ratesOf(draft)),
+      atPowerLimit(plan::atPowerLimit(draft)), energyIsKnown(plan::energyIsKnown(draft)),
+      storesAreKnown(plan::storesAreKnown(draft)), fewStepsAreKnown(hasFewSteps(draft)),
+      waitsForSectors(plan::waitsForSectors(draft)), storesAlongN(plan::storesAlongN(draft)),
+      writesOddLines(plan::writesOddLines(draft)), sectorsOfD(startsAt(draft.spec().d, sectorBytes)),
+      linesOfD(startsAt(draft.spec().d, lineBytes)), doubt(doubtOf(draft)) {}
+
+} // namespace gemmc::plan
