@@ -41,21 +41,18 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
   decideSplit(draft);
   decideEpilogue(draft);
   const size_t before = found.size();
-  const Ranking ranking = rank(draft, candidates(draft));
-  for (auto [key, place] : ranking.order) {
-    const Ranked &next = ranking.shapes[place];
-    if (most && found.size() - before >= most)
-      break;
+  Ranking ranking(draft, candidates(draft));
+  while (const Ranked *next = most && found.size() - before >= most ? nullptr : ranking.next()) {
     Diags scratch = Diags::wordless();
-    checkShape(draft, next.shape, scratch);
-    if (scratch.hasErrors() || exceedsShared(draft, next.shape))
+    checkShape(draft, next->shape, scratch);
+    if (scratch.hasErrors() || exceedsShared(draft, next->shape))
       continue;
-    std::string choice = choiceOf(draft, next.shape);
+    std::string choice = choiceOf(draft, next->shape);
     bool known = llvm::any_of(found, [&](const Alternative &other) { // a stream says its cluster, too
       return other.choice == choice || other.choice == choice + " tile.cluster=[1,1,1]";
     });
     if (!known)
-      found.push_back({std::move(choice), next.estimate.cost});
+      found.push_back({std::move(choice), next->estimate.cost});
   }
 }
 

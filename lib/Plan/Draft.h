@@ -255,16 +255,21 @@ bool sane(const Shape &shape);
 /// A tile field in the kernel's view, or back; the order of the raster.
 std::array<int64_t, 3> kernelView(const Draft &draft, std::array<int64_t, 3> tile);
 RasterOrder kernelView(const Draft &draft, RasterOrder order);
-/// Shapes with what they cost, and their order: the cheapest first, of equals the favourite (Shape.cpp).
+/// Shapes with what they cost, the cheapest first, of equals the favourite (Shape.cpp). Few are asked for, and those
+/// behind them are not sorted.
 struct Ranked {
   Shape shape;
   Estimate estimate;
 };
-struct Ranking {
+class Ranking {
+public:
+  Ranking(const Draft &draft, llvm::ArrayRef<Shape> shapes);
+  const Ranked *next(); ///< nullptr: there are no more.
+
+private:
   std::vector<Ranked> shapes;
-  std::vector<std::pair<double, size_t>> order; ///< Keys, and places in `shapes`.
+  std::vector<std::pair<double, size_t>> left; ///< A heap of keys, and places in `shapes`.
 };
-Ranking rank(const Draft &draft, llvm::ArrayRef<Shape> shapes);
 
 /// Whether `shape` breaks the rule that most break where stages are given; quicker than its report.
 bool exceedsShared(const Draft &draft, const Shape &shape);
@@ -320,7 +325,7 @@ inline bool fillsOneWave(const Draft &draft, int64_t ctas) {
 }
 /// Slices in clusters run apart where k is deep: how many times as long they take, a tenth more for each doubling of k
 /// beyond `from` (H200, 2026-11-25; docs/hopper-l2.md, *Slices that meet in memory*).
-inline double runApart(int64_t k, double from) { return 1 + 0.1 * std::max(0.0, std::log2(double(k) / from)); }
+inline double runApart(int64_t k, double from) { return double(k) <= from ? 1 : 1 + 0.1 * std::log2(double(k) / from); }
 /// What it takes the slices of a tile of so many sums to meet in a cluster.
 double meetingNanoseconds(int64_t slices, int64_t elements);
 /// From the launch of a stream to its end, and what sets its pace: `memory`, `the L2`, `tensor cores`, `shared memory`,

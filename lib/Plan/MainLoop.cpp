@@ -110,7 +110,7 @@ double withLines(const Premises &on, const Shape &shape, double busy, double fil
   const SlicedLines share = !sliced                         ? SlicedLines{1, 1}
                             : on.insideSectors() ? slicedInsideSectors
                                                             : slicedLines;
-  const double sent = (a.sent / shape.clusterN + b.sent / shape.clusterM) * std::pow(filled, roomOfFew);
+  const double sent = (a.sent / shape.clusterN + b.sent / shape.clusterM) * (filled < 1 ? std::pow(filled, roomOfFew) : 1);
   busy = atOnce<10>({busy, share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 && !on.fewStepsAreKnown ? threeWarpgroups : 1;

@@ -224,7 +224,7 @@ Estimate estimate(const Premises &on, const Shape &shape) {
   const double moving = bytesClocks(on, shape, double(m), double(n), double(k), tiles);
   if (on.waitsForSectors && slices * inMemory == 1)
     result.bySectors = sectorClocks(on, shape, result.clocks, waves);
-  result.cost = (result.bySectors > 0 ? result.bySectors : atOnce<8>({result.clocks, moving})) *
+  result.cost = (result.bySectors > 0 ? result.bySectors : moving > 0 ? atOnce<8>({result.clocks, moving}) : result.clocks) *
                 (result.atPowerLimit ? powerShare(on, shape, result, slots) : 1) * on.doubt;
   if (together > 4 && slices == 1)
     result.cost *= doubtOfEights;

@@ -2,6 +2,7 @@
 #include "Clock.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <tuple>
 
@@ -45,9 +46,9 @@ Errors errorsOf(const Draft &draft, const Shape &shape) {
 
 std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
   std::optional<Choice> best;
-  const Ranking ranking = rank(draft, shapes);
-  for (auto [key, place] : ranking.order) {
-    const Ranked &next = ranking.shapes[place];
+  Ranking ranking(draft, shapes);
+  while (const Ranked *ranked = ranking.next()) {
+    const Ranked &next = *ranked;
     const bool sameTile = best && next.shape.m == best->shape.m && next.shape.n == best->shape.n;
     // Beside the choice and the next best tile only who needs fewer clocks is told of, at the power limit.
     const bool tellsNothing = best && best->second && next.estimate.clocks >= best->quickestClocks;
@@ -173,22 +174,28 @@ bool exceedsShared(const Draft &draft, const Shape &shape) {
   return sane(shape) && sharedBytes(draft, shape) > draft.limits.sharedPerBlock;
 }
 
-Ranking rank(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
-  Ranking ranking;
-  ranking.shapes.reserve(shapes.size()), ranking.order.reserve(shapes.size());
+Ranking::Ranking(const Draft &draft, llvm::ArrayRef<Shape> candidates) {
+  shapes.reserve(candidates.size()), left.reserve(candidates.size());
   const Premises on(draft);
-  for (const Shape &shape : shapes) {
-    Ranked next{shape, {}};
+  for (const Shape &shape : candidates) {
+    Ranked &next = shapes.emplace_back(Ranked{shape, {}});
     double key = std::numeric_limits<double>::infinity();
     if (sane(shape)) {
       next.estimate = estimate(on, shape);
-      key = next.estimate.cost / (draft.wgmma() || ranking.shapes.empty() ? 1 : margin);
+      key = next.estimate.cost / (draft.wgmma() || left.empty() ? 1 : margin);
     }
-    ranking.order.push_back({key, ranking.shapes.size()});
-    ranking.shapes.push_back(std::move(next));
+    left.push_back({key, left.size()});
   }
-  llvm::sort(ranking.order);
-  return ranking;
+  std::make_heap(left.begin(), left.end(), std::greater());
+}
+
+const Ranked *Ranking::next() {
+  if (left.empty())
+    return nullptr;
+  std::pop_heap(left.begin(), left.end(), std::greater());
+  const size_t place = left.back().second;
+  left.pop_back();
+  return &shapes[place];
 }
 
 void decideShape(Draft &draft) {

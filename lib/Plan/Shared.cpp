@@ -104,11 +104,36 @@ int64_t storeChunks(const Draft &draft, const Shape &shape) {
   return shape.warpM / 64 * pieces;
 }
 
+// A slot for each slice but the owner's own, of its share of the tile.
+int64_t exchangeBytes(const Draft &draft, const Shape &shape) {
+  if (!draft.wgmma() || shape.clusterK <= 1)
+    return 0;
+  const int64_t share =
+      shape.m * shape.n / shape.warpN * columnShares(shape).each * bytesOf(*draft.spec().accumulator);
+  return share * (shape.clusterK - 1);
+}
+
+/// Whether so many bytes of slots take the operands' place: one of their own saves the CTAs a meeting; large sums would
+/// take it from the stages.
+static bool takeOperandsPlace(const Shape &shape, int64_t bytes) {
+  constexpr int64_t mostApart = 32 * 1024; // the owner's share, too
+  return bytes > 0 && bytes / (shape.clusterK - 1) * shape.clusterK > mostApart;
+}
+
+bool exchangeOver(const Draft &draft, const Shape &shape) {
+  return takeOperandsPlace(shape, exchangeBytes(draft, shape));
+}
+
+/// Those of slots that have a place of their own.
+static int64_t exchangeApart(const Draft &draft, const Shape &shape) {
+  const int64_t bytes = exchangeBytes(draft, shape);
+  return takeOperandsPlace(shape, bytes) ? 0 : bytes;
+}
+
 namespace {
 /// Bytes that stages and buffers share.
 int64_t roomOf(const Draft &draft, const Shape &shape) {
-  int64_t exchange = exchangeOver(draft, shape) ? 0 : exchangeBytes(draft, shape);
-  return draft.limits.sharedPerBlock - basicBytes(draft, shape) - exchange;
+  return draft.limits.sharedPerBlock - basicBytes(draft, shape) - exchangeApart(draft, shape);
 }
 
 /// Stages that so many buffers leave room for.
@@ -120,6 +145,7 @@ public:
     int64_t left = room - buffers * buffer;
     return left <= 0 ? 0 : left / stage;
   }
+  int64_t buffersBeside(int64_t stages) const { return (room - stages * stage) / buffer; }
 
 private:
   int64_t room, buffer, stage; ///< Bytes.
@@ -130,9 +156,8 @@ private:
 /// than one warpgroup stores 2% faster; of more stages nothing (H200, 2026-11-24, docs/hopper-l2.md, *A stage for a
 /// buffer*). Where half a tile is stored at a time the buffers are worth as much as the stage, but in block tiles of
 /// more columns than an instruction can have (2026-11-27, docs/hopper-l2.md, *Parts of lines*).
-bool sparesBuffer(const Draft &draft, const Shape &shape) {
+bool sparesBuffer(const Draft &draft, const Shape &shape, const StagesBeside &stagesBeside) {
   constexpr int64_t enough = 4;
-  const StagesBeside stagesBeside(draft, shape);
   int64_t stages = stagesBeside(2);
   Shape filled = shape;
   filled.stages = stages;
@@ -161,27 +186,39 @@ bool leavesThroughOne(const Draft &draft, const Shape &shape) {
   return bytes == 4 ? shape.warpM <= 128 && steps > 8 : bytes == 2 && steps >= 8 && steps <= 24;
 }
 
-// Two: one is filled while the other one is read. Where half a tile is stored in the time of few products a third one
+constexpr int64_t usualBuffers = 2; ///< One is filled while the other one is read.
+// Where half a tile is stored in the time of few products a third one
 // brings 0 to 4%, if the stages leave it (H200, 2026-11-22). C waits in them for its tile's end: as many as the stages
 // leave.
-unsigned storeBuffers(const Draft &draft, const Shape &shape) {
-  constexpr int64_t usual = 2, underProducts = 3;
+/// Those that do not depend on what the stages leave.
+static std::optional<unsigned> settledBuffers(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
   if (!draft.wgmma() || *s.store == StoreKind::direct)
     return 0;
   if (*s.store == StoreKind::staged)
-    return unsigned(usual);
+    return unsigned(usualBuffers);
   if (s.storeBuffers.given)
     return unsigned(*s.storeBuffers);
   if (!bringsC(draft) && leavesThroughOne(draft, shape))
     return 1;
+  return std::nullopt;
+}
+
+static unsigned storeBuffers(const Draft &draft, const Shape &shape, const StagesBeside &stagesBeside) {
+  constexpr int64_t underProducts = 3;
+  if (std::optional<unsigned> settled = settledBuffers(draft, shape))
+    return *settled;
   if (shape.stages == 0 && !bringsC(draft))
-    return unsigned(sparesBuffer(draft, shape) ? 1 : usual);
+    return unsigned(sparesBuffer(draft, shape, stagesBeside) ? 1 : usualBuffers);
   auto [least, most] = bringsC(draft)                    ? storeBufferLimits(draft, shape)
-                       : storeOverlap(draft, shape) == 0 ? std::pair<int64_t, int64_t>{1, usual}
+                       : storeOverlap(draft, shape) == 0 ? std::pair<int64_t, int64_t>{1, usualBuffers}
                                                          : std::pair<int64_t, int64_t>{1, underProducts};
-  int64_t left = roomOf(draft, shape) - shape.stages * stageBytes(draft, shape);
-  return unsigned(std::clamp(left / bytesOfBuffers(draft, shape), least, most));
+  return unsigned(std::clamp(stagesBeside.buffersBeside(shape.stages), least, most));
+}
+
+unsigned storeBuffers(const Draft &draft, const Shape &shape) {
+  std::optional<unsigned> settled = settledBuffers(draft, shape);
+  return settled ? *settled : storeBuffers(draft, shape, StagesBeside(draft, shape));
 }
 
 // Each warp of a consumer warpgroup has its own buffers.
@@ -204,29 +241,10 @@ int64_t epilogueBytes(const Draft &draft, const Shape &shape) {
   return most;
 }
 
-// An owner's share of the sums of a tile.
-int64_t shareBytes(const Draft &draft, const Shape &shape) {
-  return shape.m * shape.n / shape.warpN * columnShares(shape).each * bytesOf(*draft.spec().accumulator);
-}
-
-// A slot for each slice but the owner's own, of its share of the tile.
-int64_t exchangeBytes(const Draft &draft, const Shape &shape) {
-  if (!draft.wgmma() || shape.clusterK <= 1)
-    return 0;
-  return shareBytes(draft, shape) * (shape.clusterK - 1);
-}
-
-// A place of its own saves the CTAs a meeting; large sums would take it from the stages.
-bool exchangeOver(const Draft &draft, const Shape &shape) {
-  constexpr int64_t mostApart = 32 * 1024; // the owner's share, too
-  return exchangeBytes(draft, shape) > 0 && shareBytes(draft, shape) * shape.clusterK > mostApart;
-}
-
 int64_t fixedBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma())
     return 0;
-  int64_t exchange = exchangeOver(draft, shape) ? 0 : exchangeBytes(draft, shape);
-  return basicBytes(draft, shape) + stagedBytes(draft, shape) + exchange;
+  return basicBytes(draft, shape) + stagedBytes(draft, shape) + exchangeApart(draft, shape);
 }
 
 int64_t sharedBytes(const Draft &draft, const Shape &shape) {
@@ -238,8 +256,8 @@ int64_t sharedBytes(const Draft &draft, const Shape &shape) {
 namespace {
 /// Stages that buffers of C leave: two buffers, or as many as all of a tile's C waits in, `most`, beside `enough`
 /// stages.
-int64_t stagesBesideC(const Draft &draft, const Shape &shape, int64_t enough, int64_t most) {
-  const StagesBeside stagesBeside(draft, shape);
+int64_t stagesBesideC(const Draft &draft, const Shape &shape, const StagesBeside &stagesBeside, int64_t enough,
+                      int64_t most) {
   int64_t fit = stagesBeside(storeBufferLimits(draft, shape).first);
   return fit <= enough ? fit : std::max(enough, stagesBeside(most));
 }
@@ -253,17 +271,18 @@ int64_t stagesBesideC(const Draft &draft, const Shape &shape, int64_t enough, in
 int64_t stagesThatFit(const Draft &draft, const Shape &shape) {
   Shape open = shape;
   open.stages = 0; // buffers beyond the least take what stages leave
+  const StagesBeside stagesBeside(draft, shape);
   if (!bringsC(draft) || draft.spec().storeBuffers.given)
-    return StagesBeside(draft, shape)(storeBuffers(draft, open));
+    return stagesBeside(storeBuffers(draft, open, stagesBeside));
   const int64_t most = storeBufferLimits(draft, shape).second, steps = stepsOf(draft, shape);
   if (shape.schedule != Schedule::pingpong) {
     const bool spared = steps <= 32 && bytesOf(*draft.spec().d.type) == 4;
-    return stagesBesideC(draft, shape, spared ? 3 : 4, most);
+    return stagesBesideC(draft, shape, stagesBeside, spared ? 3 : 4, most);
   }
-  open.stages = stagesBesideC(draft, shape, 6, most);
+  open.stages = stagesBesideC(draft, shape, stagesBeside, 6, most);
   if (steps > 48 || storeBuffers(draft, open) > 2)
     return open.stages;
-  return stagesBesideC(draft, shape, steps > 16 ? 5 : 4, std::min<int64_t>(most, 4));
+  return stagesBesideC(draft, shape, stagesBeside, steps > 16 ? 5 : 4, std::min<int64_t>(most, 4));
 }
 
 } // namespace gemmc::plan
