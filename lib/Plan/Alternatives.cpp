@@ -1,5 +1,5 @@
 // The ranking as a list: what a tuner tries.
-#include "Draft.h"
+#include "Ranking.h"
 
 using llvm::formatv;
 
@@ -36,16 +36,18 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
   return words;
 }
 
-/// Adds the first `most` of the ranking that are legal; 0: all.
-void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
-  decideSplit(draft);
-  decideEpilogue(draft);
+bool isLegal(const Draft &draft, const Shape &shape) {
+  Diags scratch = Diags::wordless();
+  checkShape(draft, shape, scratch);
+  return !scratch.hasErrors() && !exceedsShared(draft, shape);
+}
+
+/// Adds the first `most` of the ranking that are legal; 0: all. The draft's split and epilogue are decided.
+void rankedInto(const Draft &draft, size_t most, std::vector<Alternative> &found) {
   const size_t before = found.size();
-  Ranking ranking(draft, candidates(draft));
+  Ranking ranking(draft);
   while (const Ranked *next = most && found.size() - before >= most ? nullptr : ranking.next()) {
-    Diags scratch = Diags::wordless();
-    checkShape(draft, next->shape, scratch);
-    if (scratch.hasErrors() || exceedsShared(draft, next->shape))
+    if (!isLegal(draft, next->shape))
       continue;
     std::string choice = choiceOf(draft, next->shape);
     bool known = llvm::any_of(found, [&](const Alternative &other) { // a stream says its cluster, too
@@ -56,19 +58,47 @@ void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
   }
 }
 
-} // namespace
+void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
+  decideSplit(draft);
+  decideEpilogue(draft);
+  rankedInto(draft, most, found);
+}
 
-std::vector<Alternative> plan::alternativesOf(const Spec &spec, Way way, size_t most) {
-  Diags scratch = Diags::wordless();
+/// All of another way that the ranking goes by; nullopt where the way is none.
+std::optional<Draft> rankedDraft(const Spec &spec, Way way, Diags &scratch) {
   Draft draft = draftOf(spec, scratch, way);
   decideProblem(draft);
-  std::vector<Alternative> found;
-  if (decideFamily(draft))
-    rankInto(draft, most, found), checkEpilogue(draft);
-  return scratch.hasErrors() ? std::vector<Alternative>() : found;
+  if (!decideFamily(draft))
+    return std::nullopt;
+  decideSplit(draft);
+  decideEpilogue(draft);
+  checkEpilogue(draft);
+  return scratch.hasErrors() ? std::nullopt : std::optional(std::move(draft));
+}
+} // namespace
+
+std::optional<double> plan::costOfWay(const Spec &spec, Way way, double below) {
+  Diags scratch = Diags::wordless();
+  std::optional<Draft> draft = rankedDraft(spec, way, scratch);
+  if (!draft)
+    return std::nullopt;
+  Ranking ranking(*draft);
+  const Ranked *next = ranking.next(below);
+  while (next && !isLegal(*draft, next->shape))
+    next = ranking.next(below);
+  return next && next->estimate.cost < below ? std::optional(next->estimate.cost) : std::nullopt;
 }
 
 namespace {
+/// The first `most` (0: all) legal ones of another way's ranking; empty where the way is none.
+std::vector<Alternative> alternativesOfWay(const Spec &spec, Way way, size_t most) {
+  Diags scratch = Diags::wordless();
+  std::vector<Alternative> found;
+  if (std::optional<Draft> draft = rankedDraft(spec, way, scratch))
+    rankedInto(*draft, most, found);
+  return found;
+}
+
 /// The cheapest `most` of both (0: all).
 void mergeInto(std::vector<Alternative> &found, std::vector<Alternative> others, size_t most) {
   found.insert(found.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
@@ -131,7 +161,7 @@ std::vector<Alternative> alternativesOf(const Spec &spec, Way way, unsigned coun
     found[i].cost = std::max(found[i].cost, found[streamed - 1].cost), found[i].estimated = false;
   if (!streamed)
     for (Way each : otherWays(draft))
-      mergeInto(found, alternativesOf(spec, each, count), count);
+      mergeInto(found, alternativesOfWay(spec, each, count), count);
   return found;
 }
 

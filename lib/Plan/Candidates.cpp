@@ -1,5 +1,5 @@
 // What the planner tries: schedules, block and warp tiles, clusters. All that a spec gives stays as it is.
-#include "Draft.h"
+#include "Ranking.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -311,32 +311,30 @@ llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
   return {Schedule::cooperative, Schedule::pingpong};
 }
 
-} // namespace
+/// Whether an outline is worth a look, before its warp tiles are known.
+class Worth {
+public:
+  explicit Worth(const Draft &draft) : draft(draft) {}
 
-std::vector<Shape> candidates(const Draft &draft) {
-  const Spec &s = draft.spec();
-  std::vector<Shape> shapes, unfit; ///< For what the spec asks of the pipeline.
-  Shape shape;
-  const int64_t depth = blockDepth(draft), warpDepth = s.warp.given ? (*s.warp)[2] : depth;
-  shape.clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
-  Tiles blocks = blockCandidates(draft);
-  // Who takes tiles in turn needs two.
-  auto takesTurns = [&](Tile block) {
+  /// Who takes tiles in turn needs two.
+  bool takingTurns(Tile block) const {
     auto m = draft.extentM(), n = draft.extentN();
     bool known = m && n && block.m > 0 && block.n > 0;
     return !known || double(draft.plannedBatch()) * double(llvm::divideCeil(*m, block.m)) *
                              double(llvm::divideCeil(*n, block.n)) >
                          double(draft.limits.sms);
-  };
-  // Who shares needs company. Fours and eights are for products of the size that they were measured with, and where one
-  // wave is all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs busy.
-  auto worthSharing = [&](Tile cluster, Tile block) {
+  }
+
+  /// Who shares needs company. Fours and eights are for products of the size that they were measured with, and where
+  /// one wave is all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs
+  /// busy.
+  bool sharing(Tile cluster, Tile block) const {
     constexpr int64_t leastDepth = 512;
     int64_t ctas = cluster.m * cluster.n;
     if (draft.way.slices > 1)
       return worthSlicing(draft, {cluster.m, cluster.n}, {block.m, block.n});
     auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
-    if (ctas == 1 || draft.stream || s.cluster.given)
+    if (ctas == 1 || draft.stream || draft.spec().cluster.given)
       return true;
     if (!m || !n || !k || block.m <= 0 || block.n <= 0)
       return ctas == 2;
@@ -349,58 +347,84 @@ std::vector<Shape> candidates(const Draft &draft) {
     if (idle)
       return false;
     return ctas == 2 || (*k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
-  };
-  const bool open = draft.wgmma() && !s.block.given && !s.warp.given && !draft.stream;
-  // Four products in slices that meet in memory took 2% longer with unlike parts (H200, 2026-11-26), streams were not
-  // measured.
-  const bool measuredUnlike = s.block.given || s.cluster.given || (!draft.stream && draft.slicesInMemory() == 1);
-  for (Schedule schedule : scheduleCandidates(draft)) {
-    shape.schedule = schedule;
-    std::vector<std::vector<Shape>> cuts(blocks.size()); // of each block, whatever the cluster
-    auto cutsOf = [&](size_t number) -> const std::vector<Shape> & {
-      const Tile block = blocks[number];
-      if (!cuts[number].empty())
-        return cuts[number];
-      for (Tile warp : warpCandidates(draft, schedule, block)) {
-        Shape cut = shape;
-        cut.m = block.m, cut.n = block.n;
-        cut.warpM = warp.m, cut.warpN = warp.n;
-        cut.k = open ? depthOfStage(draft, block.m + block.n) : depth;
-        cut.warpK = open ? cut.k : warpDepth;
-        const bool known = sane(cut);
-        if (known && takesHalfSteps(draft, cut))
-          cut.k /= 2, cut.warpK /= 2;
-        if (draft.multipliesDoubles() && !s.block.given && !s.warp.given) {
-          for (auto [k, warpK] : depthsOfDoubles(block, warp)) {
-            cut.k = k, cut.warpK = warpK;
-            cut.stages = bestStages(draft, cut);
-            cuts[number].push_back(cut);
-          }
-          continue;
-        }
-        cut.stages = known ? bestStages(draft, cut) : 2;
-        cuts[number].push_back(cut);
-      }
-      return cuts[number];
-    };
-    for (Tile cluster : sharingCandidates(draft, schedule))
-      for (size_t number = 0; number < blocks.size(); ++number) {
-        if (schedule == Schedule::pingpong && !s.schedule.given && !takesTurns(blocks[number]))
-          continue;
-        if (!worthSharing(cluster, blocks[number]))
-          continue;
-        for (Shape cut : cutsOf(number)) {
-          cut.clusterM = cluster.m, cut.clusterN = cluster.n;
-          bool shallow = s.inFlight.given && draft.wgmma() && cut.stages <= *s.inFlight; // none is left to be filled
-          bool undivided = asksForHalves(draft) && storeOverlap(draft, cut) == 0;
-          if (!measuredUnlike && hasUnlikeParts(draft, cut))
-            continue;
-          (shallow || undivided ? unfit : shapes).push_back(cut);
-        }
-      }
   }
-  // Another cut of a stream may have more stages.
-  return shapes.empty() && draft.otherStreams.empty() ? unfit : shapes;
+
+private:
+  const Draft &draft;
+};
+} // namespace
+
+Candidates::Candidates(const Draft &draft) : draft(draft) {
+  const Spec &s = draft.spec();
+  const int64_t clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
+  const Tiles blocks = blockCandidates(draft);
+  const Worth worth(draft);
+  for (Schedule schedule : scheduleCandidates(draft))
+    for (Tile cluster : sharingCandidates(draft, schedule))
+      for (Tile block : blocks)
+        if ((schedule != Schedule::pingpong || s.schedule.given || worth.takingTurns(block)) &&
+            worth.sharing(cluster, block))
+          all.push_back({schedule, block.m, block.n, cluster.m, cluster.n, clusterK});
 }
+
+/// Shapes of a block tile, whatever the cluster.
+static llvm::SmallVector<Shape, 8> cutsOf(const Draft &draft, const Outline &outline) {
+  const Spec &s = draft.spec();
+  const Tile block{outline.m, outline.n};
+  const int64_t depth = blockDepth(draft), warpDepth = s.warp.given ? (*s.warp)[2] : depth;
+  const bool open = draft.wgmma() && !s.block.given && !s.warp.given && !draft.stream;
+  llvm::SmallVector<Shape, 8> cuts;
+  for (Tile warp : warpCandidates(draft, outline.schedule, block)) {
+    Shape cut;
+    cut.schedule = outline.schedule, cut.clusterK = outline.clusterK;
+    cut.m = block.m, cut.n = block.n;
+    cut.warpM = warp.m, cut.warpN = warp.n;
+    cut.k = open ? depthOfStage(draft, block.m + block.n) : depth;
+    cut.warpK = open ? cut.k : warpDepth;
+    const bool known = sane(cut);
+    if (known && takesHalfSteps(draft, cut))
+      cut.k /= 2, cut.warpK /= 2;
+    if (draft.multipliesDoubles() && !s.block.given && !s.warp.given) {
+      for (auto [k, warpK] : depthsOfDoubles(block, warp)) {
+        cut.k = k, cut.warpK = warpK;
+        cut.stages = bestStages(draft, cut);
+        cuts.push_back(cut);
+      }
+      continue;
+    }
+    cut.stages = known ? bestStages(draft, cut) : 2;
+    cuts.push_back(cut);
+  }
+  return cuts;
+}
+
+// Four products in slices that meet in memory took 2% longer with unlike parts (H200, 2026-11-26), streams were not
+// measured.
+Candidates::Shapes Candidates::shapesOf(const Outline &outline) const {
+  const Spec &s = draft.spec();
+  const bool measuredUnlike = s.block.given || s.cluster.given || (!draft.stream && draft.slicesInMemory() == 1);
+  Shapes shapes;
+  for (Shape cut : cutsOf(draft, outline)) {
+    cut.clusterM = outline.clusterM, cut.clusterN = outline.clusterN;
+    bool shallow = s.inFlight.given && draft.wgmma() && cut.stages <= *s.inFlight; // none is left to be filled
+    bool undivided = asksForHalves(draft) && storeOverlap(draft, cut) == 0;
+    if (measuredUnlike || !hasUnlikeParts(draft, cut))
+      (shallow || undivided ? shapes.unfit : shapes.fit).push_back(cut);
+  }
+  return shapes;
+}
+
+std::vector<Shape> Candidates::shapes() const {
+  std::vector<Shape> fit, unfit;
+  for (const Outline &outline : all) {
+    const Shapes each = shapesOf(outline);
+    fit.insert(fit.end(), each.fit.begin(), each.fit.end());
+    unfit.insert(unfit.end(), each.unfit.begin(), each.unfit.end());
+  }
+  return fit.empty() && takesUnfit() ? unfit : fit;
+}
+
+// Another cut of a stream may have more stages.
+bool Candidates::takesUnfit() const { return draft.otherStreams.empty(); }
 
 } // namespace gemmc::plan

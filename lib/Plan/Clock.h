@@ -61,11 +61,15 @@ Estimate estimate(const Premises &on, const Shape &shape);
 /// alone keeps a part of the SMs busy, `filled`.
 double columnClocks(const Premises &on, const Shape &shape, double waves, double filled);
 
+/// A bound of it, whatever the warp tile and the stages are.
+double leastColumnClocks(const Premises &on, const Shape &shape, double waves, double filled);
+
 /// Clocks until a tile has left. Lines of C that warps bring themselves take more than what they write, and where lines
 /// of D are odd, too, as much for one warpgroup as for all at once: of 26 products whose tile it changes it makes 4%
 /// (one of 41 without C loses 1% by such a term, twice of it 4%; H200, 2026-11-26, docs/hopper-l2.md, *Odd lines of
 /// C*).
 double storeClocks(const Premises &on, const Shape &shape);
+double leastStoreClocks(const Premises &on, const Shape &shape); ///< A bound of it, whatever the warp tile is.
 /// What the clocks of a store are multiplied by: SMs that store for a larger part of the time are in each other's way.
 double crowdedStore(const Premises &on, double store, double main);
 /// Clocks of a tile for parts of its lines of D that are less than 128 bytes and leave by themselves, which nothing

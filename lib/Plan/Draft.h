@@ -248,28 +248,11 @@ double splitBytes(bool ofA, bool ofB, double bytesOfA, double bytesOfB); ///< Wh
 double leastOfHeld(const Draft &draft, int64_t k, int64_t rows);
 /// Whether what has been given leaves it open that CTAs of a cluster share tiles (Candidates.cpp).
 bool mayCluster(const Draft &draft, Schedule schedule);
-/// All shapes that are worth a look, legal or not (Candidates.cpp).
-std::vector<Shape> candidates(const Draft &draft);
 /// Whether sizes are in a range in which the arithmetic of candidates is safe; checkShape reports the rest.
 bool sane(const Shape &shape);
 /// A tile field in the kernel's view, or back; the order of the raster.
 std::array<int64_t, 3> kernelView(const Draft &draft, std::array<int64_t, 3> tile);
 RasterOrder kernelView(const Draft &draft, RasterOrder order);
-/// Shapes with what they cost, the cheapest first, of equals the favourite (Shape.cpp). Few are asked for, and those
-/// behind them are not sorted.
-struct Ranked {
-  Shape shape;
-  Estimate estimate;
-};
-class Ranking {
-public:
-  Ranking(const Draft &draft, llvm::ArrayRef<Shape> shapes);
-  const Ranked *next(); ///< nullptr: there are no more.
-
-private:
-  std::vector<Ranked> shapes;
-  std::vector<std::pair<double, size_t>> left; ///< A heap of keys, and places in `shapes`.
-};
 
 /// Whether `shape` breaks the rule that most break where stages are given; quicker than its report.
 bool exceedsShared(const Draft &draft, const Shape &shape);
@@ -381,8 +364,8 @@ bool leavesFasterTurned(const Draft &draft);
 /// What the estimate of another way, the one of `draft`, is multiplied with: it must promise more than estimates are
 /// wrong by.
 double doubtOf(const Draft &draft);
-/// The first `most` (0: all) legal ones of another way's ranking; empty where the way is none (Alternatives.cpp).
-std::vector<Alternative> alternativesOf(const Spec &spec, Way way, size_t most);
+/// What the first legal one of another way's ranking costs, where that is less than `below` (Alternatives.cpp).
+std::optional<double> costOfWay(const Spec &spec, Way way, double below);
 /// Whether CTAs that share tiles of so many rows and columns keep enough SMs busy in the one wave that slices of k are
 /// for; the kernel's m, then n.
 bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array<int64_t, 2> block);

@@ -51,11 +51,12 @@ constexpr double portOfSplit = 0.95; ///< Where rows start inside sectors, besid
 constexpr int64_t manyStages = 12; ///< Bring lines of small tiles sooner.
 
 /// What lines of few small tiles take of that: steps of 128, or many stages, bring them sooner.
+constexpr double leastLineShare = 80.0 / 100; // of lines at a rate of 80; not fitted again
 double lineShare(const Premises &on, const Shape &shape) {
-  constexpr double ofDeep = 80.0 / 100, ofMany = 80.0 / 95; // of lines at a rate of 80; not fitted again
+  constexpr double ofMany = 80.0 / 95;
   if (shape.clusterK > 1 || !isSmall(on.draft, shape.m + shape.n))
     return 1;
-  return shape.k == 128 ? ofDeep : shape.stages >= manyStages ? ofMany : 1;
+  return shape.k == 128 ? leastLineShare : shape.stages >= manyStages ? ofMany : 1;
 }
 
 /// Clocks that a step of 64 takes at least: of small tiles with eight stages fewer lines come no sooner. More products
@@ -78,8 +79,9 @@ struct SlicedLines {
 };
 constexpr SlicedLines slicedLines{1.15, 1}, slicedInsideSectors{1, 0.85};
 
+/// For each k of a tile: bytes of whole lines, or the clocks that they take.
 struct Lines {
-  double sent, received; ///< Bytes of whole lines, for each k.
+  double sent, received;
 };
 
 /// What rows of an operand with k contiguous cost, where they do not start inside sectors.
@@ -101,20 +103,34 @@ Lines linesOf(const Premises &on, const Premises::Operand &operand, int64_t exte
   return {lines * (inside ? sentInsideSectors : 1), lines * (inside ? receivedInsideSectors : 1)};
 }
 
-/// Clocks of one k of a tile whose products, and what they read of shared memory, take `busy`: with the lines that it
-/// takes, and as warpgroups and clusters are. `filled`: the part of the SMs that one wave keeps busy.
-double withLines(const Premises &on, const Shape &shape, double busy, double filled) {
-  Lines a = linesOf(on, on.a, shape.m);
-  Lines b = linesOf(on, on.b, shape.n);
-  const bool sliced = on.slicesOf(shape) > 1;
-  const SlicedLines share = !sliced                         ? SlicedLines{1, 1}
-                            : on.insideSectors() ? slicedInsideSectors
-                                                            : slicedLines;
+/// Clocks that lines take of a k column of a tile where k is contiguous in both operands. `share`: `lineShare`.
+double linesOfK(const Premises &on, const Shape &shape, double share) {
+  const double bytes = on.inputBits / 8.0;
+  const double ofA = double(shape.m) * costOfRows(on.a) * bytes, ofB = double(shape.n) * costOfRows(on.b) * bytes;
+  const double lines = ofA / shape.clusterN + ofB / shape.clusterM;
+  if (on.slicesOf(shape) > 1)
+    return std::max(lines / slicedLineRate, double(shape.m + shape.n) * bytes / slicedReceivedRate);
+  return std::max(lines * share / lineRate, (ofA + ofB) / receivedRate);
+}
+
+/// The same elsewhere, in bytes. `filled`: the part of the SMs that one wave keeps busy.
+Lines linesOfTile(const Premises &on, const Shape &shape, double filled) {
+  const Lines a = linesOf(on, on.a, shape.m), b = linesOf(on, on.b, shape.n);
+  const SlicedLines share = on.slicesOf(shape) == 1 ? SlicedLines{1, 1}
+                            : on.insideSectors()    ? slicedInsideSectors
+                                                    : slicedLines;
   const double sent = (a.sent / shape.clusterN + b.sent / shape.clusterM) * (filled < 1 ? std::pow(filled, roomOfFew) : 1);
-  busy = atOnce<10>({busy, share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate});
+  return {share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate};
+}
+
+/// Clocks of one k of a tile whose products, and what they read of shared memory, take `busy`: with the lines that it
+/// takes, and as warpgroups and clusters are.
+double withLines(const Premises &on, const Shape &shape, double busy, double filled) {
+  const Lines lines = linesOfTile(on, shape, filled);
+  busy = atOnce<10>({busy, lines.sent, lines.received});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 && !on.fewStepsAreKnown ? threeWarpgroups : 1;
-  return busy * (sliced ? 1 : companyCost(on, shape));
+  return busy * (on.slicesOf(shape) > 1 ? 1 : companyCost(on, shape));
 }
 
 /// Clocks for which rows that start inside sectors keep the L2 busy, for each k of a wave of tiles (of each slice of
@@ -138,17 +154,25 @@ double requestClocks(const Premises &on, const Shape &shape, double waves) {
   return splitBytes(on.a.splitsSectors(), on.b.splitsSectors(), rowsOfA * bytes, rowsOfB * bytes) * sharing / rate * clock / waves;
 }
 
-/// What such rows and the tensor cores need together, for each k, where k is contiguous in both operands.
-double splitClocks(const Premises &on, const Shape &shape, double products, double requests) {
+/// What such rows and the tensor cores need, for each k, where k is contiguous in both operands.
+struct Split {
+  double products, requests, arrivals; ///< Clocks; the tensor cores', the L2's, and until they have come.
+};
+Split splitOf(const Premises &on, const Shape &shape, double products, double requests) {
   constexpr double received = 78; ///< Bytes of such rows in a clock, by each SM.
-  double bytes = on.inputBits / 8.0;
-  double arrivals = splitBytes(on.a.splitsSectors(), on.b.splitsSectors(), double(shape.m) * bytes, double(shape.n) * bytes) / received;
   constexpr double slowed = 1.33; // the tensor cores, which wait for one or the other now and then
+  const double bytes = on.inputBits / 8.0;
+  const double arriving = splitBytes(on.a.splitsSectors(), on.b.splitsSectors(), double(shape.m) * bytes, double(shape.n) * bytes);
+  return {products * slowed, requests, arriving / received};
+}
+constexpr double aloneOfSplit = 0.98; ///< One warpgroup waits for no other one.
+
+double splitClocks(const Premises &on, const Shape &shape, double products, double requests) {
+  const Split each = splitOf(on, shape, products, requests);
   // Three stages do not go with clusters of four: of more CTAs all must be done with one before it is filled again.
   double tight = shape.clusterM * shape.clusterN > 2 && shape.stages < 4 ? 2.4 : 1;
-  constexpr double alone = 0.98; // one warpgroup waits for no other one
-  tight *= shape.warps() == 1 ? alone : 1;
-  return tight * atOnce<3>({products * slowed, requests, arrivals});
+  tight *= shape.warps() == 1 ? aloneOfSplit : 1;
+  return tight * atOnce<3>({each.products, each.requests, each.arrivals});
 }
 
 /// Three stages or less do not cover what operands come late by: `each` is what that takes, beside four.
@@ -211,14 +235,7 @@ double columnClocks(const Premises &on, const Shape &shape, double waves, double
   if (!on.wgmma)
     return busy + l2 / 8; // bytes moved cost power, and so clocks, even where they are hidden
   if (on.alongK()) {
-    const double linesOfA = double(shape.m) * costOfRows(on.a) * bytes;
-    const double linesOfB = double(shape.n) * costOfRows(on.b) * bytes;
-    double lines = linesOfA / shape.clusterN + linesOfB / shape.clusterM;
-    if (on.slicesOf(shape) > 1)
-      lines = std::max(lines / slicedLineRate, double(shape.m + shape.n) * bytes / slicedReceivedRate);
-    else
-      lines = std::max(lines * lineShare(on, shape) / lineRate, (linesOfA + linesOfB) / receivedRate);
-    busy = std::max({busy, lines, requests});
+    busy = std::max({busy, linesOfK(on, shape, lineShare(on, shape)), requests});
     // Warpgroups that multiply 64 rows alternate with each other for the tensor cores less smoothly than those of 128.
     busy *= shape.warpM == 64 && !on.holdsA ? 1.0135 : 1;
     busy *= shape.schedule == Schedule::pingpong ? 1 : 1.01;
@@ -235,6 +252,26 @@ double columnClocks(const Premises &on, const Shape &shape, double waves, double
     busy = heldClocks(on, shape, busy, products);
   // What is not the slowest is not quite hidden either.
   return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
+}
+
+// What columnClocks has of the block tile and the cluster, in its order, as if warpgroups and stages were at their best.
+double leastColumnClocks(const Premises &on, const Shape &shape, double waves, double filled) {
+  const double products = double(shape.m) * double(shape.n) / on.rates.products;
+  const double requests = on.alongK() && on.insideSectors() ? requestClocks(on, shape, waves) : 0;
+  if (requests > 0 && !on.streamed) {
+    const Split each = splitOf(on, shape, products, requests);
+    return aloneOfSplit * std::max({each.products, each.requests, each.arrivals});
+  }
+  const bool sliced = on.slicesOf(shape) > 1;
+  double busy = products;
+  if (on.alongK()) {
+    busy = std::max(busy, linesOfK(on, shape, leastLineShare));
+  } else {
+    const Lines lines = linesOfTile(on, shape, filled);
+    busy = std::max({busy, lines.sent, lines.received});
+    busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
+  }
+  return busy * (sliced ? 1 : companyCost(on, shape));
 }
 
 } // namespace gemmc::plan

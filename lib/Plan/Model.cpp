@@ -6,7 +6,7 @@
 //   - each tile costs a start (latency until the first stage is there) and an end (the epilogue), which ping-pong
 //     warpgroups hide behind each other's main loops.
 // The constants are of the order that measurements give; they rank shapes and promise no times.
-#include "Clock.h"
+#include "Ranking.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -168,26 +168,61 @@ static ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, d
   return {std::max(steps * std::max(inTurn, ctas * together), moved / memory), launch + meeting};
 }
 
-Estimate estimate(const Premises &on, const Shape &shape) {
-  int64_t m = on.m, n = on.n;
-  int64_t k = on.k;
+namespace {
+/// The tiles of a product, with those that fill clusters up, and in how many waves they come.
+struct Waves {
+  double tiles, slots, waves;
+  double filled; ///< The part of the SMs that one wave alone keeps busy.
+};
+Waves wavesOf(const Premises &on, const Shape &shape, int64_t ctasPerSM) {
   auto tilesOf = [](int64_t extent, int64_t tile, int64_t cluster) {
     return (extent / tile + (extent % tile != 0) + cluster - 1) / cluster * cluster;
   };
+  const double tiles = double(on.batch) * double(tilesOf(on.m, shape.m, shape.clusterM)) *
+                       double(tilesOf(on.n, shape.n, shape.clusterN));
+  const int64_t together = shape.clusterM * shape.clusterN, slices = on.slicesOf(shape);
+  const double slots = double(clustersAtATime(on.draft, together * slices) * together * ctasPerSM);
+  const double waves = std::max(1.0, std::ceil(tiles * double(on.slicesInMemory) / slots));
+  const double ctas = tiles * double(slices * on.slicesInMemory);
+  return {tiles, slots, waves, waves > 1 ? 1 : std::min(1.0, ctas / on.draft.limits.sms)};
+}
+} // namespace
+
+// What `estimate` has of an outline, in its order; its other parts only add to that.
+double leastCost(const Premises &on, const Outline &outline) {
+  const auto [schedule, m, n, clusterM, clusterN, clusterK] = outline;
+  auto small = [](int64_t value) { return value >= 1 && value <= 1024; };
+  if (!on.wgmma || on.streamed || !small(m) || !small(n))
+    return 0; // all of them are looked at
+  Shape shape;
+  shape.schedule = schedule, shape.m = m, shape.n = n;
+  shape.clusterM = clusterM, shape.clusterN = clusterN, shape.clusterK = clusterK;
+  const auto [tiles, slots, waves, filled] = wavesOf(on, shape, 1);
+  const double main = double(on.k) * leastColumnClocks(on, shape, waves, filled);
+  const double start = startClocks(on), store = leastStoreClocks(on, shape);
+  const int64_t together = clusterM * clusterN, slices = on.slicesOf(shape);
+  if (schedule == Schedule::pingpong)
+    return (waves * (main + turnClocks) + start + store) * on.doubt;
+  const double parts = double(slices * on.slicesInMemory), owners = double(slices);
+  const double meeting = slices == 1 ? memoryClocks(shape, on.slicesInMemory, waves)
+                                     : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
+  const double company = together > 1 && slices == 1 ? (together > 4 ? eightTogetherClocks : togetherClocks) : 0;
+  return (waves * (main / parts + meeting + overlapLeaves * (start + store / owners)) + company) * on.doubt;
+}
+
+Estimate estimate(const Premises &on, const Shape &shape) {
+  int64_t m = on.m, n = on.n;
+  int64_t k = on.k;
   Estimate result;
-  double tiles = double(on.batch) * double(tilesOf(m, shape.m, shape.clusterM)) *
-                 double(tilesOf(n, shape.n, shape.clusterN));
-  result.tiles = int64_t(std::min(tiles, 9e15));
   result.ctasPerSM = residentCtas(on, shape);
+  const auto [tiles, slots, waves, filled] = wavesOf(on, shape, result.ctasPerSM);
+  result.tiles = int64_t(std::min(tiles, 9e15));
   int64_t together = shape.clusterM * shape.clusterN;
   const int64_t slices = on.slicesOf(shape), inMemory = on.slicesInMemory;
-  double slots = double(clustersAtATime(on.draft, together * slices) * together * result.ctasPerSM);
-  double waves = std::max(1.0, std::ceil(tiles * double(inMemory) / slots));
   result.waves = int64_t(std::min(waves, 9e15));
 
   double steps = std::ceil(double(k) / double(shape.k));
   double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
-  const double filled = waves > 1 ? 1 : std::min(1.0, tiles * double(slices * inMemory) / on.draft.limits.sms);
   result.main =
       depth * columnClocks(on, shape, waves, filled) * (hasUnlikeParts(on.draft, shape) ? unlikeCost : 1);
   const double alone = storeClocks(on, shape), store = alone * crowdedStore(on, alone, result.main);

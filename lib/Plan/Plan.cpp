@@ -58,11 +58,9 @@ std::optional<Plan> otherWay(const Draft &asItLies, const Spec &spec) {
     return turnedStream(asItLies, spec);
   std::optional<Way> best;
   double cost = asItLies.cost;
-  for (Way way : otherWays(asItLies)) {
-    std::vector<Alternative> first = alternativesOf(spec, way, 1);
-    if (!first.empty() && first.front().cost < cost)
-      best = way, cost = first.front().cost;
-  }
+  for (Way way : otherWays(asItLies))
+    if (std::optional<double> less = costOfWay(spec, way, cost))
+      best = way, cost = *less;
   if (!best)
     return std::nullopt;
   Diags scratch;

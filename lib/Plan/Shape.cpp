@@ -1,9 +1,7 @@
 // The choice of schedule, tiles, cluster and stages: all that is open is tried, the cheapest legal candidate wins.
-#include "Clock.h"
+#include "Ranking.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <tuple>
 
 using llvm::formatv;
@@ -18,10 +16,6 @@ struct Choice {
   std::optional<Shape> quickest = std::nullopt; ///< Of fewer clocks, but of more energy.
   double quickestClocks = 0;
 };
-
-/// The first candidate of mma is the one that measurements like best: the others must beat it by what the estimate is
-/// surely wrong by.
-constexpr double margin = 0.98;
 
 /// What is wrong with a shape.
 struct Errors {
@@ -44,13 +38,16 @@ Errors errorsOf(const Draft &draft, const Shape &shape) {
   return errors;
 }
 
-std::optional<Choice> choose(const Draft &draft, llvm::ArrayRef<Shape> shapes) {
+std::optional<Choice> choose(const Draft &draft) {
   std::optional<Choice> best;
-  Ranking ranking(draft, shapes);
-  while (const Ranked *ranked = ranking.next()) {
+  Ranking ranking(draft);
+  // Beside the choice and the next best tile only who needs fewer clocks is told of, at the power limit.
+  auto below = [&] {
+    return best && best->second ? best->quickestClocks * ranking.costOfClock() : std::numeric_limits<double>::infinity();
+  };
+  while (const Ranked *ranked = ranking.next(below())) {
     const Ranked &next = *ranked;
     const bool sameTile = best && next.shape.m == best->shape.m && next.shape.n == best->shape.n;
-    // Beside the choice and the next best tile only who needs fewer clocks is told of, at the power limit.
     const bool tellsNothing = best && best->second && next.estimate.clocks >= best->quickestClocks;
     if (sameTile || tellsNothing || exceedsShared(draft, next.shape) || errorsOf(draft, next.shape).all > 0)
       continue;
@@ -174,30 +171,6 @@ bool exceedsShared(const Draft &draft, const Shape &shape) {
   return sane(shape) && sharedBytes(draft, shape) > draft.limits.sharedPerBlock;
 }
 
-Ranking::Ranking(const Draft &draft, llvm::ArrayRef<Shape> candidates) {
-  shapes.reserve(candidates.size()), left.reserve(candidates.size());
-  const Premises on(draft);
-  for (const Shape &shape : candidates) {
-    Ranked &next = shapes.emplace_back(Ranked{shape, {}});
-    double key = std::numeric_limits<double>::infinity();
-    if (sane(shape)) {
-      next.estimate = estimate(on, shape);
-      key = next.estimate.cost / (draft.wgmma() || left.empty() ? 1 : margin);
-    }
-    left.push_back({key, left.size()});
-  }
-  std::make_heap(left.begin(), left.end(), std::greater());
-}
-
-const Ranked *Ranking::next() {
-  if (left.empty())
-    return nullptr;
-  std::pop_heap(left.begin(), left.end(), std::greater());
-  const size_t place = left.back().second;
-  left.pop_back();
-  return &shapes[place];
-}
-
 void decideShape(Draft &draft) {
   Spec &s = draft.spec();
   if (!draft.wgmma() && s.schedule.given && *s.schedule != Schedule::pipelined) {
@@ -205,8 +178,7 @@ void decideShape(Draft &draft) {
         .fix(s.schedule.range, "pipelined");
   }
   decideEpilogue(draft);
-  std::vector<Shape> shapes = candidates(draft);
-  std::optional<Choice> choice = choose(draft, shapes);
+  std::optional<Choice> choice = choose(draft);
   // What nobody asked for gives way to stages or tiles that somebody did.
   bool wanted = (s.loadC.given && *s.loadC != StoreKind::direct) || (s.storeBuffers.given && *s.storeBuffers > 0);
   bool open = draft.wgmma() && !wanted;
@@ -214,8 +186,7 @@ void decideShape(Draft &draft) {
     if (*s.store != store)
       s.store.decide(store, why);
     s.loadC.decide(loadC, why);
-    shapes = candidates(draft);
-    choice = choose(draft, shapes);
+    choice = choose(draft);
   };
   if (!choice && open && storesByLanesForSectors(draft))
     instead(StoreKind::tma, *s.loadC,
@@ -237,6 +208,7 @@ void decideShape(Draft &draft) {
   }
   // What is wrong with all of them: the errors of the one with fewest, rather those that have a place in the spec, and
   // rather what is too large than what is no tile.
+  const std::vector<Shape> shapes = Candidates(draft).shapes();
   const Shape &nearest = *std::min_element(shapes.begin(), shapes.end(), [&](const Shape &x, const Shape &y) {
     return errorsOf(draft, x) < errorsOf(draft, y);
   });

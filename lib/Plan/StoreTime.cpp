@@ -30,9 +30,13 @@ double crowdedStore(const Premises &on, double store, double main) {
   return on.storesAreKnown ? 1 + each * store / main : 1;
 }
 
+double leastStoreClocks(const Premises &on, const Shape &shape) {
+  return double(shape.m) * double(shape.n) * bytesOf(*on.draft.spec().d.type) / storeBytes(on);
+}
+
 double storeClocks(const Premises &on, const Shape &shape) {
   constexpr double ofLinesOfC = 0.14, ofOddD = 0.24; // an element of a warpgroup
-  const double bytes = double(shape.m) * double(shape.n) * bytesOf(*on.draft.spec().d.type) / storeBytes(on);
+  const double bytes = leastStoreClocks(on, shape);
   if (!on.wgmma || *on.draft.spec().loadC != StoreKind::staged)
     return bytes;
   const double each = ofLinesOfC + (on.writesOddLines ? ofOddD : 0);
