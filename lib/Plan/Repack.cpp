@@ -202,7 +202,7 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
   for (OperandSpec *operand : {&s.a, &s.b})
     operand->repack.value = readable(tried, *operand) ? Repack::off : operand == streamed ? ofLong : ofShort;
   const std::vector<Stream> ways = streams(tried);
-  if (ways.empty() || (tried.shifts() && s.stages.given && stagesThatFit(tried, ways.front()) < *s.stages))
+  if (ways.empty() || (tried.shifts() && s.stages.given && StagesOfShifted(tried).of(ways.front()) < *s.stages))
     return never;
   const double product = ways.front().nanoseconds, bytes = copiedBytes(tried);
   if (tried.shifts())

@@ -30,14 +30,16 @@ constexpr int64_t bufferBytes = 16 * 1024; ///< Of a store, where there is one.
 
 } // namespace
 
-int64_t stagesThatFit(const Draft &draft, const Stream &way) {
-  Draft open = draft;
+StagesOfShifted::StagesOfShifted(const Draft &draft) : open(draft) {
   Spec &s = open.spec();
   s.swizzle.value = Swizzle::b128;
   if (!s.store.given)
     s.store.value = StoreKind::direct;
   if (!s.loadC.given)
     s.loadC.value = StoreKind::direct;
+}
+
+int64_t StagesOfShifted::of(const Stream &way) const {
   Shape shape{Schedule::cooperative, way.m, way.n, way.k, way.m, way.n, way.k};
   shape.clusterK = way.slices, shape.stages = 1;
   const int64_t stage = stageBytes(open, shape), others = sharedBytes(open, shape) - stage + bufferBytes;
@@ -49,7 +51,7 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   const auto [alongLong, alongShort] = clustersOf(sides, way);
   const int64_t clusters = alongLong * alongShort, atATime = clustersAtATime(draft, way.slices);
   const int64_t waves = llvm::divideCeil(clusters, atATime),
-                stages = way.stages ? way.stages : stagesThatFit(draft, way);
+                stages = way.stages ? way.stages : StagesOfShifted(draft).of(way);
   const int64_t steps = llvm::divideCeil(llvm::divideCeil(sides.depth, way.k), way.slices);
   if (stages < 2)
     return {std::numeric_limits<double>::infinity(), 0, "shared memory"};

@@ -231,6 +231,12 @@ std::vector<Stream> streams(const Draft &draft) {
   constexpr int64_t most = 256, mostCtas = 8; // of a cluster
   int64_t shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
+  const auto stages = draft.shifts() ? std::optional<StagesOfShifted>(draft) : std::nullopt;
+  auto nanosecondsOf = [&](Stream way) {
+    if (stages && way.stages == 0)
+      way.stages = stages->of(way);
+    return timeOf(draft, sides, way).nanoseconds;
+  };
   const int64_t inCluster = cAllowsSlices(draft) ? mostSlices : 1;
   auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing, SplitThrough through,
                       int64_t depth = 0) {
@@ -278,7 +284,7 @@ std::vector<Stream> streams(const Draft &draft) {
     if (through == SplitThrough::workspace) {
       if (!isOneWaveInMemory(draft, sides, way))
         return;
-      way.nanoseconds = timeOf(draft, sides, way).nanoseconds * doubtOfMemory;
+      way.nanoseconds = nanosecondsOf(way) * doubtOfMemory;
       found.push_back(std::move(way));
       return;
     }
@@ -286,7 +292,7 @@ std::vector<Stream> streams(const Draft &draft) {
     if (auto [along, across] = clustersOf(sides, way);
         slices * sharing.ctas() == mostCtas && along * across > clustersAtATime(draft, mostCtas))
       return;
-    way.nanoseconds = timeOf(draft, sides, way).nanoseconds;
+    way.nanoseconds = nanosecondsOf(way);
     found.push_back(std::move(way));
   };
   // The estimate knows how deep a stage is best where lines are shifted alone.

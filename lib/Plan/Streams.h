@@ -48,6 +48,13 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way);
 StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &way);
 /// Stages of lines that are shifted that fit beside a store which nobody has decided yet: what a spec leaves open
 /// counts as open, whatever an earlier plan of it took.
-int64_t stagesThatFit(const Draft &draft, const Stream &way);
+class StagesOfShifted {
+public:
+  explicit StagesOfShifted(const Draft &draft);
+  int64_t of(const Stream &way) const;
+
+private:
+  Draft open;
+};
 
 } // namespace gemmc::plan
