@@ -91,5 +91,7 @@ double halfSectorClocks(const Premises &on, const Shape &shape, double waves, do
 /// products of 700 to 9000 rows and columns, k of 16 to 208, in all layouts: its choice is 2% slower than the best of
 /// them, that of before 14% (H200, 2026-11-29).
 double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves);
+/// A bound of it, whatever the warp tile and the stages are.
+double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, double waves);
 
 } // namespace gemmc::plan

@@ -383,6 +383,7 @@ bool hasSplitRows(const Draft &draft, bool ofM);
 double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile);
 const OperandSpec *longOperand(const Draft &draft); ///< That a skinny product streams; nullptr: it is none.
 std::vector<Stream> streams(const Draft &draft);    ///< All cuts of one that leaves it open, the fastest first.
+std::optional<Stream> fastestStream(const Draft &draft); ///< The first of them.
 void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a cluster are one of its sides.
 void checkSplit(Draft &draft);
 /// Clusters of so many CTAs, each on an SM of its own, that the GPU holds at a time.

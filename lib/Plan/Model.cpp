@@ -201,13 +201,17 @@ double leastCost(const Premises &on, const Outline &outline) {
   const double main = double(on.k) * leastColumnClocks(on, shape, waves, filled);
   const double start = startClocks(on), store = leastStoreClocks(on, shape);
   const int64_t together = clusterM * clusterN, slices = on.slicesOf(shape);
+  const bool bySectors = on.waitsForSectors && slices * on.slicesInMemory == 1;
+  auto costOf = [&](double clocks) {
+    return (bySectors ? leastSectorClocks(on, shape, clocks, waves) : clocks) * on.doubt;
+  };
   if (schedule == Schedule::pingpong)
-    return (waves * (main + turnClocks) + start + store) * on.doubt;
+    return costOf(waves * (main + turnClocks) + start + store);
   const double parts = double(slices * on.slicesInMemory), owners = double(slices);
   const double meeting = slices == 1 ? memoryClocks(shape, on.slicesInMemory, waves)
                                      : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
   const double company = together > 1 && slices == 1 ? (together > 4 ? eightTogetherClocks : togetherClocks) : 0;
-  return (waves * (main / parts + meeting + overlapLeaves * (start + store / owners)) + company) * on.doubt;
+  return costOf(waves * (main / parts + meeting + overlapLeaves * (start + store / owners)) + company);
 }
 
 Estimate estimate(const Premises &on, const Shape &shape) {

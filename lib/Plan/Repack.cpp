@@ -201,10 +201,10 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
   const OperandSpec *streamed = longOperand(tried);
   for (OperandSpec *operand : {&s.a, &s.b})
     operand->repack.value = readable(tried, *operand) ? Repack::off : operand == streamed ? ofLong : ofShort;
-  const std::vector<Stream> ways = streams(tried);
-  if (ways.empty() || (tried.shifts() && s.stages.given && StagesOfShifted(tried).of(ways.front()) < *s.stages))
+  const std::optional<Stream> way = fastestStream(tried);
+  if (!way || (tried.shifts() && s.stages.given && StagesOfShifted(tried).of(*way) < *s.stages))
     return never;
-  const double product = ways.front().nanoseconds, bytes = copiedBytes(tried);
+  const double product = way->nanoseconds, bytes = copiedBytes(tried);
   if (tried.shifts())
     return product + copyBesideShifted(tried);
   if (*streamed->repack == Repack::off)

@@ -216,7 +216,8 @@ bool gainsFromFours(const Draft &draft, int64_t longTile, int64_t shortTile, int
 }
 } // namespace
 
-std::vector<Stream> streams(const Draft &draft) {
+/// All cuts, in the order in which they are tried.
+static std::vector<Stream> cutsOf(const Draft &draft) {
   const Spec &s = draft.spec();
   bool open = !s.block.given && !s.warp.given && !s.cluster.given && !s.split.given && !s.splitThrough.given &&
               !s.splitSlices.given && (!s.persistent.given || *s.persistent == Persistence::off);
@@ -228,8 +229,8 @@ std::vector<Stream> streams(const Draft &draft) {
   const bool shortLies = isContiguous(draft, !sides.longIsM), longLies = isContiguous(draft, sides.longIsM);
   const bool halves = shortLies && sides.longIsM && !hasSplitRows(draft, !sides.longIsM);
   int64_t step = sides.longIsM || longLies ? cacheLine : 8, least = step == cacheLine ? cacheLine : 32;
-  constexpr int64_t most = 256, mostCtas = 8; // of a cluster
-  int64_t shortUnit = sides.longIsM ? 8 : 64;
+  constexpr int64_t mostCtas = 8; // of a cluster
+  int64_t most = 256, shortUnit = sides.longIsM ? 8 : 64;
   std::vector<Stream> found;
   const auto stages = draft.shifts() ? std::optional<StagesOfShifted>(draft) : std::nullopt;
   auto nanosecondsOf = [&](Stream way) {
@@ -270,9 +271,7 @@ std::vector<Stream> streams(const Draft &draft) {
       way.k = depth;
     if (sides.depth < slices * way.k || (many && sides.depth <= leastStepsOfMany * slices * way.k))
       return;
-    // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
-    if (draft.shifts() && ((sides.longIsM && tile != rowsOfWarpgroup) || (longLies && tile > longestShifted) ||
-                           sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter(draft)))
+    if (draft.shifts() && (sharing.ctas() != 1 || tile * shortTile > 128 * sumsBesideShifter(draft)))
       return;
     // Of a short operand 64 rows would be shifted, however few it has; what lies along it comes in whole 128 bytes.
     if (shiftsShort(draft, sides) && (!sides.longIsM || (shortLies && shortTile % cacheLine != 0)))
@@ -301,6 +300,9 @@ std::vector<Stream> streams(const Draft &draft) {
     depths = {64, 128};
   const int64_t inMemory = streamMayMeetInMemory(draft, sides) ? mostSlices : 1;
   const int64_t mostParts = llvm::divideCeil(sides.shortSide, halves ? halfLine : cacheLine);
+  // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.
+  if (draft.shifts())
+    most = sides.longIsM ? rowsOfWarpgroup : longLies ? longestShifted : most;
   for (int64_t parts = 1; parts <= mostParts; ++parts)
     for (int64_t tile = least; tile <= most; tile += step) {
       for (int64_t slices = 1; slices <= inCluster; ++slices)
@@ -313,11 +315,24 @@ std::vector<Stream> streams(const Draft &draft) {
         if (inMemory > 1)
           consider(parts, tile, slices, {1, 1}, SplitThrough::workspace);
     }
-  // Of two tiles that take as long the one with more columns comes first: wgmma reads less of it.
-  llvm::stable_sort(found, [](const Stream &x, const Stream &y) {
-    return x.nanoseconds != y.nanoseconds ? x.nanoseconds < y.nanoseconds : x.n > y.n;
-  });
   return found;
+}
+
+/// Of two tiles that take as long the one with more columns comes first: wgmma reads less of it.
+static bool isFaster(const Stream &x, const Stream &y) {
+  return x.nanoseconds != y.nanoseconds ? x.nanoseconds < y.nanoseconds : x.n > y.n;
+}
+
+std::vector<Stream> streams(const Draft &draft) {
+  std::vector<Stream> found = cutsOf(draft);
+  llvm::stable_sort(found, isFaster);
+  return found;
+}
+
+std::optional<Stream> fastestStream(const Draft &draft) {
+  std::vector<Stream> found = cutsOf(draft);
+  auto first = llvm::min_element(found, isFaster);
+  return first == found.end() ? std::nullopt : std::optional(std::move(*first));
 }
 
 void decideStream(Draft &draft) {

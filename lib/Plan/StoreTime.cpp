@@ -5,6 +5,7 @@ namespace gemmc::plan {
 namespace {
 /// Bytes of D that an SM stores in a clock.
 double storeBytes(const Premises &on) { return on.wgmma ? 50 : 24; }
+constexpr double storedByPort = 15, loadedByPort = 95; ///< Bytes a clock, of a product that waits for sectors.
 } // namespace
 
 // A fit to 2319 kernels of 53
@@ -70,8 +71,14 @@ bool waitsForSectors(const Draft &draft) {
   return elements * bytesOf(*s.d.type) >= leastD;
 }
 
+double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
+  const double port = waves * double(shape.m * shape.n) * bytesOf(*on.draft.spec().d.type) / storedByPort;
+  const double loads = waves * double(shape.m + shape.n) * double(on.k) * on.inputBits / 8.0 / loadedByPort;
+  return std::max(clocks, port) + loads;
+}
+
 double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
-  constexpr double ofMemory = 1800, ofPort = 15, ofLoads = 95; // bytes of a clock
+  constexpr double ofMemory = 1800;                            // bytes of a clock
   constexpr double odd = 4.4, half = 0.5;                      // what a sector costs that two tiles write
   constexpr double ofBoxes = 0.4;                              // boxes of 64 columns do so wherever they meet
   const Spec &s = on.draft.spec();
@@ -80,9 +87,9 @@ double sectorClocks(const Premises &on, const Shape &shape, double clocks, doubl
   const double each = promisedAlign(s.d) < 16 ? odd : half, line = double(shape.warpN) * result;
   const double parts = writesWholeSectors(on.draft, shape) ? each * sectorBytes / line : ofBoxes;
   const double memory = batch * ((m + n) * k * input + m * n * result * (1 + parts)) / ofMemory;
-  const double port = waves * double(shape.m * shape.n) * result / ofPort;
+  const double port = waves * double(shape.m * shape.n) * result / storedByPort;
   const double steps = std::ceil(k / double(shape.k));
-  const double loads = waves * double(shape.m + shape.n) * steps * double(shape.k) * input / ofLoads;
+  const double loads = waves * double(shape.m + shape.n) * steps * double(shape.k) * input / loadedByPort;
   return atOnce<5>({clocks, port, memory}) + loads;
 }
 
