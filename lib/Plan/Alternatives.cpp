@@ -42,11 +42,13 @@ bool isLegal(const Draft &draft, const Shape &shape) {
   return !scratch.hasErrors() && !exceedsShared(draft, shape);
 }
 
-/// Adds the first `most` of the ranking that are legal; 0: all. The draft's split and epilogue are decided.
-void rankedInto(const Draft &draft, size_t most, std::vector<Alternative> &found) {
+constexpr double anyCost = std::numeric_limits<double>::infinity();
+/// Adds the first `most` of the ranking that are legal and cost less than `below`; 0: all. The draft's split and
+/// epilogue are decided.
+void rankedInto(const Draft &draft, size_t most, double below, std::vector<Alternative> &found) {
   const size_t before = found.size();
   Ranking ranking(draft);
-  while (const Ranked *next = most && found.size() - before >= most ? nullptr : ranking.next()) {
+  while (const Ranked *next = most && found.size() - before >= most ? nullptr : ranking.next(below)) {
     if (!isLegal(draft, next->shape))
       continue;
     std::string choice = choiceOf(draft, next->shape);
@@ -61,7 +63,7 @@ void rankedInto(const Draft &draft, size_t most, std::vector<Alternative> &found
 void rankInto(Draft &draft, size_t most, std::vector<Alternative> &found) {
   decideSplit(draft);
   decideEpilogue(draft);
-  rankedInto(draft, most, found);
+  rankedInto(draft, most, anyCost, found);
 }
 
 /// All of another way that the ranking goes by; nullopt where the way is none.
@@ -90,12 +92,13 @@ std::optional<double> plan::costOfWay(const Spec &spec, Way way, double below) {
 }
 
 namespace {
-/// The first `most` (0: all) legal ones of another way's ranking; empty where the way is none.
-std::vector<Alternative> alternativesOfWay(const Spec &spec, Way way, size_t most) {
+/// The first `most` (0: all) legal ones of another way's ranking that cost less than `below`; empty where the way is
+/// none.
+std::vector<Alternative> alternativesOfWay(const Spec &spec, Way way, size_t most, double below) {
   Diags scratch = Diags::wordless();
   std::vector<Alternative> found;
   if (std::optional<Draft> draft = rankedDraft(spec, way, scratch))
-    rankedInto(*draft, most, found);
+    rankedInto(*draft, most, below, found);
   return found;
 }
 
@@ -105,6 +108,14 @@ void mergeInto(std::vector<Alternative> &found, std::vector<Alternative> others,
   llvm::stable_sort(found, [](const Alternative &x, const Alternative &y) { return x.cost < y.cost; });
   if (most && found.size() > most)
     found.resize(most);
+}
+
+/// What costs as much is none of the `count` cheapest, of which there may be fewer yet.
+double mostToBeKept(llvm::ArrayRef<Alternative> found, size_t count) {
+  double most = count && found.size() >= count ? 0 : anyCost;
+  for (const Alternative &each : found)
+    most = std::max(most, each.cost);
+  return most;
 }
 
 /// Cuts that stream a skinny product; of the first one all warp tiles, of the others the best one. Half of `count` is
@@ -161,7 +172,7 @@ std::vector<Alternative> alternativesOf(const Spec &spec, Way way, unsigned coun
     found[i].cost = std::max(found[i].cost, found[streamed - 1].cost), found[i].estimated = false;
   if (!streamed)
     for (Way each : otherWays(draft))
-      mergeInto(found, alternativesOfWay(spec, each, count), count);
+      mergeInto(found, alternativesOfWay(spec, each, count, mostToBeKept(found, count)), count);
   return found;
 }
 

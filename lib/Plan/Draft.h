@@ -381,8 +381,8 @@ int64_t mostStagesOf(const Draft &draft, int64_t rowsAndColumns);
 bool isContiguous(const Draft &draft, bool ofM);
 bool hasSplitRows(const Draft &draft, bool ofM);
 double rowsNanoseconds(const Draft &draft, bool ofM, int64_t tile);
-const OperandSpec *longOperand(const Draft &draft); ///< That a skinny product streams; nullptr: it is none.
-std::vector<Stream> streams(const Draft &draft);    ///< All cuts of one that leaves it open, the fastest first.
+const OperandSpec *longOperand(const Draft &draft);      ///< That a skinny product streams; nullptr: it is none.
+std::vector<Stream> streams(const Draft &draft);         ///< All cuts of one that leaves it open, the fastest first.
 std::optional<Stream> fastestStream(const Draft &draft); ///< The first of them.
 void decideSplit(Draft &draft); ///< Before the shape: slices that meet in a cluster are one of its sides.
 void checkSplit(Draft &draft);
@@ -406,6 +406,8 @@ ColumnShares columnShares(const Shape &shape);
 /// `epilogue.overlap`: what the planner takes for a shape where the spec leaves it open, and why a shape cannot have
 /// `steps` of it (empty: it can). Before the shape is chosen, what is decided later counts only where it is given.
 int64_t storeOverlap(const Draft &draft, const Shape &shape);
+/// Steps of 128 bytes of k: of fewer it is not taken where a spec leaves it open.
+constexpr int64_t fewStepsBesideStores = 8;
 std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t steps);
 /// A spec that gives it: whole tiles of rows of D are wanted, whatever else would be the planner's choice.
 inline bool asksForHalves(const Draft &draft) {

@@ -85,9 +85,7 @@ struct Lines {
 };
 
 /// What rows of an operand with k contiguous cost, where they do not start inside sectors.
-double costOfRows(const Premises::Operand &operand) {
-  return 1 + secondLine * (1 - double(operand.step) / lineBytes);
-}
+double costOfRows(const Premises::Operand &operand) { return 1 + secondLine * (1 - double(operand.step) / lineBytes); }
 
 /// Of the tile of one operand, `extent` long across k, where m or n is contiguous in one of both. Rows of a TMA box
 /// that start inside a line cost two, whatever they take of each.
@@ -119,7 +117,8 @@ Lines linesOfTile(const Premises &on, const Shape &shape, double filled) {
   const SlicedLines share = on.slicesOf(shape) == 1 ? SlicedLines{1, 1}
                             : on.insideSectors()    ? slicedInsideSectors
                                                     : slicedLines;
-  const double sent = (a.sent / shape.clusterN + b.sent / shape.clusterM) * (filled < 1 ? std::pow(filled, roomOfFew) : 1);
+  const double sent =
+      (a.sent / shape.clusterN + b.sent / shape.clusterM) * (filled < 1 ? std::pow(filled, roomOfFew) : 1);
   return {share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate};
 }
 
@@ -151,7 +150,8 @@ double requestClocks(const Premises &on, const Shape &shape, double waves) {
   // Long products slow the SMs' clock down, at the power limit, and not the L2's.
   constexpr double slower = 0.8;
   double clock = (on.atPowerLimit ? slower : 1) * double(on.slicesOf(shape) * on.slicesInMemory);
-  return splitBytes(on.a.splitsSectors(), on.b.splitsSectors(), rowsOfA * bytes, rowsOfB * bytes) * sharing / rate * clock / waves;
+  return splitBytes(on.a.splitsSectors(), on.b.splitsSectors(), rowsOfA * bytes, rowsOfB * bytes) * sharing / rate *
+         clock / waves;
 }
 
 /// What such rows and the tensor cores need, for each k, where k is contiguous in both operands.
@@ -162,7 +162,8 @@ Split splitOf(const Premises &on, const Shape &shape, double products, double re
   constexpr double received = 78; ///< Bytes of such rows in a clock, by each SM.
   constexpr double slowed = 1.33; // the tensor cores, which wait for one or the other now and then
   const double bytes = on.inputBits / 8.0;
-  const double arriving = splitBytes(on.a.splitsSectors(), on.b.splitsSectors(), double(shape.m) * bytes, double(shape.n) * bytes);
+  const double arriving =
+      splitBytes(on.a.splitsSectors(), on.b.splitsSectors(), double(shape.m) * bytes, double(shape.n) * bytes);
   return {products * slowed, requests, arriving / received};
 }
 constexpr double aloneOfSplit = 0.98; ///< One warpgroup waits for no other one.
@@ -254,7 +255,8 @@ double columnClocks(const Premises &on, const Shape &shape, double waves, double
   return busy + l2 / 5 + shared / 10 + std::min(requests, products) / 5;
 }
 
-// What columnClocks has of the block tile and the cluster, in its order, as if warpgroups and stages were at their best.
+// What columnClocks has of the block tile and the cluster, in its order, as if warpgroups and stages were at their
+// best.
 double leastColumnClocks(const Premises &on, const Shape &shape, double waves, double filled) {
   const double products = double(shape.m) * double(shape.n) / on.rates.products;
   const double requests = on.alongK() && on.insideSectors() ? requestClocks(on, shape, waves) : 0;

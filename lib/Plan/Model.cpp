@@ -211,7 +211,8 @@ double leastCost(const Premises &on, const Outline &outline) {
   const double meeting = slices == 1 ? memoryClocks(shape, on.slicesInMemory, waves)
                                      : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
   const double company = together > 1 && slices == 1 ? (together > 4 ? eightTogetherClocks : togetherClocks) : 0;
-  return costOf(waves * (main / parts + meeting + overlapLeaves * (start + store / owners)) + company);
+  const double exposed = on.mayOverlapStores ? overlapLeaves : 1;
+  return costOf(waves * (main / parts + meeting + exposed * (start + store / owners)) + company);
 }
 
 Estimate estimate(const Premises &on, const Shape &shape) {
@@ -227,8 +228,7 @@ Estimate estimate(const Premises &on, const Shape &shape) {
 
   double steps = std::ceil(double(k) / double(shape.k));
   double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
-  result.main =
-      depth * columnClocks(on, shape, waves, filled) * (hasUnlikeParts(on.draft, shape) ? unlikeCost : 1);
+  result.main = depth * columnClocks(on, shape, waves, filled) * (hasUnlikeParts(on.draft, shape) ? unlikeCost : 1);
   const double alone = storeClocks(on, shape), store = alone * crowdedStore(on, alone, result.main);
   const double start = startClocks(on);
   result.epilogue = start + store;
@@ -263,7 +263,9 @@ Estimate estimate(const Premises &on, const Shape &shape) {
   const double moving = bytesClocks(on, shape, double(m), double(n), double(k), tiles);
   if (on.waitsForSectors && slices * inMemory == 1)
     result.bySectors = sectorClocks(on, shape, result.clocks, waves);
-  result.cost = (result.bySectors > 0 ? result.bySectors : moving > 0 ? atOnce<8>({result.clocks, moving}) : result.clocks) *
+  result.cost = (result.bySectors > 0 ? result.bySectors
+                 : moving > 0         ? atOnce<8>({result.clocks, moving})
+                                      : result.clocks) *
                 (result.atPowerLimit ? powerShare(on, shape, result, slots) : 1) * on.doubt;
   if (together > 4 && slices == 1)
     result.cost *= doubtOfEights;

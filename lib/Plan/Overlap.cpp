@@ -280,9 +280,10 @@ std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t 
 int64_t storeOverlap(const Draft &draft, const Shape &shape) {
   // Of 128 bytes of k; half as deep ones (`takesHalfSteps`) twice as many: 8192x8192x8192 with m and n contiguous in
   // 256x192x32 takes 1685 us with two steps, 1646 with four (H200, 2026-11-26).
-  constexpr int64_t best = 2, most = 4, fewSteps = 8; // `most`: of the field
+  constexpr int64_t best = 2, most = 4; // `most`: of the field
   const Spec &s = draft.spec();
-  if (shape.schedule != Schedule::cooperative || shape.warpM != rowsOfHalves)
+  if (shape.schedule != Schedule::cooperative || shape.warpM != rowsOfHalves || draft.holdsA() ||
+      bytesOf(*s.d.type) != 2 || *s.store != StoreKind::tma || *s.split != SplitMode::none)
     return 0; // of most candidates, without the words
   const int64_t each = shape.k > 0 ? std::max<int64_t>(1, draft.elementsIn(128) / shape.k) : 1;
   int64_t steps = std::min({best * each, most, shape.stages - 1});
@@ -294,7 +295,7 @@ int64_t storeOverlap(const Draft &draft, const Shape &shape) {
   std::optional<int64_t> k = draft.extentK();
   if (s.storeOverlap.given)
     steps = *s.storeOverlap;
-  else if (oneTile || !k || int64_t(llvm::divideCeil(*k, shape.k)) < fewSteps * each)
+  else if (oneTile || !k || int64_t(llvm::divideCeil(*k, shape.k)) < fewStepsBesideStores * each)
     return 0;
   return storeOverlapRefused(draft, shape, std::max<int64_t>(1, steps)).empty() ? steps : 0;
 }

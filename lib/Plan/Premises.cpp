@@ -39,6 +39,11 @@ bool hasFewSteps(const Draft &draft) {
   return storesAreKnown(draft) && draft.plannedK() <= mostOfFit;
 }
 
+/// k too short leaves nothing to multiply meanwhile.
+bool mayOverlapStores(const Draft &draft) {
+  return asksForHalves(draft) || draft.plannedK() > (fewStepsBesideStores - 1) * draft.elementsIn(lineBytes);
+}
+
 Premises::Operand operandOf(const Draft &draft, const OperandSpec &operand, bool kMajor) {
   return {kMajor, rowStep(draft, operand), rowsStartInsideSectors(draft, operand)};
 }
@@ -52,8 +57,9 @@ Premises::Premises(const Draft &draft)
       multipliesDoubles(draft.multipliesDoubles()), slicesInMemory(draft.slicesInMemory()), rates(ratesOf(draft)),
       atPowerLimit(plan::atPowerLimit(draft)), energyIsKnown(plan::energyIsKnown(draft)),
       storesAreKnown(plan::storesAreKnown(draft)), fewStepsAreKnown(hasFewSteps(draft)),
-      waitsForSectors(plan::waitsForSectors(draft)), storesAlongN(plan::storesAlongN(draft)),
-      writesOddLines(plan::writesOddLines(draft)), sectorsOfD(startsAt(draft.spec().d, sectorBytes)),
-      linesOfD(startsAt(draft.spec().d, lineBytes)), doubt(doubtOf(draft)) {}
+      waitsForSectors(plan::waitsForSectors(draft)), mayOverlapStores(plan::mayOverlapStores(draft)),
+      storesAlongN(plan::storesAlongN(draft)), writesOddLines(plan::writesOddLines(draft)),
+      sectorsOfD(startsAt(draft.spec().d, sectorBytes)), linesOfD(startsAt(draft.spec().d, lineBytes)),
+      doubt(doubtOf(draft)) {}
 
 } // namespace gemmc::plan

@@ -9,10 +9,9 @@ namespace gemmc::plan {
 constexpr double margin = 0.98;
 
 Ranking::Ranking(const Draft &draft) : draft(draft), on(draft), candidates(draft) {
-  constexpr size_t mostOfOutline = 256;
   left.reserve(candidates.outlines().size());
   for (const Outline &outline : candidates.outlines())
-    left.push_back({leastCost(on, outline), false, mostOfOutline * left.size(), left.size()});
+    left.push_back({leastCost(on, outline), false, left.size(), 0});
   std::make_heap(left.begin(), left.end(), std::greater());
 }
 
@@ -26,23 +25,23 @@ const Ranked *Ranking::next(double below) {
     left.pop_back();
     if (entry.isShape)
       return &shapes[entry.index];
-    look(candidates.outlines()[entry.index], entry.place);
+    look(entry.outline);
     if (left.empty() && shapes.empty() && candidates.takesUnfit())
-      for (auto [shape, place] : std::exchange(unfit, {}))
-        add(shape, place);
+      for (auto [shape, outline] : std::exchange(unfit, {}))
+        add(shape, outline);
   }
   return nullptr;
 }
 
-void Ranking::look(const Outline &outline, size_t place) {
-  const Candidates::Shapes its = candidates.shapesOf(outline);
+void Ranking::look(size_t outline) {
+  const Candidates::Shapes its = candidates.shapesOf(candidates.outlines()[outline]);
   for (const Shape &shape : its.unfit)
-    unfit.push_back({shape, place++});
+    unfit.push_back({shape, outline});
   for (const Shape &shape : its.fit)
-    add(shape, place++);
+    add(shape, outline);
 }
 
-void Ranking::add(const Shape &shape, size_t place) {
+void Ranking::add(const Shape &shape, size_t outline) {
   const bool first = shapes.empty();
   Ranked &ranked = shapes.emplace_back(Ranked{shape, {}});
   double key = std::numeric_limits<double>::infinity();
@@ -51,7 +50,7 @@ void Ranking::add(const Shape &shape, size_t place) {
     dearest = std::max(dearest, ranked.estimate.cost / ranked.estimate.clocks);
     key = ranked.estimate.cost / (draft.wgmma() || first ? 1 : margin);
   }
-  left.push_back({key, true, place, shapes.size() - 1});
+  left.push_back({key, true, outline, shapes.size() - 1});
   std::push_heap(left.begin(), left.end(), std::greater());
 }
 

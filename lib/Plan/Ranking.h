@@ -54,18 +54,18 @@ private:
   struct Entry {
     double key;
     bool isShape;
-    size_t place; ///< In the order of preference, which is that in which outlines and their shapes stand.
-    size_t index; ///< Of the outline, or in `shapes`.
+    size_t outline; ///< Its number: the favourite comes first.
+    size_t index;   ///< In `shapes`, where those of an outline stand in the order of preference.
     auto operator<=>(const Entry &) const = default;
   };
-  void look(const Outline &outline, size_t place);
-  void add(const Shape &shape, size_t place);
+  void look(size_t outline);
+  void add(const Shape &shape, size_t outline);
 
   const Draft &draft;
   Premises on;
   Candidates candidates;
   std::vector<Ranked> shapes;
-  std::vector<std::pair<Shape, size_t>> unfit; ///< With their places.
+  std::vector<std::pair<Shape, size_t>> unfit; ///< With their outlines.
   std::vector<Entry> left;                     ///< A heap.
   double dearest = 0;
 };

@@ -284,21 +284,26 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     beside = nullptr; // a kernel in front copies the long operand anyway
   if ((streamed || beside) && !refused && !turns)
     pays |= decideShifted(draft, streamed, beside, asked.empty() ? slow + startTime : never) && streamed;
-  std::string times = formatv("a copy of {0} takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and "
-                              "wgmma then {2:f1} us; mma by {3}-byte copies {4:f1} us",
-                              amount(bytes), copy * 1e6, fast * 1e6, narrow, slow * 1e6);
+  auto times = [&] {
+    return formatv("a copy of {0} takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and wgmma then {2:f1} "
+                   "us; mma by {3}-byte copies {4:f1} us",
+                   amount(bytes), copy * 1e6, fast * 1e6, narrow, slow * 1e6)
+        .str();
+  };
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     OperandSpec &operand = s.*info.operand;
+    bool shifted = *operand.repack == Repack::inside && (operand.repack.given || streamed == &info || beside == &info);
+    if (shifted) // decided above
+      continue;
+    if (readable(draft, operand)) {
+      operand.repack.decide(Repack::off, fine);
+      continue;
+    }
     const std::string rows =
         draft.needsTurning(operand)
             ? formatv("wgmma reads {0} with k contiguous", nameOf(*operand.type)).str()
             : formatv("rows start at multiples of {0} bytes, TMA reads multiples of 16", promisedAlign(operand)).str();
-    bool shifted = *operand.repack == Repack::inside && (operand.repack.given || streamed == &info || beside == &info);
-    if (shifted) // decided above
-      continue;
-    if (readable(draft, operand))
-      operand.repack.decide(Repack::off, fine);
-    else if (turns)
+    if (turns)
       operand.repack.decide(Repack::on, formatv("{0}: a copy, lanes turn one operand alone", rows));
     else if (!asked.empty())
       operand.repack.decide(Repack::on, formatv("{0}, and `{1}` asks for it", rows, asked));
@@ -308,7 +313,7 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
       operand.repack.decide(Repack::on,
                             formatv("{0}; {1} beside what is streamed", rows, amount(bytesOfOperand(s, info))));
     else
-      operand.repack.decide(pays ? Repack::on : Repack::off, formatv("{0}; {1}", rows, times));
+      operand.repack.decide(pays ? Repack::on : Repack::off, formatv("{0}; {1}", rows, times()));
   }
 }
 

@@ -43,7 +43,8 @@ std::optional<Choice> choose(const Draft &draft) {
   Ranking ranking(draft);
   // Beside the choice and the next best tile only who needs fewer clocks is told of, at the power limit.
   auto below = [&] {
-    return best && best->second ? best->quickestClocks * ranking.costOfClock() : std::numeric_limits<double>::infinity();
+    return best && best->second ? best->quickestClocks * ranking.costOfClock()
+                                : std::numeric_limits<double>::infinity();
   };
   while (const Ranked *ranked = ranking.next(below())) {
     const Ranked &next = *ranked;

@@ -108,8 +108,7 @@ int64_t storeChunks(const Draft &draft, const Shape &shape) {
 int64_t exchangeBytes(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || shape.clusterK <= 1)
     return 0;
-  const int64_t share =
-      shape.m * shape.n / shape.warpN * columnShares(shape).each * bytesOf(*draft.spec().accumulator);
+  const int64_t share = shape.m * shape.n / shape.warpN * columnShares(shape).each * bytesOf(*draft.spec().accumulator);
   return share * (shape.clusterK - 1);
 }
 

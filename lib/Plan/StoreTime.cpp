@@ -78,9 +78,9 @@ double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, 
 }
 
 double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
-  constexpr double ofMemory = 1800;                            // bytes of a clock
-  constexpr double odd = 4.4, half = 0.5;                      // what a sector costs that two tiles write
-  constexpr double ofBoxes = 0.4;                              // boxes of 64 columns do so wherever they meet
+  constexpr double ofMemory = 1800;       // bytes of a clock
+  constexpr double odd = 4.4, half = 0.5; // what a sector costs that two tiles write
+  constexpr double ofBoxes = 0.4;         // boxes of 64 columns do so wherever they meet
   const Spec &s = on.draft.spec();
   const double m = double(on.m), n = double(on.n), batch = double(on.batch);
   const double input = on.inputBits / 8.0, k = double(on.k), result = double(bytesOf(*s.d.type));

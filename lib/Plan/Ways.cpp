@@ -118,8 +118,10 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
   constexpr int64_t mostCtas = 8;
   const int64_t sharing = cluster[0] * cluster[1], ctas = sharing * draft.way.slices;
   const bool inMemory = draft.way.through == SplitThrough::workspace;
+  if (!inMemory && ctas > mostCtas)
+    return false;
   int64_t tilesM = llvm::divideCeil(*draft.extentM(), block[0]), tilesN = llvm::divideCeil(*draft.extentN(), block[1]);
-  if ((!inMemory && ctas > mostCtas) || tilesM < cluster[0] || tilesN < cluster[1])
+  if (tilesM < cluster[0] || tilesN < cluster[1])
     return false;
   const int64_t clusters =
       draft.plannedBatch() * llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);

@@ -21,6 +21,6 @@ TEST(Plan, TakesMilliseconds) {
     most = std::max(most, best);
   }
   RecordProperty("milliseconds", std::to_string(most));
-  EXPECT_LT(most, 20.0)
-      << "0.3 to 5 ms in a release build on an idle machine (2026-11-29); this bound only finds what grew by far";
+  // 0.2 to 0.9 ms in gemmc, a half more here, where inline functions are not optimised (2026-11-29).
+  EXPECT_LT(most, 5.0) << "this bound only finds what grew by far";
 }
