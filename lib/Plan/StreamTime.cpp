@@ -47,6 +47,19 @@ constexpr double apartFrom = 4096;
 // 2026-11-25, docs/hopper-l2.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
 constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
 constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
+// What whole lines of k tell of long rows: 82 products of 16 to 1700 MB in 13 to 40 cuts each. Of 24 unseen ones whose
+// cut changed by both the new one takes 2.6% less (H200, 2026-11-29, docs/hopper-shapes.md, *Large weights*).
+/// What memory takes more, for each doubling of what a tile goes through beyond four megabytes, beside up to 64 rows,
+/// where tiles are more than one wave: those of 256 rows and of 64 were within 0.3% of each other by the estimate, and
+/// 1x49152x12288 takes 282 us in the wide ones, 272 in the others. At four megabytes (57344x8192) one card of six gave
+/// them 8%, two 3%, three took 0 to 2.6%.
+constexpr double farRows = 0.01, nearBytes = 4 << 20;
+constexpr int64_t mostBesideFar = 64;
+/// What two tiles of the short side take less, of k of 8192 and more; from 4096 on a part of it. Narrower tiles of the
+/// long side do not. Of so many rows of both tiles five stages fit; 160x28672x8192 in 80x256, of which four do, takes
+/// 157 us, in 160x128 143.
+constexpr double twoTiles = 0.025, longRows = 4096;
+constexpr int64_t leastOfLong = 112, mostOfBoth = 320;
 /// How much faster lines come to an SM while all others are idle; in proportion while some are.
 constexpr double roomOfFew = 0.27;
 constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave by themselves.
@@ -135,7 +148,12 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
                            : shortTiles == 2 ? scatteredTwo
                                              : scatteredMore;
   const double across = !inMemory && way.slices > 1 && rowsStraddleLines(draft) ? slicedAcrossLines : 1;
-  const double memory = 2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered * across;
+  const bool whole = way.slices == 1 && draft.kMajorA() && draft.kMajorB() && !rowsStartInsideLines(draft);
+  const double reach = 2 * double(longTile) * double(sides.depth); // bytes
+  const bool goesOn = whole && clusters > together && sides.shortSide <= mostBesideFar;
+  const double far = goesOn ? std::max(0.0, std::log2(reach / nearBytes)) : 0;
+  const double memory =
+      2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered * across * (1 + farRows * far);
   const double ofLong = 2 * double(sides.longSide) * double(sides.depth) * double(alongShort);
   const double ofShort = 2 * double(sides.shortSide) * double(sides.depth) * double(alongLong);
   const double split =
@@ -165,6 +183,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   // short by 10 to 20% where k is 16384 and 32768 (H100, 2026-11-25, docs/hopper-shapes.md, *Few of both*).
   if (!inMemory && way.slices >= (scatters ? 4 : 5))
     all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
+  if (whole && shortTiles == 2 && longTile >= leastOfLong && longTile + shortTile <= mostOfBoth)
+    all *= 1 - twoTiles * std::clamp(std::log2(double(sides.depth) / longRows), 0.0, 1.0);
   const bool fewInside = sides.shortSide <= fewOfShortSide && hasSplitRows(draft, !sides.longIsM);
   if (share > 1 && way.slices == 1 && !fewInside)
     all += togetherTime;
