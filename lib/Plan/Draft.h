@@ -295,8 +295,8 @@ bool decideFamily(Draft &draft);
 /// Whether `length` is the short side of a product that streams the operand of the `other` one (Skinny.cpp). Both may
 /// be.
 bool isShort(int64_t length, int64_t other);
-/// A product with a short side, 16-bit operands, k of 512 and more (320 beside a side of 256 and more), all sizes
-/// known: it is planned as a stream.
+/// A product with a short side, 16-bit operands, k of 512 and more (320 where the other side is 256 and more, 96 where
+/// the short one is at most 64 beside 768), all sizes known: it is planned as a stream.
 bool isSkinny(const Draft &draft);
 /// Slices of k of a tile that the planner tries, and the k from which they may meet in memory, which takes
 /// microseconds. Nine to sixteen of them in memory are slower than eight, in memory or a cluster (28 skinny products by

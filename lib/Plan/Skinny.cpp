@@ -14,9 +14,12 @@ constexpr int64_t mostShort = 256, leastLong = 1024;
 /// of the time that the clock of all products led to; six of more than 192 rows and columns in 1.03 (H100, 2026-11-25,
 /// docs/hopper-shapes.md, *Few of both*).
 constexpr int64_t mostShortOfFew = 192;
-/// The least k, and that of a product whose long side is 256 and more: of 57 of k from 320 to 504 they took 0.94 of
-/// the time, eleven smaller ones 1.08 (H100 and H200, 2026-11-25).
-constexpr int64_t leastDepth = 512, leastDepthOfLong = 320, longFrom = 256;
+/// The least k. Of a product whose long side is 256 and more: 57 of k from 320 to 504 took 0.94 of the time, eleven
+/// smaller ones 1.08 (H100 and H200, 2026-11-25). Of one of up to 64 beside 768 and more: 77 of k from 96 to 319 took
+/// 0.92; 64 of 65 to 256 beside 768 1.01, 23 beside less 1.11 (H200, 2026-11-29, docs/hopper-shapes.md, *Few of k*).
+int64_t leastDepth(int64_t shortSide, int64_t longSide) {
+  return shortSide <= 64 && longSide >= 768 ? 96 : longSide >= 256 ? 320 : 512;
+}
 /// Where lines of the short operand are shifted, the least k; without a spec that says so, of so many rows or columns:
 /// 28 such products (k of 81 to 299) take 0.77 of the time with copies, at most 1.02; eight of 33 to 63 rows 0.72 to
 /// 1.12 (H100, 2026-11-27, docs/hopper-l2.md, *Lines that start anywhere*).
@@ -58,7 +61,7 @@ bool isSkinny(const Draft &draft) {
     return false;
   const int64_t m = *s.m.value.fixed, n = *s.n.value.fixed;
   const bool shifted = draft.way.shallow || (draft.shiftsA() && draft.shiftsB());
-  const int64_t least = shifted ? leastDepthOfShifted : std::max(m, n) >= longFrom ? leastDepthOfLong : leastDepth;
+  const int64_t least = shifted ? leastDepthOfShifted : leastDepth(std::min(m, n), std::max(m, n));
   if (s.k.value.fixed.value_or(0) < least)
     return false;
   return isShort(m, n) || isShort(n, m);

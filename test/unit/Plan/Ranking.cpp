@@ -10,8 +10,8 @@ using namespace gemmc::test;
 using namespace gemmc::plan;
 
 namespace {
-/// Products of all sizes, row starts, layouts and types, with and without C.
-class Products {
+/// DrawnProducts of all sizes, row starts, layouts and types, with and without C.
+class DrawnProducts {
 public:
   Spec next() {
     const int64_t step = pick({1, 2, 4, 8, 8, 64});
@@ -55,11 +55,11 @@ std::optional<Draft> rankedDraft(const Spec &spec, Way way, Diags &scratch) {
   return draft;
 }
 
-struct Counts {
+struct Looked {
   size_t drafts = 0, outlines = 0, bounded = 0, shapes = 0;
 };
 
-void expectSameOrder(const Draft &draft, Counts &counts) {
+void expectSameOrder(const Draft &draft, Looked &counts) {
   const Candidates candidates(draft);
   const Premises on(draft);
   std::vector<std::pair<double, size_t>> plain;
@@ -96,8 +96,8 @@ void expectSameOrder(const Draft &draft, Counts &counts) {
 } // namespace
 
 TEST(Ranking, IsThatOfAllShapes) {
-  Products products;
-  Counts counts;
+  DrawnProducts products;
+  Looked counts;
   for (int i = 0; i < 600; ++i) {
     const Spec spec = products.next();
     SCOPED_TRACE(problemKey(spec)->text());
