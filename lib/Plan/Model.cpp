@@ -108,12 +108,13 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
 /// They decide where k is few and D most of it, and more than the L2 holds. Of D in f32, or that the L2 holds, a fit
 /// had 3 to 8% more with them than without (H200, 2026-11-26 and 29, docs/hopper-shapes.md, *Few of k* and *Stages for
 /// the next tile*).
-double bytesClocks(const Premises &on, const Shape &shape, double m, double n, double k, double tiles) {
+double bytesClocks(const Premises &on, const Shape &shape, double tiles) {
   constexpr double ofMemory = 1800, ofL2 = 3900; // bytes of a clock: 3.2e12 and 6.8e12 a second
   constexpr double held = 45e6, few = 160;
   constexpr double turned = 0.06, parts = 0.1, halves = 0.03, small = 0.35, large = 0.03, area = 128 * 128;
   const Spec &s = on.draft.spec();
-  const double element = on.inputBits / 8.0, batch = double(on.batch), ofD = batch * m * n * 2;
+  const double m = double(on.m), n = double(on.n), k = double(on.k), element = on.inputBits / 8.0;
+  const double batch = double(on.batch), ofD = batch * m * n * 2;
   if (!on.wgmma || on.streamed || bytesOf(*s.d.type) != 2 || ofD < held || k > few || on.atPowerLimit)
     return 0;
   const double result = ofD + (s.beta.value != Scale{0.0} ? batch * m * n * bytesOf(*s.c.type) : 0);
@@ -216,8 +217,6 @@ double leastCost(const Premises &on, const Outline &outline) {
 }
 
 Estimate estimate(const Premises &on, const Shape &shape) {
-  int64_t m = on.m, n = on.n;
-  int64_t k = on.k;
   Estimate result;
   result.ctasPerSM = residentCtas(on, shape);
   const auto [tiles, slots, waves, filled] = wavesOf(on, shape, result.ctasPerSM);
@@ -226,7 +225,7 @@ Estimate estimate(const Premises &on, const Shape &shape) {
   const int64_t slices = on.slicesOf(shape), inMemory = on.slicesInMemory;
   result.waves = int64_t(std::min(waves, 9e15));
 
-  double steps = std::ceil(double(k) / double(shape.k));
+  double steps = std::ceil(double(on.k) / double(shape.k));
   double depth = std::ceil(steps / double(inMemory)) * double(inMemory * shape.k);
   result.main = depth * columnClocks(on, shape, waves, filled) * (hasUnlikeParts(on.draft, shape) ? unlikeCost : 1);
   const double alone = storeClocks(on, shape), store = alone * crowdedStore(on, alone, result.main);
@@ -249,7 +248,7 @@ Estimate estimate(const Premises &on, const Shape &shape) {
                                  : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
     result.clocks = waves * (result.main / parts * neighbours * few + meeting + result.loose / owners +
                              exposed * (start + store / owners * neighbours));
-    result.clocks *= slices > 1 ? runApart(k, apartFrom) : 1;
+    result.clocks *= slices > 1 ? runApart(on.k, apartFrom) : 1;
   }
   if (on.multipliesDoubles) {
     const auto [main, around] = clocksOfDoubles(on, shape, tiles);
@@ -260,7 +259,7 @@ Estimate estimate(const Premises &on, const Shape &shape) {
   if (on.wgmma && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
   result.atPowerLimit = on.atPowerLimit && on.energyIsKnown;
-  const double moving = bytesClocks(on, shape, double(m), double(n), double(k), tiles);
+  const double moving = bytesClocks(on, shape, tiles);
   if (on.waitsForSectors && slices * inMemory == 1)
     result.bySectors = sectorClocks(on, shape, result.clocks, waves);
   result.cost = (result.bySectors > 0 ? result.bySectors

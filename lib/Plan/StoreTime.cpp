@@ -8,13 +8,12 @@ double storeBytes(const Premises &on) { return on.wgmma ? 50 : 24; }
 constexpr double storedByPort = 15, loadedByPort = 95; ///< Bytes a clock, of a product that waits for sectors.
 } // namespace
 
-// A fit to 2319 kernels of 53
-// products of 900 to 9000 rows and columns, multiples of 8, k of 264 to 2816, in all layouts, beside all else that
-// this clock has. Over products left out of it the choice is 2.3% slower than the best of 41 or 57 kernels, 3.2%
-// before. Of 88 products of 280 to 8000 rows and columns and k of 290 to 8040, measured before there was a fit, it
-// changes 15: 13 of them are as fast as before or up to 5.5% faster, two 0.2 and 0.7% slower (H200, 2026-11-27,
-// docs/hopper-l2.md, *Parts of lines*). Shorter sides got worse; where all rows start at lines, of C and of sums in
-// f16 nothing was measured.
+// A fit to 2319 kernels of 53 products of 900 to 9000 rows and columns, multiples of 8, k of 264 to 2816, in all
+// layouts, beside all else that this clock has. Over products left out of it the choice is 2.3% slower than the best of
+// 41 or 57 kernels, 3.2% before. Of 88 products of 280 to 8000 rows and columns and k of 290 to 8040, measured before
+// there was a fit, it changes 15: 13 of them are as fast as before or up to 5.5% faster, two 0.2 and 0.7% slower (H200,
+// 2026-11-27, docs/hopper-l2.md, *Parts of lines*). Shorter sides got worse; where all rows start at lines, of C and of
+// sums in f16 nothing was measured.
 bool storesAreKnown(const Draft &draft) {
   constexpr int64_t leastSide = 512, leastK = 256, mostK = 8192;
   const Spec &s = draft.spec();
