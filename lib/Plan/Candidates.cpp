@@ -311,59 +311,48 @@ llvm::SmallVector<Schedule, 2> scheduleCandidates(const Draft &draft) {
   return {Schedule::cooperative, Schedule::pingpong};
 }
 
-/// Whether an outline is worth a look, before its warp tiles are known.
-class Worth {
-public:
-  explicit Worth(const Draft &draft) : draft(draft) {}
+/// Who takes tiles in turn needs two.
+bool worthTakingTurns(const Draft &draft, Tile block) {
+  auto m = draft.extentM(), n = draft.extentN();
+  bool known = m && n && block.m > 0 && block.n > 0;
+  return !known ||
+         double(draft.plannedBatch()) * double(llvm::divideCeil(*m, block.m)) * double(llvm::divideCeil(*n, block.n)) >
+             double(draft.limits.sms);
+}
 
-  /// Who takes tiles in turn needs two.
-  bool takingTurns(Tile block) const {
-    auto m = draft.extentM(), n = draft.extentN();
-    bool known = m && n && block.m > 0 && block.n > 0;
-    return !known || double(draft.plannedBatch()) * double(llvm::divideCeil(*m, block.m)) *
-                             double(llvm::divideCeil(*n, block.n)) >
-                         double(draft.limits.sms);
-  }
-
-  /// Who shares needs company. Fours and eights are for products of the size that they were measured with, and where
-  /// one wave is all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs
-  /// busy.
-  bool sharing(Tile cluster, Tile block) const {
-    constexpr int64_t leastDepth = 512;
-    int64_t ctas = cluster.m * cluster.n;
-    if (draft.way.slices > 1)
-      return worthSlicing(draft, {cluster.m, cluster.n}, {block.m, block.n});
-    auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
-    if (ctas == 1 || draft.stream || draft.spec().cluster.given)
-      return true;
-    if (!m || !n || !k || block.m <= 0 || block.n <= 0)
-      return ctas == 2;
-    int64_t tilesM = llvm::divideCeil(*m, block.m), tilesN = llvm::divideCeil(*n, block.n);
-    if (tilesM < cluster.m || tilesN < cluster.n)
-      return false;
-    double clusters = double(draft.plannedBatch()) * double(llvm::divideCeil(tilesM, cluster.m)) *
-                      double(llvm::divideCeil(tilesN, cluster.n));
-    const bool idle = ctas > 4 && 2 * clusters * double(ctas) < double(draft.limits.sms); // eights of large tiles
-    if (idle)
-      return false;
-    return ctas == 2 || (*k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
-  }
-
-private:
-  const Draft &draft;
-};
+/// Who shares needs company. Fours and eights are for products of the size that they were measured with, and where one
+/// wave is all: the card holds fewer of them than it has SMs for. Slices want one wave that keeps enough SMs busy.
+bool worthSharing(const Draft &draft, Tile cluster, Tile block) {
+  constexpr int64_t leastDepth = 512;
+  int64_t ctas = cluster.m * cluster.n;
+  if (draft.way.slices > 1)
+    return worthSlicing(draft, {cluster.m, cluster.n}, {block.m, block.n});
+  auto m = draft.extentM(), n = draft.extentN(), k = draft.extentK();
+  if (ctas == 1 || draft.stream || draft.spec().cluster.given)
+    return true;
+  if (!m || !n || !k || block.m <= 0 || block.n <= 0)
+    return ctas == 2;
+  int64_t tilesM = llvm::divideCeil(*m, block.m), tilesN = llvm::divideCeil(*n, block.n);
+  if (tilesM < cluster.m || tilesN < cluster.n)
+    return false;
+  double clusters = double(draft.plannedBatch()) * double(llvm::divideCeil(tilesM, cluster.m)) *
+                    double(llvm::divideCeil(tilesN, cluster.n));
+  const bool idle = ctas > 4 && 2 * clusters * double(ctas) < double(draft.limits.sms); // eights of large tiles
+  if (idle)
+    return false;
+  return ctas == 2 || (*k >= leastDepth && clusters <= double(clustersAtATime(draft, ctas)));
+}
 } // namespace
 
 Candidates::Candidates(const Draft &draft) : draft(draft) {
   const Spec &s = draft.spec();
   const int64_t clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
   const Tiles blocks = blockCandidates(draft);
-  const Worth worth(draft);
   for (Schedule schedule : scheduleCandidates(draft))
     for (Tile cluster : sharingCandidates(draft, schedule))
       for (Tile block : blocks)
-        if ((schedule != Schedule::pingpong || s.schedule.given || worth.takingTurns(block)) &&
-            worth.sharing(cluster, block))
+        if ((schedule != Schedule::pingpong || s.schedule.given || worthTakingTurns(draft, block)) &&
+            worthSharing(draft, cluster, block))
           all.push_back({schedule, block.m, block.n, cluster.m, cluster.n, clusterK});
 }
 
