@@ -111,8 +111,9 @@ double linesOfK(const Premises &on, const Shape &shape, double share) {
   return std::max(lines * share / lineRate, (ofA + ofB) / receivedRate);
 }
 
-/// The same elsewhere, in bytes. `filled`: the part of the SMs that one wave keeps busy.
-Lines linesOfTile(const Premises &on, const Shape &shape, double filled) {
+/// The same where m or n is contiguous in one of both: what the L2 sends, and what arrives. `filled`: the part of the
+/// SMs that one wave keeps busy.
+Lines linesElsewhere(const Premises &on, const Shape &shape, double filled) {
   const Lines a = linesOf(on, on.a, shape.m), b = linesOf(on, on.b, shape.n);
   const SlicedLines share = on.slicesOf(shape) == 1 ? SlicedLines{1, 1}
                             : on.insideSectors()    ? slicedInsideSectors
@@ -125,7 +126,7 @@ Lines linesOfTile(const Premises &on, const Shape &shape, double filled) {
 /// Clocks of one k of a tile whose products, and what they read of shared memory, take `busy`: with the lines that it
 /// takes, and as warpgroups and clusters are.
 double withLines(const Premises &on, const Shape &shape, double busy, double filled) {
-  const Lines lines = linesOfTile(on, shape, filled);
+  const Lines lines = linesElsewhere(on, shape, filled);
   busy = atOnce<10>({busy, lines.sent, lines.received});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 && !on.fewStepsAreKnown ? threeWarpgroups : 1;
@@ -154,7 +155,7 @@ double requestClocks(const Premises &on, const Shape &shape, double waves) {
          clock / waves;
 }
 
-/// What such rows and the tensor cores need, for each k, where k is contiguous in both operands.
+/// What such rows and the tensor cores need, for each k, where k is contiguous in both operands: each by itself.
 struct Split {
   double products, requests, arrivals; ///< Clocks; the tensor cores', the L2's, and until they have come.
 };
@@ -168,6 +169,7 @@ Split splitOf(const Premises &on, const Shape &shape, double products, double re
 }
 constexpr double aloneOfSplit = 0.98; ///< One warpgroup waits for no other one.
 
+/// ... and together.
 double splitClocks(const Premises &on, const Shape &shape, double products, double requests) {
   const Split each = splitOf(on, shape, products, requests);
   // Three stages do not go with clusters of four: of more CTAs all must be done with one before it is filled again.
@@ -269,7 +271,7 @@ double leastColumnClocks(const Premises &on, const Shape &shape, double waves, d
   if (on.alongK()) {
     busy = std::max(busy, linesOfK(on, shape, leastLineShare));
   } else {
-    const Lines lines = linesOfTile(on, shape, filled);
+    const Lines lines = linesElsewhere(on, shape, filled);
     busy = std::max({busy, lines.sent, lines.received});
     busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   }

@@ -1,3 +1,4 @@
+// What the planner's clock asks of a draft, whatever the shape is.
 #include "Clock.h"
 
 namespace gemmc::plan {

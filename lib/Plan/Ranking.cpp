@@ -1,6 +1,6 @@
 #include "Ranking.h"
 #include <functional>
-#include <limits>
+#include <utility>
 
 namespace gemmc::plan {
 

@@ -1,6 +1,8 @@
 /// What the planner tries, and the order of it.
 #pragma once
 #include "Clock.h"
+#include <limits>
+#include <vector>
 
 namespace gemmc::plan {
 

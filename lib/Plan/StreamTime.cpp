@@ -51,8 +51,8 @@ constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; 
 // cut changed by both the new one takes 2.6% less (H200, 2026-11-29, docs/hopper-shapes.md, *Large weights*).
 /// What memory takes more, for each doubling of what a tile goes through beyond four megabytes, beside up to 64 rows,
 /// where tiles are more than one wave: those of 256 rows and of 64 were within 0.3% of each other by the estimate, and
-/// 1x49152x12288 takes 282 us in the wide ones, 272 in the others. At four megabytes (57344x8192) one card of six gave
-/// them 8%, two 3%, three took 0 to 2.6%.
+/// 1x49152x12288 takes 282 us in 192 rows, 272 in 128. At four megabytes (57344x8192) narrower ones took 8% less on one
+/// card of six, 3% on two, on three as long to 2.6% more.
 constexpr double farRows = 0.01, nearBytes = 4 << 20;
 constexpr int64_t mostBesideFar = 64;
 /// What two tiles of the short side take less, of k of 8192 and more; from 4096 on a part of it. Narrower tiles of the
