@@ -20,8 +20,6 @@ struct Bands {
   int64_t ctas, group;
 };
 
-constexpr int64_t ctasOfGpc = 16;
-
 /// Whether all CTAs are there at once and run long enough: then the 16 of a GPC, whose requests for the same lines
 /// reach the L2 as one, count, and not the wave, which reads all of A and B in any order. Pairs and larger clusters lie
 /// otherwise.

@@ -37,6 +37,10 @@ constexpr int64_t mostSums = 128 * 256; ///< Of a tile: what registers hold.
 constexpr int64_t usualSlices = 4, mostSumsOfMany = 80 * 64, leastStepsOfMany = 2;
 /// Rows of both tiles of a stage that is 128 deep, so that enough of them fit; where several CTAs stream the same rows.
 constexpr int64_t mostDeep = 128, mostDeepShared = 112;
+/// Beside so short a side larger ones of several waves are tried both ways where k is in whole lines, down to three
+/// stages: 48x151936x3584 takes 262 us in 48x192, in stages of 128 256. In one wave that is between 2% faster and 4%
+/// slower (H200, 2026-11-29, docs/hopper-shapes.md, *Rows side by side*).
+constexpr int64_t mostBesideDeep = 64, mostDeepAlone = 256;
 /// Where four CTAs share few rows of a contiguous short side, of which each brings a quarter of the k of a stage. Two
 /// and three stages are too few: 29984x56x9016 TT in 256x56 212 us, 147 in stages of 64; 40x26336x992 NT 22.3, 16.3 of
 /// 32 (H200, 2026-11-27, docs/hopper-shapes.md, *A short side that is contiguous*).
@@ -270,6 +274,12 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
     way.through = through, way.stages = s.stages.given ? *s.stages : 0;
     if (shortTile + tile <= (slices == 1 && times > 1 ? mostDeepShared : mostDeep) || quarters)
       way.k = 128;
+    if (depth && !draft.shifts()) {
+      const int64_t tiles = times * int64_t(llvm::divideCeil(sides.longSide, tile));
+      const bool alike = way.k == depth || slices > 1 || shortTile + tile > mostDeepAlone;
+      if (alike || tiles <= draft.limits.sms)
+        return;
+    }
     if (depth)
       way.k = depth;
     if (sides.depth < slices * way.k || (many && sides.depth <= leastStepsOfMany * slices * way.k))
@@ -301,6 +311,8 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
   llvm::SmallVector<int64_t, 2> depths{0};
   if (draft.shifts())
     depths = {64, 128};
+  else if (isLined(draft) && sides.shortSide <= mostBesideDeep)
+    depths = {0, 128};
   const int64_t inMemory = streamMayMeetInMemory(draft, sides) ? mostSlices : 1;
   const int64_t mostParts = llvm::divideCeil(sides.shortSide, halves ? halfLine : cacheLine);
   // One warpgroup multiplies what another one shifts, eight boxes of whole 128 bytes at a time.

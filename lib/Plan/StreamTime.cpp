@@ -47,14 +47,21 @@ constexpr double apartFrom = 4096;
 // 2026-11-25, docs/hopper-l2.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
 constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
 constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
-// What whole lines of k tell of long rows: 82 products of 16 to 1700 MB in 13 to 40 cuts each. Of 24 unseen ones whose
-// cut changed by both the new one takes 2.6% less (H200, 2026-11-29, docs/hopper-shapes.md, *Large weights*).
-/// What memory takes more, for each doubling of what a tile goes through beyond four megabytes, beside up to 64 rows,
-/// where tiles are more than one wave: those of 256 rows and of 64 were within 0.3% of each other by the estimate, and
-/// 1x49152x12288 takes 282 us in 192 rows, 272 in 128. At four megabytes (57344x8192) narrower ones took 8% less on one
-/// card of six, 3% on two, on three as long to 2.6% more.
-constexpr double farRows = 0.01, nearBytes = 4 << 20;
-constexpr int64_t mostBesideFar = 64;
+// What k in whole lines tells (H200, 2026-11-29; docs/hopper-shapes.md, *Large weights*, *Rows side by side*). Of 141
+// products in 8 to 25 cuts each what is fastest by all of this takes 0.7% more than the least, and 1.5% by `twoTiles`
+// and what stood in the place of the rest.
+/// What memory takes more for each row beyond 128 that a CTA goes through side by side, a line of each at a time: all
+/// CTAs together go through 132 times as many, each in another place of it. Stages of 128 take two lines at a time.
+/// Beside up to 64 rows, or where tiles of 128 rows are more than one wave.
+constexpr double sideBySide = 0.000125;
+constexpr int64_t usualSideBySide = 128, mostBesideThem = 64;
+/// Bytes a nanosecond that come to a GPC. The tiles of a last wave lie on the first GPCs: 16x51200x5120 takes 139 us in
+/// 200 tiles of 256 rows, and 128 where the last 68 are spread over all.
+constexpr double gpcRate = 848;
+constexpr int64_t mostBesideGpc = 64; ///< Of the short side.
+/// What slices take more beside more than 128 rows, of k of 16384 and more; from 8192 on a part of it.
+constexpr double deepSlices = 0.04, deepFrom = 8192;
+constexpr int64_t mostBesideSlices = 128;
 /// What two tiles of the short side take less, of k of 8192 and more; from 4096 on a part of it. Narrower tiles of the
 /// long side do not. Of so many rows of both tiles five stages fit; 160x28672x8192 in 80x256, of which four do, takes
 /// 157 us, in 160x128 143.
@@ -100,6 +107,8 @@ bool takesLines(const Draft &draft, const Sides &sides) {
   return sides.shortSide > fewOfShortSide && hasSplitRows(draft, !sides.longIsM) &&
          !rowsStartInsideSectors(draft, *longOperand(draft));
 }
+
+bool isLined(const Draft &draft) { return draft.kMajorA() && draft.kMajorB() && !rowsStartInsideLines(draft); }
 
 std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way) {
   return {clustersAlong(sides.longSide, sides.longTile(way), sides.sharersOfShort(way)),
@@ -148,12 +157,12 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
                            : shortTiles == 2 ? scatteredTwo
                                              : scatteredMore;
   const double across = !inMemory && way.slices > 1 && rowsStraddleLines(draft) ? slicedAcrossLines : 1;
-  const bool whole = way.slices == 1 && draft.kMajorA() && draft.kMajorB() && !rowsStartInsideLines(draft);
-  const double reach = 2 * double(longTile) * double(sides.depth); // bytes
-  const bool goesOn = whole && clusters > together && sides.shortSide <= mostBesideFar;
-  const double far = goesOn ? std::max(0.0, std::log2(reach / nearBytes)) : 0;
+  const bool lined = isLined(draft), whole = lined && way.slices == 1;
+  const bool many = sides.shortSide <= mostBesideThem || sides.longSide > draft.limits.sms * usualSideBySide;
+  const double rowsAtOnce = double(longTile * cacheLine) / double(way.k);
+  const double apart = lined && many ? sideBySide * (rowsAtOnce - usualSideBySide) : 0;
   const double memory =
-      2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered * across * (1 + farRows * far);
+      2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered * across * (1 + apart);
   const double ofLong = 2 * double(sides.longSide) * double(sides.depth) * double(alongShort);
   const double ofShort = 2 * double(sides.shortSide) * double(sides.depth) * double(alongLong);
   const double split =
@@ -163,10 +172,12 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double rows = double(alongLong) * rowsNanoseconds(draft, !sides.longIsM, shortTile) +
                       double(alongShort) * rowsNanoseconds(draft, sides.longIsM, longTile);
 
+  const bool packed = way.slices == 1 && share == 1 && clusters > together && sides.shortSide <= mostBesideGpc;
   auto wave = [&](int64_t of) {
     const double part = double(of) / double(clusters), idle = 1 - double(of) / double(together);
+    const double gpc = packed && of < together ? 2 * depth * double(longTile * std::min(of, ctasOfGpc)) / gpcRate : 0;
     return atOnce<4>({memory * part, again * part, split * part, rows * part, port / (1 + roomOfFew * idle), products,
-                      shared, steps * step});
+                      shared, steps * step, gpc});
   };
   const int64_t rest = clusters % together;
   double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
@@ -185,6 +196,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
   if (whole && shortTiles == 2 && longTile >= leastOfLong && longTile + shortTile <= mostOfBoth)
     all *= 1 - twoTiles * std::clamp(std::log2(double(sides.depth) / longRows), 0.0, 1.0);
+  if (lined && way.slices > 1 && sides.shortSide > mostBesideSlices)
+    all *= 1 + deepSlices * std::clamp(std::log2(double(sides.depth) / deepFrom), 0.0, 1.0);
   const bool fewInside = sides.shortSide <= fewOfShortSide && hasSplitRows(draft, !sides.longIsM);
   if (share > 1 && way.slices == 1 && !fewInside)
     all += togetherTime;

@@ -33,6 +33,8 @@ double linesOfTile(const Draft &draft, bool ofM, int64_t tile);
 /// Whether an SM's port takes lines and not bytes: where the short side is contiguous and its rows start inside
 /// sectors. Where those of the long one do, too, the rates of such rows say enough.
 bool takesLines(const Draft &draft, const Sides &sides);
+/// Whether k is contiguous in both operands, and all rows start at lines.
+bool isLined(const Draft &draft);
 
 /// Slices of k leave C to whoever adds them: TMA brings it to whole tiles alone.
 bool cAllowsSlices(const Draft &draft);
