@@ -107,7 +107,10 @@ public:
   /// The actor's bulk store is that of the lane `first`, too.
   void repeated(const Actor &actor, unsigned first);
   void shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes);
-  void global(Agent &agent, uint64_t address, uint64_t bytes, bool writes);
+  struct GlobalRange {
+    uint64_t address, bytes;
+  };
+  void global(Agent &agent, llvm::ArrayRef<GlobalRange> ranges, bool writes);
   /// A tensor map is read by the agent's operation.
   void mapUsed(Agent &agent, uint64_t address);
   /// The copy's bytes are about to be counted; MB-11 when that is another phase than the one it was issued in.
@@ -285,7 +288,13 @@ private:
   void keepScFence(Warp &warp, const AtFence &fence);
   void happens(Warp &warp, Location &location, LaunchCheck *launch, uint64_t key, unsigned lane, bool writes);
   void strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use);
-  void acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes, bool writes);
+  /// What the cluster itself says of a use; what other clusters say comes for several together.
+  struct GlobalUse {
+    const Agent *agent;
+    GlobalRange range;
+  };
+  GlobalUse insideCluster(Agent &agent, GlobalRange range, bool reads, bool writes, bool constant = false);
+  void acrossClusters(llvm::ArrayRef<GlobalUse> uses, bool writes);
   std::optional<Problem> judgeForeign(const Agent &agent, const Access &now, uint64_t owner,
                                       const Access &before) const;
   void checkInit(const Actor &actor, Cta &cta, Barrier &barrier, bool byAsync);

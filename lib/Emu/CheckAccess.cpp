@@ -354,13 +354,23 @@ void Check::touchGlobal(Agent &agent, uint64_t address, uint64_t bytes, bool isR
                   [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, isRead, isWrite); });
 }
 
-void Check::global(Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
-  address = cluster.launch.memory.homeOf(address).address;
-  dependency(agent, address, bytes, !writes, writes);
-  touchGlobal(agent, address, bytes, !writes, writes);
-  if (writes && cluster.launch.readOnly)
-    readOnly(agent, address, bytes, true);
-  acrossClusters(agent, address, bytes, writes);
+Check::GlobalUse Check::insideCluster(Agent &agent, GlobalRange range, bool reads, bool writes, bool constant) {
+  Memory::Home home = cluster.launch.memory.homeOf(range.address);
+  range.address = home.address;
+  if (agent.access.kind == Access::generic)
+    agent.access.alias = home.alias;
+  dependency(agent, range.address, range.bytes, reads, writes);
+  touchGlobal(agent, range.address, range.bytes, reads, writes);
+  if ((writes || constant) && cluster.launch.readOnly)
+    readOnly(agent, range.address, range.bytes, writes);
+  return {&agent, range};
+}
+
+void Check::global(Agent &agent, llvm::ArrayRef<GlobalRange> ranges, bool writes) {
+  llvm::SmallVector<GlobalUse, 64> uses;
+  for (GlobalRange range : ranges)
+    uses.push_back(insideCluster(agent, range, !writes, writes));
+  acrossClusters(uses, writes);
 }
 
 void Check::checkRemote(const Actor &actor, Cta &cta, bool async) {
@@ -413,6 +423,10 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
                     unsigned use) {
   if (where == Where::Param || where == Where::Const || where == Where::Local)
     return;
+  // What other clusters say comes for all lanes at once; of strong uses, which may acquire, lane by lane.
+  const bool alone = cluster.launch.check->isAlone();
+  llvm::SmallVector<Agent, 0> agents;
+  llvm::SmallVector<GlobalUse, numLanes> plain;
   forLanes(mask, [&](unsigned l) {
     uint64_t address = addresses[l];
     bool isShared = where == Where::Shared || where == Where::SharedCluster ||
@@ -422,16 +436,17 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
     Agent agent = genericAgent(warp, code, l, use);
     ++(isShared ? of(warp.cta).sharedUses : globalUses);
     if (!isShared) {
-      Memory::Home home = cluster.launch.memory.homeOf(address);
-      address = home.address;
-      agent.access.alias = home.alias;
-      dependency(agent, address, bytes, use & read, use & write);
-      touchGlobal(agent, address, bytes, use & read, use & write);
-      if (use & (write | constant) && cluster.launch.readOnly)
-        readOnly(agent, address, bytes, use & write);
+      GlobalUse seen = insideCluster(agent, {address, bytes}, use & read, use & write, use & constant);
+      address = seen.range.address;
       agent.access.strong &=
           code.ordering.isWide(); // a scope that no other cluster is in makes it a plain one for them
-      acrossClusters(agent, address, bytes, use & write);
+      if (use & strong)
+        acrossClusters(seen, use & write);
+      else if (!alone) {
+        agents.reserve(numLanes);
+        seen.agent = &agents.emplace_back(agent);
+        plain.push_back(seen);
+      }
     } else {
       address %= window::size;
       Cta &cta = *cluster.ctas[address >> window::rankShift];
@@ -443,6 +458,7 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
     if (use & strong)
       strongAccess(warp, code, l, address, !isShared, use);
   });
+  acrossClusters(plain, use & write);
 }
 
 void Check::lanesDiffer(Warp &warp, const Code &code, unsigned first, unsigned second, const std::byte *at) {
@@ -528,8 +544,11 @@ void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t k
 
 void Check::copyIssued(Warp &warp, const Code &code, const CpAsync &copy,
                        const std::array<uint64_t, numLanes> &sources) {
+  llvm::SmallVector<Agent, 0> agents;
+  llvm::SmallVector<GlobalUse, numLanes> read;
+  agents.reserve(numLanes);
   forLanes(copy.pending, [&](unsigned l) {
-    Agent agent = genericAgent(warp, code, l, 0);
+    Agent &agent = agents.emplace_back(genericAgent(warp, code, l, 0));
     agent.access.kind = Access::copy;
     agent.access.component = copyComponent(warp);
     agent.access.epoch = copy.serial;
@@ -537,9 +556,10 @@ void Check::copyIssued(Warp &warp, const Code &code, const CpAsync &copy,
     if (Cta *cta = cluster.ctaOf(copy.dst[l], offset))
       shared(agent, *cta, offset, copy.bytes, true);
     if (copy.src[l])
-      global(agent, sources[l], copy.srcBytes[l], false);
+      read.push_back(insideCluster(agent, {sources[l], copy.srcBytes[l]}, true, false));
     of(warp).lastCopy[l] = copy.serial;
   });
+  acrossClusters(read, false);
   ++of(warp.cta).sharedUses;
 }
 void Check::copiesCommitted(Warp &warp, Mask mask) {

@@ -157,9 +157,8 @@ void LaunchCheck::remember(Cell &cell, const Use &now, uint32_t number) {
 
 void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
                          llvm::function_ref<void(const Use &, uint64_t, Observers)> visit) {
-  if (alone || !bytes)
+  if (!bytes)
     return;
-  std::lock_guard lock(mutex);
   std::optional<uint32_t> number;
   const uint64_t count = ((address + bytes - 1) >> bits) - (address >> bits) + 1;
   llvm::SmallVector<const Use *, 4> observers;
@@ -249,22 +248,29 @@ std::optional<Check::Problem> Check::judgeForeign(const Agent &agent, const Acce
       formatv("no fence.proxy.async between {0} by another cluster and {1} of the same global bytes", before, now));
 }
 
-void Check::acrossClusters(const Agent &agent, uint64_t address, uint64_t bytes, bool writes) {
-  Access access = agent.access;
-  access.write = writes;
+void Check::acrossClusters(llvm::ArrayRef<GlobalUse> uses, bool writes) {
+  LaunchCheck &check = *cluster.launch.check;
+  if (check.isAlone() || uses.empty())
+    return;
   using Use = LaunchCheck::Use;
-  auto observed = [&](const Use *use) {
-    const Access one = anyLane(use->access);
-    return use->cluster == index ? ordered(agent, Sight::generic, one)
-                                 : agent.clocks->foreign.knows(&ForeignClocks::Known::generic, use->cluster, one);
-  };
-  cluster.launch.check->access(address, bytes, {index, access}, [&](const Use &before, uint64_t at, auto observers) {
-    auto problem = judgeForeign(agent, access, before.cluster, before.access);
-    bool isSeen = before.access.write && !access.isAsync() && llvm::any_of(observers, observed);
-    if (problem && !problem->text.empty() && !isSeen)
-      report(agent.actor.warp, agent.actor.code, agent.actor.lane, problem->rule,
-             formatv("{0} (global address {1:x})", problem->text, at), &before.access, before.cluster);
-  });
+  const auto held = check.hold();
+  for (const auto &[by, range] : uses) {
+    const Agent &agent = *by;
+    Access access = agent.access;
+    access.write = writes;
+    auto observed = [&](const Use *use) {
+      const Access one = anyLane(use->access);
+      return use->cluster == index ? ordered(agent, Sight::generic, one)
+                                   : agent.clocks->foreign.knows(&ForeignClocks::Known::generic, use->cluster, one);
+    };
+    check.access(range.address, range.bytes, {index, access}, [&](const Use &before, uint64_t at, auto observers) {
+      auto problem = judgeForeign(agent, access, before.cluster, before.access);
+      bool isSeen = before.access.write && !access.isAsync() && llvm::any_of(observers, observed);
+      if (problem && !problem->text.empty() && !isSeen)
+        report(agent.actor.warp, agent.actor.code, agent.actor.lane, problem->rule,
+               formatv("{0} (global address {1:x})", problem->text, at), &before.access, before.cluster);
+    });
+  }
 }
 
 } // namespace gemmc::emu

@@ -38,9 +38,15 @@ public:
   /// Of strong reads, the last first.
   using Observers = llvm::ArrayRef<const Use *>;
   /// Calls `visit(earlier use, address, who has read what it left)` where another cluster has used these bytes and one
-  /// of the two writes, then remembers this use.
+  /// of the two writes, then remembers this use. The caller holds what `hold` returns; not where one cluster runs
+  /// alone.
   void access(uint64_t address, uint64_t bytes, const Use &now,
               llvm::function_ref<void(const Use &, uint64_t, Observers)> visit);
+
+  /// For all accesses of an instruction: threads of the host that take turns at each of them mostly wait (256x256x1024
+  /// on two of them, 2026-11-29: 72 thousand switches between threads, and 5).
+  [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex); }
+  bool isAlone() const { return alone; }
 
   /// Lanes of a warp have released the tensor maps that they wrote, to other clusters (fence.proxy.tensormap).
   void mapReleased(const Use &by, Mask lanes);

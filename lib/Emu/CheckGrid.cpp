@@ -126,9 +126,11 @@ void Check::mapUsed(Agent &agent, uint64_t address) {
     if (cell.write.kind != Access::none)
       see(index, cell.write, sameCta(agent, cell.write) ? anyFence : clusterFence);
   });
-  cluster.launch.check->access(
-      address, mapBytes, {index, agent.access},
-      [&](const LaunchCheck::Use &write, uint64_t, auto) { see(write.cluster, write.access, wideFence); });
+  if (LaunchCheck &check = *cluster.launch.check; !check.isAlone()) {
+    const auto held = check.hold();
+    check.access(address, mapBytes, {index, agent.access},
+                 [&](const LaunchCheck::Use &write, uint64_t, auto) { see(write.cluster, write.access, wideFence); });
+  }
   if (!isNoted(agent, address, mapBytes))
     enter({address, mapBytes, agent.access});
 }

@@ -318,7 +318,7 @@ Step bulkLoad(Warp &warp, const Code &code, Mask mask) {
       if (Cta *cta = warp.cluster.ctaOf(from, offset))
         check->shared(agent, *cta, offset, bytes, false);
       else
-        check->global(agent, warp.address(code.args[1], l), bytes, false);
+        check->global(agent, {{warp.address(code.args[1], l), bytes}}, false);
     }
     issueBulk(warp, code, l, bytes, false, readInto(buffer, from), [&warp, &code, l, buffer, targets = *targets] {
       for (const BulkTarget &target : targets) {
@@ -359,7 +359,7 @@ Step bulkStore(Warp &warp, const Code &code, Mask mask) {
                warp.address(code.args[1], l) == warp.address(code.args[1], other) &&
                warp.value(code.args[2], other) == bytes;
       });
-      check->global(writes, warp.address(code.args[0], l), bytes, true);
+      check->global(writes, {{warp.address(code.args[0], l), bytes}}, true);
     }
     issueBulk(warp, code, l, bytes, true, readInto(buffer, from), [&warp, &code, to, buffer] {
       if (!code.imm[1]) {

@@ -108,14 +108,16 @@ bool checkLoad(Warp &warp, const Code &code, unsigned lane, const TensorAccess &
   for (BulkTarget &target : targets) {
     Check::Agent agent = check.loadAgent({warp, code, lane}, target);
     check.mapUsed(agent, access.mapAddress);
+    llvm::SmallVector<Check::GlobalRange, 64> read;
     sem::forEachPiece(access.map, access.coords, target.offset, [&](const sem::TmaPiece &piece) {
       if (!inShared(warp, code, lane, *target.cta, piece))
         return;
       check.shared(agent, *target.cta, piece.shared, piece.bytes, true);
       std::memset(target.cta->shared.data() + piece.shared, 0xff, piece.bytes);
       if (piece.inside && target.cta == targets.front().cta)
-        check.global(agent, piece.global, piece.bytes, false);
+        read.push_back({piece.global, piece.bytes});
     });
+    check.global(agent, read, false);
   }
   return !warp.cluster.failed;
 }
@@ -203,12 +205,14 @@ void checkStore(Warp &warp, const Code &code, Mask mask, unsigned lane, const Te
   writes.repeats = !code.imm[1] && repeatsStore(warp, code, mask, lane,
                                                 [&](unsigned other) { return sameStore(warp, code, lane, other); });
   check.mapUsed(reads, access.mapAddress);
+  llvm::SmallVector<Check::GlobalRange, 64> written;
   sem::forEachPiece(access.map, access.coords, access.shared, [&](const sem::TmaPiece &piece) {
     if (!piece.inside || piece.shared + piece.bytes > warp.cta.shared.size())
       return;
     check.shared(reads, warp.cta, piece.shared, piece.bytes, false);
-    check.global(writes, piece.global, piece.bytes, true);
+    written.push_back({piece.global, piece.bytes});
   });
+  check.global(writes, written, true);
 }
 
 /// Operands: [map, {c}], [src].
