@@ -326,8 +326,23 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
 
 void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes) {
   checkRemote(agent.actor, cta, agent.access.isAsync());
-  of(cta).shadow->forEach(offset, bytes,
-                          [&](Cell &cell, uint64_t at) { touch(agent, Space::shared, cell, at, !writes, writes); });
+  // Neighbours are mostly alike: of what one of them says nothing is said of the next one either.
+  const Cell *model = nullptr;
+  Access write;
+  llvm::SmallVector<Access, 8> readers;
+  of(cta).shadow->forEach(offset, bytes, [&](Cell &cell, uint64_t at) {
+    const bool plain = !agent.access.strong && !cell.earlier;
+    if (model && plain && cell.write == write && llvm::ArrayRef(cell.readers) == llvm::ArrayRef(readers)) {
+      cell.write = model->write;
+      cell.readers = model->readers;
+      return;
+    }
+    write = cell.write;
+    readers.assign(cell.readers.begin(), cell.readers.end());
+    const size_t told = reported.size();
+    touch(agent, Space::shared, cell, at, !writes, writes);
+    model = plain && reported.size() == told ? &cell : nullptr;
+  });
   if (writes || agent.access.kind != Access::bulk || agent.access.component < 5 * numWarps)
     return;
   auto same = [&](const Access &other) { return other.component == agent.access.component; };

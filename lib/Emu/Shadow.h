@@ -22,6 +22,7 @@ struct Access {
   uint16_t warp = 0;  ///< Index in the cluster: who executed it (or issued the operation).
   uint16_t alias = 0; ///< By which address of the bytes (`Memory::Home`).
 
+  bool operator==(const Access &) const = default;
   bool isAsync() const { return kind == wgmma || kind == bulk; }
   /// Ends the observation order: what was written before is not what later reads see (8.9.2).
   bool replaces() const { return write && !updates; }
