@@ -223,8 +223,8 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
 
 /// A line of the L2 is 128 bytes in sectors of 32.
 constexpr int64_t lineBytes = 128, sectorBytes = 32;
-constexpr int64_t ctasOfGpc =
-    16; ///< CTAs that follow each other fill one (H200; docs/hopper-l2.md, *The sixteen of a GPC*).
+/// CTAs that follow each other fill a GPC (H200; docs/hopper-l2.md, *The sixteen of a GPC*).
+constexpr int64_t ctasOfGpc = 16;
 /// What all rows of an operand start at a multiple of, a line at most, as they are read.
 int64_t rowStep(const Draft &draft, const OperandSpec &operand);
 /// Whether rows of C or D start at multiples of so many bytes, a line at most; false where that is not known.
