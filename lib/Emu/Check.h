@@ -257,7 +257,10 @@ private:
   uint32_t bulkComponent(const Warp &warp, bool reads) const { return (reads ? 3 : 4) * numWarps + warp.number(); }
 
   Agent genericAgent(Warp &warp, const Code &code, unsigned lane, unsigned use);
-  void touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool isRead, bool isWrite);
+  /// Whether nothing was to be said.
+  bool look(Agent &agent, Space space, const Cell &cell, uint64_t address, bool isRead, bool isWrite);
+  void keep(const Agent &agent, Cell &cell) const;
+  void touch(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool isRead, bool isWrite);
   Epoch ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t component) const;
   bool ordered(const Agent &agent, const Clocks &clocks, Sight order, const Access &before) const;
   bool ordered(const Agent &agent, Sight order, const Access &before) const {

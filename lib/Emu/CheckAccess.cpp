@@ -265,7 +265,8 @@ void Check::keepStrong(const Agent &agent, Cell &cell) const {
     keep(reader);
 }
 
-void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool isRead, bool isWrite) {
+bool Check::look(Agent &agent, Space space, const Cell &cell, uint64_t address, bool isRead, bool isWrite) {
+  const size_t told = reported.size();
   const Actor &actor = agent.actor;
   llvm::SmallVector<const Access *, 4> observers; // of what the access looked at has left
   auto complain = [&](const Access &before) {
@@ -314,35 +315,28 @@ void Check::touch(Agent &agent, Space space, Cell &cell, uint64_t address, bool 
       observe(earlier);
     }
   }
-  if (!isWrite)
+  return reported.size() == told;
+}
+
+void Check::keep(const Agent &agent, Cell &cell) const {
+  if (!agent.access.write)
     return addReader(cell, agent.access);
   if (agent.access.strong)
     keepStrong(agent, cell);
-  else
-    cell.earlier.reset();
   cell.readers.clear();
   cell.write = agent.access;
 }
 
+void Check::touch(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool isRead, bool isWrite) {
+  of(cta).shadow->use(
+      offset, bytes, isWrite && !agent.access.strong,
+      [&](const Cell &cell, uint64_t at) { return look(agent, Space::shared, cell, at, isRead, isWrite); },
+      [&](Cell &cell) { keep(agent, cell); });
+}
+
 void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes) {
   checkRemote(agent.actor, cta, agent.access.isAsync());
-  // Neighbours are mostly alike: of what one of them says nothing is said of the next one either.
-  const Cell *model = nullptr;
-  Access write;
-  llvm::SmallVector<Access, 8> readers;
-  of(cta).shadow->forEach(offset, bytes, [&](Cell &cell, uint64_t at) {
-    const bool plain = !agent.access.strong && !cell.earlier;
-    if (model && plain && cell.write == write && llvm::ArrayRef(cell.readers) == llvm::ArrayRef(readers)) {
-      cell.write = model->write;
-      cell.readers = model->readers;
-      return;
-    }
-    write = cell.write;
-    readers.assign(cell.readers.begin(), cell.readers.end());
-    const size_t told = reported.size();
-    touch(agent, Space::shared, cell, at, !writes, writes);
-    model = plain && reported.size() == told ? &cell : nullptr;
-  });
+  touch(agent, cta, offset, bytes, !writes, writes);
   if (writes || agent.access.kind != Access::bulk || agent.access.component < 5 * numWarps)
     return;
   auto same = [&](const Access &other) { return other.component == agent.access.component; };
@@ -351,7 +345,9 @@ void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool
 }
 
 void Check::enter(const GlobalReads::Read &read) {
-  globals.forEach(read.address, read.bytes, true, [&](Cell &cell, uint64_t) { addReader(cell, read.access); });
+  globals.use(
+      read.address, read.bytes, false, [](const Cell &, uint64_t) { return true; },
+      [&](Cell &cell) { addReader(cell, read.access); });
 }
 
 /// Whether a read needs no shadow, as the cluster has not written to the allocation.
@@ -365,8 +361,10 @@ void Check::touchGlobal(Agent &agent, uint64_t address, uint64_t bytes, bool isR
     globalReads.written(cluster.launch.memory, address, [this](auto &read) { enter(read); });
   else if (isNoted(agent, address, bytes))
     return;
-  globals.forEach(address, bytes, true,
-                  [&](Cell &cell, uint64_t at) { touch(agent, Space::global, cell, at, isRead, isWrite); });
+  globals.use(
+      address, bytes, isWrite && !agent.access.strong,
+      [&](const Cell &cell, uint64_t at) { return look(agent, Space::global, cell, at, isRead, isWrite); },
+      [&](Cell &cell) { keep(agent, cell); });
 }
 
 Check::GlobalUse Check::insideCluster(Agent &agent, GlobalRange range, bool reads, bool writes, bool constant) {
@@ -466,9 +464,7 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       address %= window::size;
       Cta &cta = *cluster.ctas[address >> window::rankShift];
       checkRemote(agent.actor, cta);
-      of(cta).shadow->forEach(address & ((1u << window::rankShift) - 1), bytes, [&](Cell &cell, uint64_t at) {
-        touch(agent, Space::shared, cell, at, use & read, use & write);
-      });
+      touch(agent, cta, address & ((1u << window::rankShift) - 1), bytes, use & read, use & write);
     }
     if (use & strong)
       strongAccess(warp, code, l, address, !isShared, use);

@@ -139,7 +139,8 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
     agent.access.write = true;
     barrier.init = init ? agent.access : Access();
     barrier.observed = true;
-    of(cta).shadow->forEach(offset, 8, [&](Cell &cell, uint64_t) { cell.write = agent.access; });
+    of(cta).shadow->use(
+        offset, 8, false, [](const Cell &, uint64_t) { return true; }, [&](Cell &cell) { cell.write = agent.access; });
     return;
   }
   if (byThread)

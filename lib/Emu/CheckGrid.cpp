@@ -77,7 +77,7 @@ void Check::mapAcquired(Warp &warp, const Code &code, Mask mask, const uint64_t 
   forLanes(mask, [&](unsigned l) {
     Agent agent = genericAgent(warp, code, l, 0);
     MapAcquire acquire{agent.access, scopeOf(code), {}};
-    globals.forEach(addresses[l], mapBytes, false, [&](Cell &cell, uint64_t) {
+    globals.see(addresses[l], mapBytes, [&](const Cell &cell) {
       if (cell.write.kind != Access::generic || !ordered(agent, Sight::generic, cell.write))
         return;
       const auto &released = warps[cell.write.warp].mapReleased[sameCta(agent, cell.write) ? anyFence : clusterFence];
@@ -122,7 +122,7 @@ void Check::mapUsed(Agent &agent, uint64_t address) {
     told |= !good;
   };
   address = cluster.launch.memory.homeOf(address).address;
-  globals.forEach(address, mapBytes, false, [&](Cell &cell, uint64_t) {
+  globals.see(address, mapBytes, [&](const Cell &cell) {
     if (cell.write.kind != Access::none)
       see(index, cell.write, sameCta(agent, cell.write) ? anyFence : clusterFence);
   });

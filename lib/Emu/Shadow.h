@@ -2,6 +2,7 @@
 #pragma once
 #include "Clock.h"
 #include "llvm/ADT/DenseMap.h"
+#include <optional>
 
 namespace gemmc::emu {
 
@@ -22,7 +23,6 @@ struct Access {
   uint16_t warp = 0;  ///< Index in the cluster: who executed it (or issued the operation).
   uint16_t alias = 0; ///< By which address of the bytes (`Memory::Home`).
 
-  bool operator==(const Access &) const = default;
   bool isAsync() const { return kind == wgmma || kind == bulk; }
   /// Ends the observation order: what was written before is not what later reads see (8.9.2).
   bool replaces() const { return write && !updates; }
@@ -52,42 +52,113 @@ struct Cell {
   /// Strong accesses in front of `write`, which is one, the oldest first: no race among each other, each is one with a
   /// plain access that it is not ordered with.
   std::unique_ptr<std::vector<Access>> earlier;
+
+  Cell() = default;
+  Cell(Cell &&) = default;
+  Cell &operator=(Cell &&) = default;
+  Cell(const Cell &other)
+      : write(other.write), readers(other.readers),
+        earlier(other.earlier ? std::make_unique<std::vector<Access>>(*other.earlier) : nullptr) {}
 };
 
-/// The cells of a range of addresses.
+/// The cells of a range of addresses. Neighbours mostly hold the same, and share it.
 class ShadowRange {
 public:
-  ShadowRange(uint64_t bytes, unsigned granuleBits) : bits(granuleBits), cells((bytes >> granuleBits) + 1) {}
-  /// Calls `visit(cell, offset)` for the cells of [offset, offset + bytes).
-  template <typename Visit> void forEach(uint64_t offset, uint64_t bytes, Visit visit) {
-    uint64_t last = std::min<uint64_t>((offset + bytes - 1) >> bits, cells.size() - 1);
-    for (uint64_t i = offset >> bits; bytes && i <= last; ++i)
-      visit(cells[i], i << bits);
+  ShadowRange(uint64_t bytes, unsigned granuleBits) : bits(granuleBits), places((bytes >> granuleBits) + 1), shared(1) {
+    shared.front().users = places.size();
+  }
+
+  /// Calls `look(cell, offset)` for the cells of [offset, offset + bytes), then `change(cell)`: for those that share
+  /// one once, if `look` says that its word holds for all of them. `overwrites`: what `change` makes of a cell does not
+  /// depend on what was there.
+  template <typename Look, typename Change>
+  void use(uint64_t offset, uint64_t bytes, bool overwrites, Look look, Change change) {
+    std::optional<uint32_t> from, to;
+    for (uint64_t i = offset >> bits, end = endOf(offset, bytes); i < end; ++i) {
+      const uint32_t was = places[i];
+      if (was != from) {
+        const bool holds = look(std::as_const(shared[was].cell), i << bits);
+        if (!overwrites && shared[was].users == 1) {
+          change(shared[was].cell);
+          from.reset();
+          continue;
+        }
+        if (!overwrites || !to)
+          change(shared[*(to = overwrites ? fresh({}) : fresh(shared[was].cell))].cell);
+        from = holds ? std::optional(was) : std::nullopt;
+      }
+      put(places[i], *to);
+    }
+  }
+  template <typename Look> void see(uint64_t offset, uint64_t bytes, Look look) const {
+    for (uint64_t i = offset >> bits, end = endOf(offset, bytes); i < end; ++i)
+      look(shared[places[i]].cell);
   }
 
 private:
-  unsigned bits;
-  std::vector<Cell> cells;
+  uint64_t endOf(uint64_t offset, uint64_t bytes) const {
+    return bytes ? std::min<uint64_t>(((offset + bytes - 1) >> bits) + 1, places.size()) : 0;
+  }
+  uint32_t fresh(Cell cell) {
+    if (unused.empty()) {
+      shared.push_back({std::move(cell), 0});
+      return shared.size() - 1;
+    }
+    const uint32_t number = unused.pop_back_val();
+    shared[number].cell = std::move(cell);
+    return number;
+  }
+  void put(uint32_t &place, uint32_t number) {
+    ++shared[number].users;
+    if (Shared &old = shared[place]; !--old.users) {
+      old.cell = {};
+      unused.push_back(place);
+    }
+    place = number;
+  }
+
+  struct Shared {
+    Cell cell;
+    uint32_t users = 0; ///< Places that have it.
+  };
+  const unsigned bits;
+  std::vector<uint32_t> places; ///< By granule: which cell it has.
+  std::vector<Shared> shared;
+  llvm::SmallVector<uint32_t, 0> unused;
 };
 
 /// Global memory, page by page, made when first written (or read, when wanted).
 class ShadowPages {
 public:
   explicit ShadowPages(unsigned granuleBits) : bits(granuleBits) {}
-  template <typename Visit> void forEach(uint64_t address, uint64_t bytes, bool make, Visit visit) {
+  /// As in a range, of pages that are made if they are not there.
+  template <typename Look, typename Change>
+  void use(uint64_t address, uint64_t bytes, bool overwrites, Look look, Change change) {
+    forEach(address, bytes, [&](uint64_t page, uint64_t offset, uint64_t part) {
+      std::unique_ptr<ShadowRange> &range = pages[page];
+      if (!range)
+        range = std::make_unique<ShadowRange>(uint64_t(1) << pageBits, bits);
+      range->use(
+          offset, part, overwrites, [&](const Cell &cell, uint64_t at) { return look(cell, (page << pageBits) + at); },
+          change);
+    });
+  }
+  template <typename Look> void see(uint64_t address, uint64_t bytes, Look look) const {
+    forEach(address, bytes, [&](uint64_t page, uint64_t offset, uint64_t part) {
+      if (auto found = pages.find(page); found != pages.end())
+        found->second->see(offset, part, look);
+    });
+  }
+
+private:
+  template <typename Visit> static void forEach(uint64_t address, uint64_t bytes, Visit visit) {
     for (uint64_t at = address, end = address + bytes; at < end;) {
       uint64_t page = at >> pageBits, next = std::min(end, (page + 1) << pageBits);
-      auto found = pages.find(page);
-      if (found == pages.end() && make)
-        found = pages.try_emplace(page, std::make_unique<ShadowRange>(uint64_t(1) << pageBits, bits)).first;
-      if (found != pages.end())
-        found->second->forEach(at & ((uint64_t(1) << pageBits) - 1), next - at,
-                               [&](Cell &cell, uint64_t offset) { visit(cell, (page << pageBits) + offset); });
+      visit(page, at & ((uint64_t(1) << pageBits) - 1), next - at);
       at = next;
     }
   }
 
-private:
   static constexpr unsigned pageBits = 10;
   unsigned bits;
   llvm::DenseMap<uint64_t, std::unique_ptr<ShadowRange>> pages;
