@@ -260,7 +260,8 @@ private:
   /// Whether nothing was to be said.
   bool look(Agent &agent, Space space, const Cell &cell, uint64_t address, bool isRead, bool isWrite);
   void keep(const Agent &agent, Cell &cell) const;
-  void touch(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool isRead, bool isWrite);
+  template <typename Shadow> // a ShadowRange or ShadowPages
+  void touch(Agent &agent, Space space, Shadow &shadow, uint64_t address, uint64_t bytes, bool isRead, bool isWrite);
   Epoch ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t component) const;
   bool ordered(const Agent &agent, const Clocks &clocks, Sight order, const Access &before) const;
   bool ordered(const Agent &agent, Sight order, const Access &before) const {

@@ -327,16 +327,18 @@ void Check::keep(const Agent &agent, Cell &cell) const {
   cell.write = agent.access;
 }
 
-void Check::touch(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool isRead, bool isWrite) {
-  of(cta).shadow->use(
-      offset, bytes, isWrite && !agent.access.strong,
-      [&](const Cell &cell, uint64_t at) { return look(agent, Space::shared, cell, at, isRead, isWrite); },
+template <typename Shadow>
+void Check::touch(Agent &agent, Space space, Shadow &shadow, uint64_t address, uint64_t bytes, bool isRead,
+                  bool isWrite) {
+  shadow.use(
+      address, bytes, isWrite && !agent.access.strong,
+      [&](const Cell &cell, uint64_t at) { return look(agent, space, cell, at, isRead, isWrite); },
       [&](Cell &cell) { keep(agent, cell); });
 }
 
 void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes) {
   checkRemote(agent.actor, cta, agent.access.isAsync());
-  touch(agent, cta, offset, bytes, !writes, writes);
+  touch(agent, Space::shared, *of(cta).shadow, offset, bytes, !writes, writes);
   if (writes || agent.access.kind != Access::bulk || agent.access.component < 5 * numWarps)
     return;
   auto same = [&](const Access &other) { return other.component == agent.access.component; };
@@ -361,17 +363,13 @@ void Check::touchGlobal(Agent &agent, uint64_t address, uint64_t bytes, bool isR
     globalReads.written(cluster.launch.memory, address, [this](auto &read) { enter(read); });
   else if (isNoted(agent, address, bytes))
     return;
-  globals.use(
-      address, bytes, isWrite && !agent.access.strong,
-      [&](const Cell &cell, uint64_t at) { return look(agent, Space::global, cell, at, isRead, isWrite); },
-      [&](Cell &cell) { keep(agent, cell); });
+  touch(agent, Space::global, globals, address, bytes, isRead, isWrite);
 }
 
 Check::GlobalUse Check::insideCluster(Agent &agent, GlobalRange range, bool reads, bool writes, bool constant) {
   Memory::Home home = cluster.launch.memory.homeOf(range.address);
   range.address = home.address;
-  if (agent.access.kind == Access::generic)
-    agent.access.alias = home.alias;
+  agent.access.alias = home.alias;
   dependency(agent, range.address, range.bytes, reads, writes);
   touchGlobal(agent, range.address, range.bytes, reads, writes);
   if ((writes || constant) && cluster.launch.readOnly)
@@ -464,7 +462,8 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       address %= window::size;
       Cta &cta = *cluster.ctas[address >> window::rankShift];
       checkRemote(agent.actor, cta);
-      touch(agent, cta, address & ((1u << window::rankShift) - 1), bytes, use & read, use & write);
+      touch(agent, Space::shared, *of(cta).shadow, address & ((1u << window::rankShift) - 1), bytes, use & read,
+            use & write);
     }
     if (use & strong)
       strongAccess(warp, code, l, address, !isShared, use);

@@ -2,7 +2,9 @@
 #pragma once
 #include "Clock.h"
 #include "llvm/ADT/DenseMap.h"
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace gemmc::emu {
 
@@ -64,8 +66,8 @@ struct Cell {
 /// The cells of a range of addresses. Neighbours mostly hold the same, and share it.
 class ShadowRange {
 public:
-  ShadowRange(uint64_t bytes, unsigned granuleBits) : bits(granuleBits), places((bytes >> granuleBits) + 1), shared(1) {
-    shared.front().users = places.size();
+  ShadowRange(uint64_t bytes, unsigned granuleBits) : bits(granuleBits), places((bytes >> granuleBits) + 1), cells(1) {
+    cells.front().users = places.size();
   }
 
   /// Calls `look(cell, offset)` for the cells of [offset, offset + bytes), then `change(cell)`: for those that share
@@ -77,14 +79,14 @@ public:
     for (uint64_t i = offset >> bits, end = endOf(offset, bytes); i < end; ++i) {
       const uint32_t was = places[i];
       if (was != from) {
-        const bool holds = look(std::as_const(shared[was].cell), i << bits);
-        if (!overwrites && shared[was].users == 1) {
-          change(shared[was].cell);
+        const bool holds = look(std::as_const(cells[was].cell), i << bits);
+        if (!overwrites && cells[was].users == 1) {
+          change(cells[was].cell);
           from.reset();
           continue;
         }
         if (!overwrites || !to)
-          change(shared[*(to = overwrites ? fresh({}) : fresh(shared[was].cell))].cell);
+          change(cells[*(to = overwrites ? fresh({}) : fresh(cells[was].cell))].cell);
         from = holds ? std::optional(was) : std::nullopt;
       }
       put(places[i], *to);
@@ -92,7 +94,7 @@ public:
   }
   template <typename Look> void see(uint64_t offset, uint64_t bytes, Look look) const {
     for (uint64_t i = offset >> bits, end = endOf(offset, bytes); i < end; ++i)
-      look(shared[places[i]].cell);
+      look(cells[places[i]].cell);
   }
 
 private:
@@ -101,29 +103,29 @@ private:
   }
   uint32_t fresh(Cell cell) {
     if (unused.empty()) {
-      shared.push_back({std::move(cell), 0});
-      return shared.size() - 1;
+      cells.push_back({std::move(cell), 0});
+      return cells.size() - 1;
     }
     const uint32_t number = unused.pop_back_val();
-    shared[number].cell = std::move(cell);
+    cells[number].cell = std::move(cell);
     return number;
   }
   void put(uint32_t &place, uint32_t number) {
-    ++shared[number].users;
-    if (Shared &old = shared[place]; !--old.users) {
+    ++cells[number].users;
+    if (Counted &old = cells[place]; !--old.users) {
       old.cell = {};
       unused.push_back(place);
     }
     place = number;
   }
 
-  struct Shared {
+  struct Counted {
     Cell cell;
     uint32_t users = 0; ///< Places that have it.
   };
   const unsigned bits;
   std::vector<uint32_t> places; ///< By granule: which cell it has.
-  std::vector<Shared> shared;
+  std::vector<Counted> cells;
   llvm::SmallVector<uint32_t, 0> unused;
 };
 

@@ -50,15 +50,15 @@ constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; 
 // What k in whole lines tells (H200, 2026-11-29; docs/hopper-shapes.md, *Large weights*, *Rows side by side*). Of 141
 // products in 8 to 25 cuts each what is fastest by all of this takes 0.7% more than the least, and 1.5% by `twoTiles`
 // and what stood in the place of the rest.
+constexpr int64_t fewBeside = 64; ///< Of the short side: where one cause or both show.
 /// What memory takes more for each row beyond 128 that a CTA goes through side by side, a line of each at a time: all
 /// CTAs together go through 132 times as many, each in another place of it. Stages of 128 take two lines at a time.
-/// Beside up to 64 rows, or where tiles of 128 rows are more than one wave.
+/// Beside few rows, or where tiles of 128 rows are more than one wave.
 constexpr double sideBySide = 0.000125;
-constexpr int64_t usualSideBySide = 128, mostBesideThem = 64;
-/// Bytes a nanosecond that come to a GPC. The tiles of a last wave lie on the first GPCs: 16x51200x5120 takes 139 us in
-/// 200 tiles of 256 rows, and 128 where the last 68 are spread over all.
+constexpr int64_t usualSideBySide = 128;
+/// Bytes a nanosecond that come to a GPC, beside few rows. The tiles of a last wave lie on the first GPCs:
+/// 16x51200x5120 takes 139 us in 200 tiles of 256 rows, and 128 where the last 68 are spread over all.
 constexpr double gpcRate = 848;
-constexpr int64_t mostBesideGpc = 64; ///< Of the short side.
 /// What slices take more beside more than 128 rows, of k of 16384 and more; from 8192 on a part of it.
 constexpr double deepSlices = 0.04, deepFrom = 8192;
 constexpr int64_t mostBesideSlices = 128;
@@ -158,7 +158,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
                                              : scatteredMore;
   const double across = !inMemory && way.slices > 1 && rowsStraddleLines(draft) ? slicedAcrossLines : 1;
   const bool lined = isLined(draft), whole = lined && way.slices == 1;
-  const bool many = sides.shortSide <= mostBesideThem || sides.longSide > draft.limits.sms * usualSideBySide;
+  const bool many = sides.shortSide <= fewBeside || sides.longSide > draft.limits.sms * usualSideBySide;
   const double rowsAtOnce = double(longTile * cacheLine) / double(way.k);
   const double apart = lined && many ? sideBySide * (rowsAtOnce - usualSideBySide) : 0;
   const double memory =
@@ -172,7 +172,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double rows = double(alongLong) * rowsNanoseconds(draft, !sides.longIsM, shortTile) +
                       double(alongShort) * rowsNanoseconds(draft, sides.longIsM, longTile);
 
-  const bool packed = way.slices == 1 && share == 1 && clusters > together && sides.shortSide <= mostBesideGpc;
+  const bool packed = way.slices == 1 && share == 1 && clusters > together && sides.shortSide <= fewBeside;
   auto wave = [&](int64_t of) {
     const double part = double(of) / double(clusters), idle = 1 - double(of) / double(together);
     const double gpc = packed && of < together ? 2 * depth * double(longTile * std::min(of, ctasOfGpc)) / gpcRate : 0;

@@ -2,6 +2,7 @@
 // granules alone.
 #include "../../../lib/Emu/Shadow.h"
 #include "gtest/gtest.h"
+#include <algorithm>
 #include <random>
 
 namespace gemmc::emu::test {
