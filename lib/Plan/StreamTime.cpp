@@ -62,14 +62,22 @@ constexpr double gpcRate = 848;
 /// What slices take more beside more than 128 rows, of k of 16384 and more; from 8192 on a part of it.
 constexpr double deepSlices = 0.04, deepFrom = 8192;
 constexpr int64_t mostBesideSlices = 128;
-/// What two tiles of the short side take less, of k of 8192 and more; from 4096 on a part of it. Narrower tiles of the
-/// long side do not. Of so many rows of both tiles five stages fit; 160x28672x8192 in 80x256, of which four do, takes
-/// 157 us, in 160x128 143.
-constexpr double twoTiles = 0.025, longRows = 4096;
-constexpr int64_t leastOfLong = 112, mostOfBoth = 320;
+/// What two tiles of the short side take less, of twice this k and more; from it on a part of that. Narrower tiles of
+/// the long side do not. Of so many rows of both tiles five stages fit; 160x28672x8192 in 80x256, of which four do,
+/// takes 157 us, in 160x128 143. The second pair beside up to 160 rows where the product `isWide`: of 148 such products
+/// what is fastest by this, by `emptyRow` and by `oddBesideWide` takes 0.6% more than the least, and 1.6% before
+/// (docs/hopper-shapes.md, *Wide weights*).
+constexpr double twoTiles = 0.025, longRows = 4096, twoBesideWide = 0.035, longOfWide = 3000;
+constexpr int64_t leastOfLong = 112, mostOfBoth = 320, mostOfTwo = 160;
+/// What a row that is not there takes of the time of one that is, where the product `isWide` and has up to 96:
+/// 72x28672x4096 takes 63.4 us in 72x128 and 64.2 in 128x128, 72x57344x8192 238 and 251; but 144x57344x8192 293 in
+/// 144x128 and 336 in 192x128.
+constexpr double emptyRow = 0.55;
+constexpr int64_t mostBesideEmpty = 96;
 /// How much faster lines come to an SM while all others are idle; in proportion while some are.
 constexpr double roomOfFew = 0.27;
-constexpr double oddEighths = 1.027; ///< The last 16 bytes of a line of D leave by themselves.
+/// The last 16 bytes of a line of D leave by themselves. The second where it `isWide`.
+constexpr double oddEighths = 1.027, oddBesideWide = 1.02;
 /// Tiles of half a line of a contiguous short side, for each one beyond two: of six products three in five such tiles
 /// were 5 to 10% slower than a cut that the estimate had 1 to 3% behind (H200, 2026-11-24; docs/hopper-shapes.md, *A
 /// short side that is contiguous*).
@@ -96,6 +104,27 @@ double elementsOnPort(const Draft &draft, const Sides &sides, const Stream &way)
   const double own = 1 / double(sides.sharersOfShort(way)), lines = linesOfTile(draft, !sides.longIsM, shortTile);
   return linesOfTile(draft, sides.longIsM, longTile) + ofShort +
          std::max(0.0, lines - ofShort) * (own + receivedLine * (1 - own));
+}
+
+/// Whether k is in whole lines, the short side is not so short, and tiles of the usual rows are more than one wave.
+bool isWide(const Draft &draft, const Sides &sides) {
+  return isLined(draft) && sides.shortSide > fewBeside && sides.longSide > draft.limits.sms * usualSideBySide;
+}
+
+/// Rows of a tile of the short side, those that are not there by what they take.
+double rowsMultiplied(const Sides &sides, int64_t shortTile, bool wide) {
+  const double there = double(sides.shortSide) / double(llvm::divideCeil(sides.shortSide, shortTile));
+  return there + (double(shortTile) - there) * (wide && sides.shortSide <= mostBesideEmpty ? emptyRow : 1);
+}
+
+/// What two tiles of the short side take of what they were thought to.
+double partOfTwoTiles(const Sides &sides, int64_t longTile, int64_t shortTile, bool wide) {
+  const bool two = llvm::divideCeil(sides.shortSide, shortTile) == 2;
+  if (!two || longTile < leastOfLong || longTile + shortTile > mostOfBoth)
+    return 1;
+  const bool more = wide && sides.shortSide <= mostOfTwo;
+  const double doublings = std::log2(double(sides.depth) / (more ? longOfWide : longRows));
+  return 1 - (more ? twoBesideWide : twoTiles) * std::clamp(doublings, 0.0, 1.0);
 }
 
 int64_t clustersAlong(int64_t extent, int64_t tile, int64_t sharers) {
@@ -141,7 +170,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
                       (inMemory         ? inMemoryPortRate
                        : way.slices > 1 ? slicedPortRate
                                         : portRate);
-  const double products = depth * double(longTile) * double(shortTile) / productsRate;
+  const bool lined = isLined(draft), wide = isWide(draft, sides);
+  const double products = depth * double(longTile) * rowsMultiplied(sides, shortTile, wide) / productsRate;
   // Shared memory's port: what the tensor cores read, 64 rows at a time, and what TMA writes.
   const double read = double(way.m) / 64 * double(64 + way.n), written = double(way.m + way.n);
   const double shared = 2 * depth * (portRead * read + portWritten * written) / sharedRate;
@@ -157,10 +187,9 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
                            : shortTiles == 2 ? scatteredTwo
                                              : scatteredMore;
   const double across = !inMemory && way.slices > 1 && rowsStraddleLines(draft) ? slicedAcrossLines : 1;
-  const bool lined = isLined(draft), whole = lined && way.slices == 1;
-  const bool many = sides.shortSide <= fewBeside || sides.longSide > draft.limits.sms * usualSideBySide;
   const double rowsAtOnce = double(longTile * cacheLine) / double(way.k);
-  const double apart = lined && many ? sideBySide * (rowsAtOnce - usualSideBySide) : 0;
+  const bool few = lined && sides.shortSide <= fewBeside;
+  const double apart = few || wide ? sideBySide * (rowsAtOnce - usualSideBySide) : 0;
   const double memory =
       2 * double(sides.longSide) * double(sides.depth) / memoryRate * scattered * across * (1 + apart);
   const double ofLong = 2 * double(sides.longSide) * double(sides.depth) * double(alongShort);
@@ -189,13 +218,13 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   // Only the last tile of each CTA is stored when nothing streams.
   all += 2 * double(sides.longSide) * double(sides.shortSide) / double(waves) / storeRate;
   if (!sides.longIsM && longTile % 16 != 0)
-    all *= oddEighths;
+    all *= wide ? oddBesideWide : oddEighths;
   // Five and more run apart where nothing scatters, too, from twice that k on: of 28 cuts in eight what they take fell
   // short by 10 to 20% where k is 16384 and 32768 (H100, 2026-11-25, docs/hopper-shapes.md, *Few of both*).
   if (!inMemory && way.slices >= (scatters ? 4 : 5))
     all *= runApart(sides.depth, scatters ? apartFrom : 2 * apartFrom);
-  if (whole && shortTiles == 2 && longTile >= leastOfLong && longTile + shortTile <= mostOfBoth)
-    all *= 1 - twoTiles * std::clamp(std::log2(double(sides.depth) / longRows), 0.0, 1.0);
+  if (lined && way.slices == 1)
+    all *= partOfTwoTiles(sides, longTile, shortTile, wide);
   if (lined && way.slices > 1 && sides.shortSide > mostBesideSlices)
     all *= 1 + deepSlices * std::clamp(std::log2(double(sides.depth) / deepFrom), 0.0, 1.0);
   const bool fewInside = sides.shortSide <= fewOfShortSide && hasSplitRows(draft, !sides.longIsM);
