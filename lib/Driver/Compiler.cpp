@@ -16,8 +16,10 @@ constexpr bool alwaysVerify = true;
 #endif
 
 /// The operands in the user's view.
-ptx::OperandInfo operandInfo(const OperandSpec &spec, const PlanOperand &plan) {
-  return {*spec.type, *spec.layout, plan.ld, plan.batchStride};
+ptx::OperandInfo operandInfo(const OperandSpec &spec, const PlanOperand &plan, bool batch) {
+  const Expr stride =
+      spec.batchStride.value.fixed ? Expr(*spec.batchStride.value.fixed) : Expr::var("stride_" + plan.buffer);
+  return {*spec.type, *spec.layout, plan.ld, batch ? stride : Expr(0)};
 }
 
 /// The problem-wide half of the launch information, from the plan.
@@ -29,11 +31,11 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
   info.m = extent(*spec.m, "m");
   info.n = extent(*spec.n, "n");
   info.k = extent(*spec.k, "k");
-  info.batch = plan.batch;
-  info.a = operandInfo(spec.a, plan.swapped ? plan.b : plan.a);
-  info.b = operandInfo(spec.b, plan.swapped ? plan.a : plan.b);
-  info.c = operandInfo(spec.c, plan.c);
-  info.d = operandInfo(spec.d, plan.d);
+  info.batch = extent(*spec.batch, "batch");
+  info.a = operandInfo(spec.a, plan.swapped ? plan.b : plan.a, isBatch(spec));
+  info.b = operandInfo(spec.b, plan.swapped ? plan.a : plan.b, isBatch(spec));
+  info.c = operandInfo(spec.c, plan.c, isBatch(spec));
+  info.d = operandInfo(spec.d, plan.d, isBatch(spec));
   info.accumulator = *spec.accumulator;
   info.bits = static_cast<ptx::BitProduct>(*spec.bitOperation); // the same words in the same order
   info.negated = plan.negateA != plan.negateB;
@@ -41,8 +43,8 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
     info.promoted = uint32_t(*spec.instruction == Instruction::wgmma ? plan.blockK : (*spec.matrixShape)[2]);
   info.alpha = spec.alpha.value.fixed;
   info.beta = spec.beta.value.fixed;
-  // Else no CTA has a tile to itself, or nobody knows which one.
-  if (*spec.split == SplitMode::none && *spec.scheduler == Scheduler::fixed) {
+  // Else no CTA has a tile to itself, nobody knows which one, or tiles are of several products.
+  if (*spec.split == SplitMode::none && *spec.scheduler == Scheduler::fixed && *spec.foldBatch == Persistence::off) {
     info.blockM = plan.swapped ? plan.blockN : plan.blockM;
     info.blockN = plan.swapped ? plan.blockM : plan.blockN;
   }

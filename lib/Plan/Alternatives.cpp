@@ -225,7 +225,7 @@ std::vector<Alternative> turnedAlternatives(const Spec &spec, const Turning &tur
 // The long operand of a skinny product may be read in two ways: those of the one that the planner does not take come
 // last, a third of all.
 std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
-  const Spec wide = atTypicalSizes(given);
+  const Spec wide = atTypicalSizes(asOneProduct(given));
   const Turning turning = turningOf(wide);
   if (turning.inside)
     return turnedAlternatives(wide, turning, count, diags);

@@ -226,7 +226,7 @@ MachineRates ratesOf(Target target, Elem input) {
 Analysis analyse(const Plan &given, unsigned next) {
   Diags scratch;
   Plan plan = given;
-  plan.spec = atTypicalSizes(given.spec);
+  plan.spec = atTypicalSizes(asOneProduct(given.spec));
   Draft draft{plan, scratch, limitsOf(*plan.spec.target), nullptr};
   if (!draft.wgmma())
     decideMatrix(draft);

@@ -290,6 +290,16 @@ std::optional<Plan> planAsSixteenBits(const Spec &spec);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).
 std::optional<Plan> planWithChoiceOf(const Plan &other, const Spec &spec);
 // Its steps, in their order.
+/// A batch as the one product that it is (Fold.cpp).
+struct FoldedBatch {
+  Spec one;     ///< What is planned in its place.
+  Spec decided; ///< The problem of the batch.
+
+  void unfold(Spec &planned) const; ///< Makes the spec of a plan of `one` that of the batch.
+};
+std::optional<FoldedBatch> foldedBatch(const Spec &spec); ///< Nullopt: it is none, shall not be one, or has errors.
+Spec asOneProduct(const Spec &spec);                      ///< `one`, or the spec as it is.
+void decideFold(Draft &draft);
 void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.

@@ -64,7 +64,7 @@ bool isProblemField(StringRef path) {
 
 std::optional<ProblemKey> problemKey(const Spec &spec) {
   Diags scratch;
-  Draft draft = draftOf(spec, scratch);
+  Draft draft = draftOf(asOneProduct(spec), scratch);
   decideProblem(draft);
   if (scratch.hasErrors())
     return std::nullopt;

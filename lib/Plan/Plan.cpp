@@ -106,6 +106,12 @@ std::optional<Plan> plan::planDirectly(const Spec &spec, Diags &diags, Way way) 
 }
 
 std::optional<Plan> makePlan(const Spec &spec, Diags &diags) {
+  if (const std::optional<FoldedBatch> folded = foldedBatch(spec)) {
+    std::optional<Plan> plan = makePlan(folded->one, diags);
+    if (plan)
+      folded->unfold(plan->spec);
+    return plan;
+  }
   std::optional<Plan> typical = planForTypicalSizes(spec);
   return typical ? std::move(typical) : planAsItIs(spec, diags);
 }

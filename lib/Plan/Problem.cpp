@@ -287,6 +287,7 @@ void decideProblem(Draft &draft) {
   }
   s.alpha.decide(Scale{1.0}, "a plain product");
   s.beta.decide(Scale{0.0}, "c is not read");
+  decideFold(draft);
   decideBits(draft);
   checkPackedSize(draft, s.k, "problem.k");
   if (s.a.ld.given)

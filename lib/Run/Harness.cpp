@@ -67,8 +67,10 @@ void Run::chooseSample() {
     return;
   }
   if (request.ctas)
-    report.remarks.push_back("--ctas is without effect: the CTAs of this kernel hand sums to each other, so all run "
-                             "(--sms sets how many there are)");
+    report.remarks.push_back(
+        "--ctas is without effect: the CTAs of this kernel hand sums to each other, or their tiles "
+        "reach from one product of a batch to the next, so all run (--sms sets how many there "
+        "are)");
   double flops = 2 * problem.macs();
   if (flops <= wholeGridFlops || code->info.kernels.empty() || code->info.blockM == 0)
     return;

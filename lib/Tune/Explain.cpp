@@ -1,4 +1,5 @@
 #include "gemmc/Tune/Explain.h"
+#include "gemmc/Plan/Typical.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -68,10 +69,15 @@ private:
     auto operand = [](const char *name, const OperandSpec &operand) {
       return formatv("{0} {1} {2}", name, nameOf(*operand.type), nameOf(*operand.layout)).str();
     };
-    const std::string products = isBatch(spec) ? formatv("{0} of ", a.batch).str() : "";
-    line("problem", formatv("{0}{1} x {2} x {3}{4}, {5}, {6}, {7}, sums {8}", products, a.m, a.n, a.k,
+    const bool folded = *spec.foldBatch == Persistence::on;
+    const std::string products = isBatch(spec) && !folded ? formatv("{0} of ", a.batch).str() : "";
+    const std::string asGiven = folded ? formatv(" ({0} of {1} x {2} x {3})", *spec.batch.value.fixed, typicalM(spec),
+                                                 typicalN(spec), typicalK(spec))
+                                             .str()
+                                       : "";
+    line("problem", formatv("{0}{1} x {2} x {3}{9}{4}, {5}, {6}, {7}, sums {8}", products, a.m, a.n, a.k,
                             a.assumed.empty() ? "" : " (" + a.assumed + ")", operand("a", spec.a), operand("b", spec.b),
-                            operand("d", spec.d), nameOf(*spec.accumulator)));
+                            operand("d", spec.d), nameOf(*spec.accumulator), asGiven));
     line("needs", formatv("{0}, {1} when each matrix is moved once: {2:f0} operations a byte", flops(a.flops),
                           bytes(a.bytes), a.intensity()));
     std::string floor =
@@ -90,8 +96,10 @@ private:
         "pipeline.schedule", "pipeline.stages",  "pipeline.in_flight", "raster.order",   "raster.group",
         "raster.scheduler",  "split.mode",       "split.slices",       "epilogue.store", "epilogue.c",
         "epilogue.overlap",  "launch.dependent", "launch.trigger"};
-    auto isShown = [](const FieldText &field) {
+    auto isShown = [this](const FieldText &field) {
       bool repack = field.path == "a.repack" || field.path == "b.repack";
+      if (field.path == "fold_batch")
+        return isBatch(spec);
       return repack ? field.value != "off" : llvm::is_contained(shown, field.path);
     };
     for (const FieldText &field : fieldTexts(spec))
@@ -184,10 +192,10 @@ std::string explanationJson(const Chosen &chosen, const Analysis &a) {
     fields.push_back(
         Object{{"path", field.path}, {"value", field.value}, {"given", field.given}, {"reason", field.reason}});
   Object page{
-      {"m", a.m},
-      {"n", a.n},
-      {"k", a.k},
-      {"batch", a.batch},
+      {"m", typicalM(chosen.plan.spec)}, // of a batch that is planned as one product, too
+      {"n", typicalN(chosen.plan.spec)},
+      {"k", typicalK(chosen.plan.spec)},
+      {"batch", typicalBatch(chosen.plan.spec)},
       {"assumed_sizes", !a.assumed.empty()},
       {"origin", nameOf(chosen.origin)},
       {"device", chosen.device},

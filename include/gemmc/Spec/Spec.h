@@ -132,6 +132,7 @@ struct Spec {
   Field<Trigger> trigger;          ///< When the kernel behind may be launched.
   Field<int64_t> prefetch;         ///< Of k, of each CTA's first tile, before the kernel in front has ended.
   Field<Persistence> swapOperands; ///< Compute D^T = B^T A^T.
+  Field<Persistence> foldBatch;    ///< Compute a batch whose products follow each other as one product.
 };
 
 /// Whether there may be more products than one, or none.

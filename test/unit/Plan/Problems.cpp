@@ -206,6 +206,7 @@ const Case cases[] = {
 const Case problemCases[] = {
     {"problem: {m: 256, n: 256, k: 101}\na: {type: s4}", "plan_packed_size 1:30"},
     {"problem: {m: 256, n: 256, k: 256, batch: 4}\nd: {batch_stride: 65535}", "plan_batch_overlap 2:19"},
+    {"problem: {m: 256, n: 256, k: 256, batch: 4}\nfold_batch: on", "plan_fold 2:13"},
     {"problem: {m: 256, n: 256, k: 0}\ncopy: tma", "plan_tma_empty 1:30"},
     {"problem: {m: 4294967296, n: 256, k: 256}\ncopy: tma", "plan_tma_extent 1:14"},
     {"problem: {m: 4, n: 256, k: 256}\ncopy: tma\na: {ld: 1099511627776, repack: off}", "plan_tma_stride 3:9"},
