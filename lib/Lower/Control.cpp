@@ -166,6 +166,19 @@ void Lowering::trigger() {
   b("griddepcontrol.launch_dependents");
 }
 
+/// Whether ptxas would unroll a loop of products until registers spill: over packed elements any (s4 in 64x64: 94
+/// registers, and 240 with 48 bytes spilled), over others one of three to sixteen steps: of 7200 plans for mma 26
+/// spilled 4 to 188 bytes so (4096x1024x186 of bf16: 188 bytes, 29 kB of code, and 16 kB). Of f64, whose steps are
+/// short, none did.
+bool Lowering::wouldUnroll(const Val &from, const Val &to) const {
+  constexpr int64_t few = 2;
+  const Op *a = kernel.declaration("sA");
+  if (!a || isWgmma)
+    return false;
+  const Elem type = *parseElem(a->word("type"));
+  return perByte(type) > 1 || (type != Elem::f64 && from.isImm() && to.isImm() && to.op.imm - from.op.imm > few);
+}
+
 void Lowering::loop(const Op &op) {
   llvm::StringRef name = op.subject.name;
   if (op.has("unroll")) {
@@ -186,9 +199,7 @@ void Lowering::loop(const Op &op) {
     b.when(none)("bra", end);
   }
   b.place(next);
-  // ptxas would unroll loops over packed elements until registers spill (s4 in 64x64: 94 registers, and 240 with 48
-  // bytes spilled).
-  if (const Op *a = kernel.declaration("sA"); a && perByte(*parseElem(a->word("type"))) > 1)
+  if (wouldUnroll(from, to))
     b.pragma("nounroll");
   variables[name] = i;
   ops(op.body);

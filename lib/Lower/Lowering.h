@@ -177,6 +177,7 @@ private:
   void late(const Op &op);
   void lateOfLast(const Op &tiles);
   void loop(const Op &op);
+  bool wouldUnroll(const Val &from, const Val &to) const;
   void elect(const Op &op);
 
   // Raster.cpp: which tile of D has which number.

@@ -92,13 +92,13 @@ bool leavesAsItLies(const Draft &draft) {
   return *s.store == StoreKind::tma && !turned && bitsOf(*s.d.type) == 16 && s.alpha.value == Scale{1.0};
 }
 
-/// f64 on sm_90a whose parts meet in the workspace: what a CTA that goes on to other tiles, or sizes that come at
-/// launch, leave. 128 spilled 4 to 12 bytes (6 of 240 plans in slices).
+/// f64 whose parts meet in the workspace: what a CTA that goes on to other tiles, or sizes that come at launch, leave.
+/// 128 spilled 4 to 12 bytes (6 of 240 plans in slices for sm_90a, 3 of 4500 plans of all types for sm_80 and sm_86).
 unsigned mostBesideParts(const Draft &draft) {
   const Spec &s = draft.spec();
   const bool given = s.m.value.fixed && s.n.value.fixed && s.k.value.fixed;
   const bool walks = *s.split == SplitMode::stream_k || (s.persistent.given && *s.persistent == Persistence::on);
-  return draft.multipliesDoubles() && *s.split != SplitMode::none && (!given || walks) ? 112 : 255;
+  return draft.inputBits() == 64 && *s.split != SplitMode::none && (!given || walks) ? 112 : 255;
 }
 
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
@@ -130,6 +130,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   bool brings = lines || *draft.spec().loadC == StoreKind::tma;
   const bool wide = brings && bytesOf(*draft.spec().d.type) == 4;
   const bool tall = shape.warpM == 192; // three blocks of rows
+  const bool odd = shape.warpN % 16 != 0;
   unsigned limit = 0;
   switch (consumerWarpgroups(shape)) {
   case 1: // of 255; lanes that read lines of C, or write odd ones of D, keep more addresses
@@ -145,11 +146,12 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     if (writesOddLines(draft))
       limit = 176;
     if (brings)
-      limit = wide && shape.warpN % 16 != 0 ? 104 : wide || tall ? 144 : lines ? besideLines : 176;
+      limit = wide && (odd || tall) ? 104 : wide || tall ? 144 : lines ? besideLines : 176;
     break;
   default:
-    // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start.
-    limit = brings && tall ? 48 : wide ? 76 : 96;
+    // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start. Beside C of 2542 tiles of
+    // all types (2026-11-29) those beyond it spilled 16 to 72 bytes: 192x24, of f32 256x24 and 128x72.
+    limit = brings && tall ? (odd ? 24 : 48) : wide ? (odd ? (shape.warpM == 256 ? 32 : 64) : 76) : 96;
   }
   return std::min(limit, mostGathered(draft, shape));
 }
