@@ -44,7 +44,7 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
   info.alpha = spec.alpha.value.fixed;
   info.beta = spec.beta.value.fixed;
   // Else no CTA has a tile to itself, nobody knows which one, or tiles are of several products.
-  if (*spec.split == SplitMode::none && *spec.scheduler == Scheduler::fixed && *spec.foldBatch == Persistence::off) {
+  if (*spec.split == SplitMode::none && *spec.scheduler == Scheduler::fixed && !isFolded(spec)) {
     info.blockM = plan.swapped ? plan.blockN : plan.blockM;
     info.blockN = plan.swapped ? plan.blockM : plan.blockN;
   }

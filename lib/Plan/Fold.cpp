@@ -101,7 +101,7 @@ std::optional<FoldedBatch> foldedBatch(const Spec &spec) {
   Draft draft = draftOf(spec, scratch);
   decideProblem(draft);
   const Spec &s = draft.spec();
-  if (scratch.hasErrors() || *s.foldBatch != Persistence::on)
+  if (scratch.hasErrors() || !isFolded(s))
     return std::nullopt;
   FoldedBatch folded{spec, s};
   const Side &side = *foldedSide(s);

@@ -149,8 +149,8 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
       limit = wide && (odd || tall) ? 104 : wide || tall ? 144 : lines ? besideLines : 176;
     break;
   default:
-    // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start. Beside C of 2542 tiles of
-    // all types (2026-11-29) those beyond it spilled 16 to 72 bytes: 192x24, of f32 256x24 and 128x72.
+    // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start. Of 2542 tiles of all
+    // types (2026-11-29) those beyond it spilled 16 to 72 bytes beside C: 192x24, of f32 256x24 and 128x72.
     limit = brings && tall ? (odd ? 24 : 48) : wide ? (odd ? (shape.warpM == 256 ? 32 : 64) : 76) : 96;
   }
   return std::min(limit, mostGathered(draft, shape));

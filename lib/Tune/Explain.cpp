@@ -69,15 +69,12 @@ private:
     auto operand = [](const char *name, const OperandSpec &operand) {
       return formatv("{0} {1} {2}", name, nameOf(*operand.type), nameOf(*operand.layout)).str();
     };
-    const bool folded = *spec.foldBatch == Persistence::on;
-    const std::string products = isBatch(spec) && !folded ? formatv("{0} of ", a.batch).str() : "";
-    const std::string asGiven = folded ? formatv(" ({0} of {1} x {2} x {3})", *spec.batch.value.fixed, typicalM(spec),
-                                                 typicalN(spec), typicalK(spec))
-                                             .str()
-                                       : "";
-    line("problem", formatv("{0}{1} x {2} x {3}{9}{4}, {5}, {6}, {7}, sums {8}", products, a.m, a.n, a.k,
-                            a.assumed.empty() ? "" : " (" + a.assumed + ")", operand("a", spec.a), operand("b", spec.b),
-                            operand("d", spec.d), nameOf(*spec.accumulator), asGiven));
+    const std::string products = isBatch(spec) ? formatv("{0} of ", typicalBatch(spec)).str() : "";
+    const std::string asOne = isFolded(spec) ? formatv(" as one of {0} x {1}", a.m, a.n).str() : "";
+    line("problem",
+         formatv("{0}{1} x {2} x {3}{4}{5}, {6}, {7}, {8}, sums {9}", products, typicalM(spec), typicalN(spec),
+                 typicalK(spec), asOne, a.assumed.empty() ? "" : " (" + a.assumed + ")", operand("a", spec.a),
+                 operand("b", spec.b), operand("d", spec.d), nameOf(*spec.accumulator)));
     line("needs", formatv("{0}, {1} when each matrix is moved once: {2:f0} operations a byte", flops(a.flops),
                           bytes(a.bytes), a.intensity()));
     std::string floor =

@@ -137,6 +137,8 @@ struct Spec {
 
 /// Whether there may be more products than one, or none.
 inline bool isBatch(const Spec &spec) { return spec.batch.value != Size{1}; }
+/// Of a plan's spec: whether its products are computed as one.
+inline bool isFolded(const Spec &spec) { return isBatch(spec) && *spec.foldBatch == Persistence::on; }
 
 /// One `--set path=value`; messages about it are located in a source of that name.
 struct Override {

@@ -16,7 +16,7 @@ Spec besideOneB(int64_t m, int64_t n, int64_t k, int64_t batch) {
   return spec;
 }
 
-Persistence isFolded(const Spec &spec) { return *planOf(spec).spec.foldBatch; }
+Persistence folds(const Spec &spec) { return *planOf(spec).spec.foldBatch; }
 } // namespace
 
 /// It is planned as the one product, ranked, timed and measured as it, and its spec stays what it was.
@@ -45,11 +45,11 @@ TEST(PlanFold, ABatchThatIsOneProduct) {
 }
 
 TEST(PlanFold, WhatIsNone) {
-  EXPECT_EQ(isFolded(besideOneB(16, 256, 128, 4)), Persistence::on);
+  EXPECT_EQ(folds(besideOneB(16, 256, 128, 4)), Persistence::on);
   auto with = [](auto change) {
     Spec spec = besideOneB(16, 256, 128, 4);
     change(spec);
-    return isFolded(spec);
+    return folds(spec);
   };
   EXPECT_EQ(with([](Spec &spec) { spec.foldBatch = given(Persistence::off); }), Persistence::off);
   EXPECT_EQ(with([](Spec &spec) { spec.b.batchStride = given(fixed(256 * 128)); }), Persistence::off);
@@ -66,8 +66,8 @@ TEST(PlanFold, WhatIsNone) {
   EXPECT_EQ(with([](Spec &spec) { spec.batch = given(fixed(0)); }), Persistence::off);
   EXPECT_EQ(with([](Spec &spec) { spec.batch = given(fixed(1)); }), Persistence::off);
   // Enough for tiles of their own, but where it is asked for; more than a tensor map counts.
-  EXPECT_EQ(isFolded(besideOneB(63, 256, 128, 4)), Persistence::on);
-  EXPECT_EQ(isFolded(besideOneB(64, 256, 128, 4)), Persistence::off);
+  EXPECT_EQ(folds(besideOneB(63, 256, 128, 4)), Persistence::on);
+  EXPECT_EQ(folds(besideOneB(64, 256, 128, 4)), Persistence::off);
   Spec spec = besideOneB(64, 256, 128, 4);
   spec.foldBatch = given(Persistence::on);
   EXPECT_EQ(planOf(spec).m, Expr(256));
@@ -84,17 +84,17 @@ TEST(PlanFold, Columns) {
   spec.b.layout = given(Order::col);
   spec.batch = given(fixed(4));
   spec.a.batchStride = given(fixed(0));
-  EXPECT_EQ(isFolded(spec), Persistence::off); // D lies end to end in rows
+  EXPECT_EQ(folds(spec), Persistence::off); // D lies end to end in rows
   spec.d.layout = given(Order::col);
-  EXPECT_EQ(isFolded(spec), Persistence::on);
+  EXPECT_EQ(folds(spec), Persistence::on);
   spec.d.layout = given(Order::row), spec.d.ld = given(fixed(64)), spec.d.batchStride = given(fixed(16));
-  EXPECT_EQ(isFolded(spec), Persistence::on);
+  EXPECT_EQ(folds(spec), Persistence::on);
   const Plan plan = planOf(spec);
   EXPECT_EQ(plan.swapped ? plan.m : plan.n, Expr(64));
   spec.b.layout = given(Order::row); // which B, end to end, is not
-  EXPECT_EQ(isFolded(spec), Persistence::off);
+  EXPECT_EQ(folds(spec), Persistence::off);
   spec.b.ld = given(fixed(64)), spec.b.batchStride = given(fixed(16));
-  EXPECT_EQ(isFolded(spec), Persistence::on);
+  EXPECT_EQ(folds(spec), Persistence::on);
   spec.b.ld = given(fixed(63));
-  EXPECT_EQ(isFolded(spec), Persistence::off);
+  EXPECT_EQ(folds(spec), Persistence::off);
 }
