@@ -118,9 +118,9 @@ double powerOfProduct(const Draft &draft) {
   }
 }
 
-/// What the power limit makes of the clocks: measured of wgmma without slices, of 2048^3 and more. Streams wait for
-/// memory too much to reach it: of 20 with a short side of 96 to 256 it promised 15% more than they took (H200,
-/// 2026-11-25).
+/// What the power limit makes of the clocks: measured of wgmma without slices, of 2048^3 and more. Not of streams: of
+/// 20 with a short side of 96 to 256, in turns of a few launches, it promised 15% more than they took (H200,
+/// 2026-11-25). In long turns they reach it, too (docs/hopper-shapes.md, *Wide weights*), which nobody has fitted.
 void addLimit(const Draft &draft, const Shape &shape, Analysis &out) {
   constexpr double leastProducts = 8e9;
   const double products = double(out.tiles) * double(shape.m) * double(shape.n) * double(out.k) * powerOfProduct(draft);
