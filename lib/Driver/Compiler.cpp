@@ -17,9 +17,7 @@ constexpr bool alwaysVerify = true;
 
 /// The operands in the user's view.
 ptx::OperandInfo operandInfo(const OperandSpec &spec, const PlanOperand &plan, bool batch) {
-  const Expr stride =
-      spec.batchStride.value.fixed ? Expr(*spec.batchStride.value.fixed) : Expr::var("stride_" + plan.buffer);
-  return {*spec.type, *spec.layout, plan.ld, batch ? stride : Expr(0)};
+  return {*spec.type, *spec.layout, plan.ld, batch ? exprOf(spec.batchStride, "stride_" + plan.buffer) : Expr(0)};
 }
 
 /// The problem-wide half of the launch information, from the plan.
@@ -27,11 +25,10 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
   const Spec &spec = plan.spec;
   ptx::LaunchInfo info;
   info.requirements = plan.requirements;
-  auto extent = [](const Size &size, llvm::StringRef name) { return size.fixed ? Expr(*size.fixed) : Expr::var(name); };
-  info.m = extent(*spec.m, "m");
-  info.n = extent(*spec.n, "n");
-  info.k = extent(*spec.k, "k");
-  info.batch = extent(*spec.batch, "batch");
+  info.m = exprOf(spec.m, "m");
+  info.n = exprOf(spec.n, "n");
+  info.k = exprOf(spec.k, "k");
+  info.batch = exprOf(spec.batch, "batch");
   info.a = operandInfo(spec.a, plan.swapped ? plan.b : plan.a, isBatch(spec));
   info.b = operandInfo(spec.b, plan.swapped ? plan.a : plan.b, isBatch(spec));
   info.c = operandInfo(spec.c, plan.c, isBatch(spec));

@@ -289,7 +289,6 @@ double timesOfCopy(const Spec &spec, const Turning &turning);
 std::optional<Plan> planAsSixteenBits(const Spec &spec);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).
 std::optional<Plan> planWithChoiceOf(const Plan &other, const Spec &spec);
-// Its steps, in their order.
 /// A batch as the one product that it is (Fold.cpp).
 struct FoldedBatch {
   Spec one;     ///< What is planned in its place.
@@ -299,7 +298,8 @@ struct FoldedBatch {
 };
 std::optional<FoldedBatch> foldedBatch(const Spec &spec); ///< Nullopt: it is none, shall not be one, or has errors.
 Spec asOneProduct(const Spec &spec);                      ///< `one`, or the spec as it is.
-void decideFold(Draft &draft);
+// Its steps, in their order.
+void decideFold(Draft &draft);    ///< `fold_batch`, of decideProblem.
 void decideProblem(Draft &draft); ///< Target, types, layouts, swap, leading dimensions, alignments, alpha, beta.
 /// Instruction, its shape, copy, swizzle. False when instruction and copy contradict, so that the rules of tiles are in
 /// doubt.

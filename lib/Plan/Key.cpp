@@ -70,6 +70,7 @@ std::optional<ProblemKey> problemKey(const Spec &spec) {
     return std::nullopt;
   const Spec &s = draft.spec();
   ProblemKey key;
+  key.folded = isBatch(spec) && !isBatch(s);
   key.problem = formatv("{0} {1}x{2}x{3} a={4} b={5}", nameOf(*s.target), textOf(s.m, s.typicalM),
                         textOf(s.n, s.typicalN), textOf(s.k, s.typicalK), textOf(s.a), textOf(s.b));
   if (s.beta.value != Scale{0.0})

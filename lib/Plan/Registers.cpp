@@ -101,6 +101,20 @@ unsigned mostBesideParts(const Draft &draft) {
   return draft.inputBits() == 64 && *s.split != SplitMode::none && (!given || walks) ? 112 : 255;
 }
 
+/// wgmma, three and more warpgroups, of whose 160 registers ptxas wants one wgmma's accumulators and 26 more within the
+/// 128 of the start; `brings` C, which is `wide` if it is of 32 bits. Of 2542 tiles of all types (2026-11-29) those
+/// beyond it spilled 16 to 72 bytes beside C: 192x24, of f32 256x24 and 128x72.
+unsigned mostOfThree(const Shape &shape, bool brings, bool wide) {
+  const bool odd = shape.warpN % 16 != 0;
+  if (brings && shape.warpM == 192)
+    return odd ? 24 : 48;
+  if (!wide)
+    return 96;
+  if (!odd)
+    return 76;
+  return shape.warpM == 256 ? 32 : 64;
+}
+
 // What remains of a thread's registers for accumulators. The rest is for addresses, barriers and the epilogue (wgmma
 // reads its operands from shared memory), or for the fragments of two k steps besides (mma).
 unsigned registersForSums(const Draft &draft, const Shape &shape) {
@@ -149,9 +163,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
       limit = wide && (odd || tall) ? 104 : wide || tall ? 144 : lines ? besideLines : 176;
     break;
   default:
-    // Of 160; ptxas wants one wgmma's accumulators and 26 more within the 128 of the start. Of 2542 tiles of all
-    // types (2026-11-29) those beyond it spilled 16 to 72 bytes beside C: 192x24, of f32 256x24 and 128x72.
-    limit = brings && tall ? (odd ? 24 : 48) : wide ? (odd ? (shape.warpM == 256 ? 32 : 64) : 76) : 96;
+    limit = mostOfThree(shape, brings, wide);
   }
   return std::min(limit, mostGathered(draft, shape));
 }

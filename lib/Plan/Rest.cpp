@@ -209,10 +209,6 @@ void decideCache(Draft &draft) {
   draft.plan.cacheB = *draft.kernelB().cache;
 }
 
-Expr exprOf(const Field<Size> &size, llvm::StringRef variable) {
-  return size.value.dynamic() ? Expr::var(variable) : Expr(*size.value.fixed);
-}
-
 /// The plan's view of the user's operand `info`; `copyBytes`: what a copy of it moves at a time.
 PlanOperand operandOf(const Draft &draft, const OperandInfo &info, unsigned copyBytes) {
   const OperandSpec &spec = draft.spec().*info.operand;
@@ -268,3 +264,7 @@ void decideRest(Draft &draft) {
 }
 
 } // namespace gemmc::plan
+
+gemmc::Expr gemmc::exprOf(const Field<Size> &size, llvm::StringRef variable) {
+  return size.value.dynamic() ? Expr::var(variable) : Expr(*size.value.fixed);
+}

@@ -18,15 +18,15 @@ std::string sizesOf(const Spec &spec, const run::ProblemOptions &options) {
   return formatv("{0}x{1}x{2}", one(spec.m, options.m), one(spec.n, options.n), one(spec.k, options.k));
 }
 
-Tuned tunedOf(const Job &job, const std::string &key, const TuneReport &report, const TuneRequest &request) {
+Tuned tunedOf(const Job &job, const ProblemKey &key, const TuneReport &report, const TuneRequest &request) {
   Tuned tuned;
   tuned.device = report.device;
-  tuned.problem = key;
+  tuned.problem = key.text();
   tuned.choice = wholeChoice(job.spec, report.winner);
   tuned.sizes = formatv("{0}{1}x{2}x{3}", report.args.batch == 1 ? "" : std::to_string(report.args.batch) + " of ",
                         report.args.m, report.args.n, report.args.k);
   tuned.seconds = report.final.ours.median;
-  tuned.cublasSeconds = report.final.cublas.empty() ? 0 : report.final.cublas.front().median;
+  tuned.cublasSeconds = report.final.cublas.empty() || key.folded ? 0 : report.final.cublas.front().median;
   tuned.rounds = request.rounds;
   tuned.date = today();
   return tuned;
@@ -92,7 +92,7 @@ Outcome<unsigned> tuneAll(llvm::ArrayRef<Job> jobs, const SessionRequest &reques
       listener(result);
       continue;
     }
-    result.tuned = tunedOf(job, key->text(), *report, request.tune);
+    result.tuned = tunedOf(job, *key, *report, request.tune);
     result.report = std::move(*report);
     if (database)
       if (auto failed = database->store(result.tuned))

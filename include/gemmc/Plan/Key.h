@@ -12,6 +12,9 @@ struct ProblemKey {
   std::string problem;
   /// `pipeline.stages=4 tile.block=[128,256,64]`: what else the spec gives, which no answer may change.
   std::string given;
+  /// Of a batch that is planned as one product, whose key it is: what was compared with the batch is not compared with
+  /// that.
+  bool folded = false;
   std::string text() const { return given.empty() ? problem : problem + " with " + given; }
 };
 /// Nullopt when the problem itself has an error (which makePlan reports).

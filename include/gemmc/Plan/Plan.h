@@ -64,6 +64,9 @@ struct Plan {
   std::vector<Expr> requirements;
 };
 
+/// A size of a spec: a constant, or the variable that it is given in at launch.
+Expr exprOf(const Field<Size> &size, llvm::StringRef variable);
+
 /// Limits of a target (CUDA C Programming Guide, compute capabilities).
 struct TargetLimits {
   int64_t sharedPerBlock; ///< Opt-in bytes: 166912 (sm_80), 101376 (sm_86, sm_89), 232448 (sm_90a).

@@ -96,6 +96,18 @@ TEST_F(SessionTest, TheFastestKernelIsFoundAndStoredWhole) {
   EXPECT_EQ(plan->threads, fewest);
 }
 
+/// It is the one product's measurement, without the time that cuBLASLt took for the batch.
+TEST_F(SessionTest, ABatchThatIsOneProduct) {
+  fake->algorithmMicroseconds = {130, 120};
+  Job batch = job("batch", "{m: 16, n: 512, k: 512, batch: 4}\nb: {batch_stride: 0}"),
+      one = job("one", "{m: 64, n: 512, k: 512}");
+  ASSERT_TRUE(bool(run(batch)));
+  auto row = database->find("NVIDIA H200", problemKey(one.spec)->text());
+  ASSERT_TRUE(row && *row);
+  EXPECT_EQ((*row)->sizes, "4 of 16x512x512");
+  EXPECT_EQ((*row)->cublasSeconds, 0);
+}
+
 TEST_F(SessionTest, NobodyLeavesWhileTheClockSettles) {
   // For its first tenth of a second the device is slow for the kernel with the fewest threads, which is the fastest
   // one.
