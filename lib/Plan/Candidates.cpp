@@ -56,6 +56,32 @@ Tiles wgmmaBlocks(const Draft &draft) {
   return tiles;
 }
 
+/// Threads that copy lines of m or n, 48 or 96 long, do not divide evenly among them: 896x1248x728 TT takes 41.5 us in
+/// 64x32, 50.3 in 96x96; 960x2496x1984, k contiguous, 198 and, in 96x64, 179 (H200, 2026-11-30, docs/hopper-types.md,
+/// *f64*).
+Tiles blocksOfDoubles(const Draft &draft) {
+  Tiles tiles;
+  for (auto [m, n] : {std::pair{64, 64},
+                      {128, 64},
+                      {64, 128},
+                      {32, 32},
+                      {64, 32},
+                      {32, 64},
+                      {16, 32},
+                      {32, 16},
+                      {16, 16},
+                      {96, 64},
+                      {64, 96},
+                      {64, 48},
+                      {48, 64},
+                      {48, 48},
+                      {128, 32},
+                      {32, 128}})
+    if ((llvm::isPowerOf2_32(m) || draft.kMajorA()) && (llvm::isPowerOf2_32(n) || draft.kMajorB()))
+      tiles.push_back({m, n});
+  return tiles;
+}
+
 /// Block tiles to try, the favourite first: of two that cost the same the first is taken.
 Tiles blockCandidates(const Draft &draft) {
   const Spec &s = draft.spec();
@@ -75,7 +101,7 @@ Tiles blockCandidates(const Draft &draft) {
     return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
   }
   if (draft.multipliesDoubles())
-    return {{64, 64}, {128, 64}, {64, 128}, {32, 32}, {64, 32}, {32, 64}, {16, 32}, {32, 16}, {16, 16}};
+    return blocksOfDoubles(draft);
   // mma wants the large tile where an SM has the shared memory of several stages of it.
   bool roomy = draft.limits.sharedPerBlock > 128 * 1024;
   if (!draft.wgmma() && roomy)
@@ -106,25 +132,34 @@ Tiles warpgroupTiles(const Draft &draft, Schedule schedule, Tile block) {
   return tiles;
 }
 
+/// Warps of f64: all that the estimate can choose among.
+Tiles warpTilesOfDoubles(const Draft &draft, Tile block) {
+  const int64_t mostWarps = draft.spec().block.given ? 16 : 4;
+  Tiles tiles;
+  for (auto [m, n] :
+       {std::pair{64, 32}, {32, 64}, {48, 48}, {48, 32}, {32, 48}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
+    if (block.m % m == 0 && block.n % n == 0 && block.m / m * (block.n / n) <= mostWarps)
+      tiles.push_back({m, n});
+  return tiles;
+}
+
 /// Tiles of warps: the largest one (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp,
-/// and whose sums a thread can hold; of f64 all that the estimate can choose among.
+/// and whose sums a thread can hold.
 Tiles warpTiles(const Draft &draft, Tile block) {
   Tiles tiles;
-  const int64_t mostWarps = draft.spec().block.given ? 16 : 4; // f64
-  for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}}) {
-    if (block.m % m != 0 || block.n % n != 0)
-      continue;
-    const int64_t warps = block.m / m * (block.n / n);
-    if (draft.multipliesDoubles()) {
-      if (warps <= mostWarps && m * n < 64 * 64) // whose sums no thread holds
-        tiles.push_back({m, n});
-      continue;
+  if (draft.multipliesDoubles()) {
+    tiles = warpTilesOfDoubles(draft, block);
+  } else {
+    for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}}) {
+      if (block.m % m != 0 || block.n % n != 0)
+        continue;
+      tiles = {{m, n}};
+      Shape shape;
+      shape.m = block.m, shape.n = block.n, shape.warpM = m, shape.warpN = n;
+      const int64_t warps = block.m / m * (block.n / n);
+      if (warps >= 4 && accumulatorRegisters(draft, shape) <= accumulatorLimit(draft, shape))
+        break;
     }
-    tiles = {{m, n}};
-    Shape shape;
-    shape.m = block.m, shape.n = block.n, shape.warpM = m, shape.warpN = n;
-    if (warps >= 4 && accumulatorRegisters(draft, shape) <= accumulatorLimit(draft, shape))
-      break;
   }
   if (tiles.empty()) // whole instructions of an unusual block
     for (int64_t m : {4, 2, 1})
@@ -154,7 +189,7 @@ struct Depth {
   int64_t block, warp;
 };
 llvm::SmallVector<Depth, 3> depthsOfDoubles(Tile block, Tile warp) {
-  constexpr int64_t small = 64 * 32, smallest = 32 * 32, most = 4; // warps
+  constexpr int64_t small = 64 * 48, smallest = 32 * 32, most = 4; // warps
   const int64_t least = block.m * block.n <= smallest ? 2 : most;
   const int64_t warps = block.m / warp.m * (block.n / warp.n);
   if (block.m * block.n > small)

@@ -135,25 +135,26 @@ struct ClocksOfDoubles {
 
 /// Clocks of mma of f64, step by step: a warp, alone with its products, waits for each of them; all CTAs of an SM share
 /// its tensor cores, and more where warps of few rows and columns, or of slices of k, read shared memory more often, or
-/// a CTA has two warps for four tensor cores; no more comes than memory gives. 390 kernels of 66 races, 504 of 14
-/// products in slices that meet in memory, and two each of 79 (H200, 2026-11-26, docs/hopper-types.md, *f64*). Copies
-/// of 8 bytes take a warp's time and the SM's: 299 kernels of 23 products at odd pitches, of which it is 9% off
-/// (2026-11-28).
+/// a CTA has two warps for four tensor cores; no more comes than memory gives. Copies take the SM's time, too: by the
+/// lines of the L2 that they touch, more where rows start inside its sectors, most of all by less than 16 bytes each.
+/// 1131 kernels of 63 products, of which it is 9% off (H200, 2026-11-30, docs/hopper-types.md, *f64*).
 static ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, double tiles) {
-  constexpr double launch = 4400, waits = 200, ofProducts = 15.6, unhidden = 1.06, port = 2.25;
-  constexpr double twoWarps = 1.23, inTwoSlices = 1.46, twoSlices = 1.04, fourSlices = 1.29; // of warps
-  constexpr double counted = 3200, readRate = 25;
-  constexpr double ofCopies = 17.5, ofCopiesTogether = 3.3;
+  constexpr double launch = 4550, waits = 65, ofProducts = 16.6, unhidden = 1.02, port = 1.9;
+  constexpr double twoWarps = 1.22, inTwoSlices = 1.14, twoSlices = 1.05, fourSlices = 1.17; // of warps
+  constexpr double counted = 2300, readRate = 39;
+  constexpr double ofLines = 0.38, ofSectors = 1.05, ofNarrow = 3.1;
   constexpr double elementBytes = 8, memory = 2280;    // bytes a clock
   const double rows = 16, columns = 8, depthOfMma = 4; // of an instruction
   const double warpM = double(shape.warpM), warpN = double(shape.warpN), block = double(shape.m) * double(shape.n);
   const double m = double(on.m), n = double(on.n), k = double(on.k);
-  auto copies = [&](int64_t lines, unsigned bytes) { // of less than 16 bytes, a step, by whole warps
-    return bytes < 16 ? double(lines * shape.k) * elementBytes / bytes / 32 : 0;
+  auto copies = [&](const Premises::Operand &operand, int64_t extent, unsigned bytes) { // of a step
+    const double line = double(lineBytes), lines = double(extent * shape.k) * elementBytes / line;
+    const double apart = bytes < 16              ? ofNarrow * line / bytes / 32 // by whole warps
+                         : operand.insideSectors ? ofSectors
+                                                 : 0;
+    return lines * (ofLines * (2 - double(operand.step) / line) + apart);
   };
-  const double narrow = copies(shape.m, on.draft.plan.copyBytesA) + copies(shape.n, on.draft.plan.copyBytesB);
-  const double inTurn = waits + ofCopies * narrow / double(shape.warps()) +
-                        ofProducts * (warpM / rows) * (warpN / columns) * (double(shape.warpK) / depthOfMma);
+  const double inTurn = waits + ofProducts * (warpM / rows) * (warpN / columns) * (double(shape.warpK) / depthOfMma);
   const double readPerProduct = (warpM + warpN) * elementBytes / (warpM * warpN);
   const bool two = shape.warps() == 2;
   const double feeding = shape.slices() > 2    ? fourSlices
@@ -161,7 +162,7 @@ static ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, d
                                                : (two ? twoWarps : 1);
   const double together =
       block * double(shape.k) / productsOfDoubles(on.draft) * std::max(unhidden, port * readPerProduct) * feeding +
-      ofCopiesTogether * narrow;
+      copies(on.a, shape.m, on.draft.plan.copyBytesA) + copies(on.b, shape.n, on.draft.plan.copyBytesB);
   const double parts = double(on.slicesInMemory), ctas = std::ceil(tiles * parts / on.draft.limits.sms); // of an SM
   const double moved = elementBytes * double(on.batch) * (m * k + k * n + m * n);
   const double steps = std::ceil(std::ceil(k / double(shape.k)) / parts);
@@ -189,6 +190,15 @@ Waves wavesOf(const Premises &on, const Shape &shape, int64_t ctasPerSM) {
 }
 } // namespace
 
+/// Where k is short, most of the time is D's: tiles leave faster where D's rows go along their m, and a warpgroup has
+/// 64 of them, 128 bytes of each row. 7344x6232x200 TT takes 63.7 us in 256x176 as it lies, in 256x128 60.4 and, as
+/// D^T, 51.8 (750 kernels of 38 products; H200, 2026-11-30, docs/hopper-shapes.md, *Few of k*).
+static double wholeLinesCost(const Premises &on) {
+  constexpr int64_t mostK = 448;
+  constexpr double share = 0.96;
+  return on.wgmma && !on.streamed && !on.storesAlongN && on.k <= mostK ? share : 1;
+}
+
 // What `estimate` has of an outline, in its order; its other parts only add to that.
 double leastCost(const Premises &on, const Outline &outline) {
   const auto [schedule, m, n, clusterM, clusterN, clusterK] = outline;
@@ -204,7 +214,7 @@ double leastCost(const Premises &on, const Outline &outline) {
   const int64_t together = clusterM * clusterN, slices = on.slicesOf(shape);
   const bool bySectors = on.waitsForSectors && slices * on.slicesInMemory == 1;
   auto costOf = [&](double clocks) {
-    return (bySectors ? leastSectorClocks(on, shape, clocks, waves) : clocks) * on.doubt;
+    return (bySectors ? leastSectorClocks(on, shape, clocks, waves) : clocks) * on.doubt * wholeLinesCost(on);
   };
   if (schedule == Schedule::pingpong)
     return costOf(waves * (main + turnClocks) + start + store);
@@ -268,6 +278,8 @@ Estimate estimate(const Premises &on, const Shape &shape) {
                 (result.atPowerLimit ? powerShare(on, shape, result, slots) : 1) * on.doubt;
   if (together > 4 && slices == 1)
     result.cost *= doubtOfEights;
+  if (shape.schedule == Schedule::cooperative && shape.warpM == 64 && waves > 1)
+    result.cost *= wholeLinesCost(on);
   return result;
 }
 

@@ -32,15 +32,34 @@ bool mayTurn(const Draft &draft) {
   return asItLies && !draft.holdsA() && leaves && s.beta.value == Scale{0.0};
 }
 
-/// Whether tiles of 128 x 128 leave three fifths of the SMs idle and k is long enough to be cut: 54 to 64 such tiles
-/// took 2 to 15% longer in slices than whole (seven products, H200, 2026-11-23). Where rows start inside sectors half
-/// of the SMs: 64 tiles take 13 to 35% less (five products).
+/// Tiles of 128 x 128.
+static int64_t usualTiles(const Draft &draft) {
+  constexpr int64_t side = 128;
+  return draft.plannedBatch() * llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
+}
+
+/// Whether such tiles leave three fifths of the SMs idle: 54 to 64 of them took 2 to 15% longer in slices than whole
+/// (seven products, H200, 2026-11-23). Where rows start inside sectors half of the SMs: 64 tiles take 13 to 35% less
+/// (five products).
+static bool leavesSMsIdle(const Draft &draft) {
+  const int64_t tiles = usualTiles(draft);
+  return rowsStartInsideSectors(draft) ? 2 * tiles <= draft.limits.sms : 5 * tiles <= 2 * draft.limits.sms;
+}
+
+/// More of them, up to what clusters of four find room for, are worth slices where rows start inside lines of the L2,
+/// as there may be fewer and larger tiles then, which ask the L2 for less: 904x1160x13296 NT 79.2 us in 64x168, 51.1 in
+/// 152x128 and two slices; of 123 to 150 tiles three took 6 to 9% longer (H200, 2026-11-30, docs/hopper-shapes.md,
+/// *Slices of larger tiles*).
+static bool mayCutLargeTiles(const Draft &draft) {
+  constexpr int64_t four = 4;
+  return draft.wgmma() && rowsStartInsideLines(draft) && usualTiles(draft) <= four * clustersAtATime(draft, four);
+}
+
+/// ... and k is long enough to be cut.
 bool maySlice(const Draft &draft) {
   const Spec &s = draft.spec();
-  constexpr int64_t side = 128, leastDepth = 1024;
+  constexpr int64_t leastDepth = 1024;
   const Schedule schedule = draft.wgmma() ? Schedule::cooperative : Schedule::pipelined;
-  int64_t tiles =
-      draft.plannedBatch() * llvm::divideCeil(*draft.extentM(), side) * llvm::divideCeil(*draft.extentN(), side);
   bool given = s.split.given || s.splitSlices.given || s.splitThrough.given ||
                (s.schedule.given && *s.schedule != schedule) ||
                (s.persistent.given && *s.persistent != Persistence::off);
@@ -48,8 +67,7 @@ bool maySlice(const Draft &draft) {
     return false;                // nothing is multiplied
   if (draft.multipliesDoubles()) // the estimate knows when (Model.cpp, clocksOfDoubles)
     return !given && *draft.extentK() >= leastDepth / 2;
-  return !given && *s.scheduler == Scheduler::fixed &&
-         (rowsStartInsideSectors(draft) ? 2 * tiles <= draft.limits.sms : 5 * tiles <= 2 * draft.limits.sms) &&
+  return !given && *s.scheduler == Scheduler::fixed && (leavesSMsIdle(draft) || mayCutLargeTiles(draft)) &&
          *draft.extentK() >= leastDepth;
 }
 
@@ -96,9 +114,14 @@ double doubtOf(const Draft &draft) {
   constexpr double turned = 1 / 0.99, sliced = 1 / 0.98;        // of tiles that are alike, of slices
   constexpr double wordsTurned = 0.95;                          // of D in f32 whose lines start anywhere
   constexpr double inMemory = 1 / 0.97, sharedThere = 1 / 0.92; // and where CTAs share tiles besides
+  constexpr double ofLarge = 1 / 0.95; // 75 products took 0.91 of the time, the estimate expected 0.86
   if (draft.way.slices == 1)
     return !draft.way.turned ? 1 : leavesFasterTurned(draft) ? wordsTurned : turned;
-  return draft.way.through == SplitThrough::cluster ? sliced : rowsStartInsideSectors(draft) ? sharedThere : inMemory;
+  const bool inCluster = draft.way.through == SplitThrough::cluster;
+  return (inCluster                       ? sliced
+          : rowsStartInsideSectors(draft) ? sharedThere
+                                          : inMemory) *
+         (draft.wgmma() && !leavesSMsIdle(draft) ? ofLarge : 1);
 }
 
 /// Whether mma cannot keep half of the SMs busy by slices, because its tile is one (of more than 128 SMs two), or does
