@@ -169,7 +169,7 @@ void Lowering::trigger() {
 /// Whether ptxas would unroll a loop of products until registers spill: over packed elements any (s4 in 64x64: 94
 /// registers, and 240 with 48 bytes spilled), over others one of three to sixteen steps: of 7200 plans for mma 26
 /// spilled 4 to 188 bytes so (4096x1024x186 of bf16: 188 bytes, 29 kB of code, and 16 kB). Of f64, whose steps are
-/// short, none did.
+/// short, none did. Thirty kernels that say they shall not take 0.987 of the time, 0.92 to 1.06 (H200, 2026-11-30).
 bool Lowering::wouldUnroll(const Val &from, const Val &to) const {
   constexpr int64_t few = 2;
   const Op *a = kernel.declaration("sA");

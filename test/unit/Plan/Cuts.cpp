@@ -311,7 +311,7 @@ TEST(PlanCuts, SlicesOfLargerTiles) {
 
 /// Tiles of D^T whose warpgroups have 64 columns of D each leave faster, which is much of the time where k is short:
 /// each was 10 to 18% faster on an H200 than the choice before; with 600 of k such a tile took 10% longer
-/// (docs/hopper-shapes.md, *Few of k, large D*).
+/// (docs/hopper-shapes.md, *Few of k*).
 TEST(PlanCuts, ColumnsOfDWhereKIsShort) {
   constexpr Order row = Order::row, col = Order::col;
   const Cut cuts[] = {
