@@ -137,10 +137,11 @@ struct ClocksOfDoubles {
 /// its tensor cores, and more where warps of few rows and columns, or of slices of k, read shared memory more often, or
 /// a CTA has two warps for four tensor cores; no more comes than memory gives. Copies take the SM's time, too: by the
 /// lines of the L2 that they touch, more where rows start inside its sectors, most of all by less than 16 bytes each.
-/// 1131 kernels of 63 products, of which it is 9% off (H200, 2026-11-30, docs/hopper-types.md, *f64*).
+/// 1131 kernels of 63 products, of which it is 8.5% off (H200, 2026-11-30, docs/hopper-types.md, *f64*).
 static ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, double tiles) {
   constexpr double launch = 4550, waits = 65, ofProducts = 16.6, unhidden = 1.02, port = 1.9;
   constexpr double twoWarps = 1.22, inTwoSlices = 1.14, twoSlices = 1.05, fourSlices = 1.17; // of warps
+  constexpr double pairs = 0.95, crowds = 1.03; // two CTAs hide each other's waits, of more some come late
   constexpr double counted = 2300, readRate = 39;
   constexpr double ofLines = 0.38, ofSectors = 1.05, ofNarrow = 3.1;
   constexpr double elementBytes = 8, memory = 2280;    // bytes a clock
@@ -164,10 +165,11 @@ static ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, d
       block * double(shape.k) / productsOfDoubles(on.draft) * std::max(unhidden, port * readPerProduct) * feeding +
       copies(on.a, shape.m, on.draft.plan.copyBytesA) + copies(on.b, shape.n, on.draft.plan.copyBytesB);
   const double parts = double(on.slicesInMemory), ctas = std::ceil(tiles * parts / on.draft.limits.sms); // of an SM
+  const double company = ctas == 2 ? pairs : ctas > 2 ? crowds : 1;
   const double moved = elementBytes * double(on.batch) * (m * k + k * n + m * n);
   const double steps = std::ceil(std::ceil(k / double(shape.k)) / parts);
   const double meeting = parts == 1 ? 0 : counted + elementBytes * block * parts / readRate;
-  return {std::max(steps * std::max(inTurn, ctas * together), moved / memory), launch + meeting};
+  return {std::max(steps * std::max(inTurn, company * ctas * together), moved / memory), launch + meeting};
 }
 
 namespace {
