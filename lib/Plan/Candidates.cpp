@@ -61,23 +61,11 @@ Tiles wgmmaBlocks(const Draft &draft) {
 /// *f64*).
 Tiles blocksOfDoubles(const Draft &draft) {
   Tiles tiles;
-  for (auto [m, n] : {std::pair{64, 64},
-                      {128, 64},
-                      {64, 128},
-                      {32, 32},
-                      {64, 32},
-                      {32, 64},
-                      {16, 32},
-                      {32, 16},
-                      {16, 16},
-                      {96, 64},
-                      {64, 96},
-                      {64, 48},
-                      {48, 64},
-                      {48, 48},
-                      {128, 32},
-                      {32, 128}})
-    if ((llvm::isPowerOf2_32(m) || draft.kMajorA()) && (llvm::isPowerOf2_32(n) || draft.kMajorB()))
+  constexpr std::pair<int64_t, int64_t> blocks[] = {{64, 64}, {128, 64}, {64, 128}, {32, 32}, {64, 32}, {32, 64},
+                                                    {16, 32}, {32, 16},  {16, 16},  {96, 64}, {64, 96}, {64, 48},
+                                                    {48, 64}, {48, 48},  {128, 32}, {32, 128}};
+  for (auto [m, n] : blocks)
+    if ((llvm::isPowerOf2_64(m) || draft.kMajorA()) && (llvm::isPowerOf2_64(n) || draft.kMajorB()))
       tiles.push_back({m, n});
   return tiles;
 }
