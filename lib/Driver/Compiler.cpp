@@ -40,8 +40,9 @@ ptx::LaunchInfo launchInfo(const Plan &plan, ptx::KernelInfo &kernel) {
     info.promoted = uint32_t(*spec.instruction == Instruction::wgmma ? plan.blockK : (*spec.matrixShape)[2]);
   info.alpha = spec.alpha.value.fixed;
   info.beta = spec.beta.value.fixed;
-  // Else no CTA has a tile to itself, nobody knows which one, or tiles are of several products.
-  if (*spec.split == SplitMode::none && *spec.scheduler == Scheduler::fixed && !isFolded(spec)) {
+  // Else no cluster has tiles to itself, nobody knows which ones, or tiles are of several products.
+  const bool toItself = *spec.split == SplitMode::none || *spec.splitThrough == SplitThrough::cluster;
+  if (toItself && *spec.scheduler == Scheduler::fixed && !isFolded(spec)) {
     info.blockM = plan.swapped ? plan.blockN : plan.blockM;
     info.blockN = plan.swapped ? plan.blockM : plan.blockN;
   }

@@ -68,7 +68,7 @@ void Run::chooseSample() {
   }
   if (request.ctas)
     report.remarks.push_back(
-        "--ctas is without effect: the CTAs of this kernel hand sums to each other, or their tiles "
+        "--ctas is without effect: the clusters of this kernel hand sums or tiles to each other, or their tiles "
         "reach from one product of a batch to the next, so all run (--sms sets how many there "
         "are)");
   double flops = 2 * problem.macs();

@@ -99,7 +99,8 @@ struct LaunchInfo {
   std::optional<double> alpha, beta; ///< Fixed values; nullopt = given at launch.
   Expr workspace = 0;                ///< Bytes.
   std::vector<KernelInfo> kernels;   ///< Launched in this order on one stream.
-  /// Sampling aid: CTA (or cluster) index -> block tile for `--ctas`; tile extents of D one CTA works on.
+  /// For `--ctas`: the rows and columns of D that a CTA, or with its cluster several, work on; 0: clusters do not have
+  /// tiles to themselves, and all of them run.
   uint32_t blockM = 0, blockN = 0;
   SpecInfo spec;
 };
