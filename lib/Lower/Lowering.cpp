@@ -74,9 +74,10 @@ Lowering::Lowering(const tile::Kernel &kernel)
   unsigned threads = kernel.number("threads");
   function.reqntid = {threads, 1, 1};
   // How many registers a thread may have: ptxas else guesses, at times so few that it spills; up to the very last one
-  // its schedule spills as well, and adding parts up takes all that it gets. setmaxnreg needs a cap at entry that
-  // leaves the count to the launch.
-  constexpr unsigned registersPerSM = 65536, usual = 240, toAddParts = 248;
+  // its schedule spills as well, and adding parts up takes all that it gets: with 248 18 of 240 given tiles of f64
+  // spilled 4 or 8 bytes, with 252 one does (ptxas 13). setmaxnreg needs a cap at entry that leaves the count to the
+  // launch.
+  constexpr unsigned registersPerSM = 65536, usual = 240, toAddParts = 252;
   unsigned resident = kernel.root.number("resident", 1);
   if (isWgmma)
     function.minnctapersm = resident;

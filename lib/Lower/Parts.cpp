@@ -153,7 +153,7 @@ int64_t Lowering::partsAtOnce(int64_t sums) const {
   // One warpgroup has what 256 threads leave, several have what they were given; each holds other things besides.
   constexpr int64_t alone = 255 - 47, besideSums = 72, address = 8, most = 3;
   int64_t room = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs") - besideSums : alone;
-  if (function.maxnreg) // of 248 as many as alone
+  if (function.maxnreg) // of 252 as many as alone
     room = std::min(room, int64_t(function.maxnreg) - 40);
   return std::clamp<int64_t>((room - sums) / (sums + address), 0, most);
 }
