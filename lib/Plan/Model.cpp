@@ -194,11 +194,14 @@ Waves wavesOf(const Premises &on, const Shape &shape, int64_t ctasPerSM) {
 
 /// Where k is short, most of the time is D's: tiles leave faster where D's rows go along their m, and a warpgroup has
 /// 64 of them, 128 bytes of each row. 7344x6232x200 TT takes 63.7 us in 256x176 as it lies, in 256x128 60.4 and, as
-/// D^T, 51.8 (750 kernels of 38 products; H200, 2026-11-30, docs/hopper-shapes.md, *Few of k*).
+/// D^T, 51.8 (750 kernels of 38 products; H200, 2026-11-30, docs/hopper-shapes.md, *Few of k*). With C, and of D of
+/// other widths, it was not measured.
 static double wholeLinesCost(const Premises &on) {
   constexpr int64_t mostK = 448;
   constexpr double share = 0.96;
-  return on.wgmma && !on.streamed && !on.storesAlongN && on.k <= mostK ? share : 1;
+  const Spec &s = on.draft.spec();
+  const bool measured = on.wgmma && !on.streamed && s.beta.value == Scale{0.0} && bytesOf(*s.d.type) == 2;
+  return measured && !on.storesAlongN && on.k <= mostK ? share : 1;
 }
 
 // What `estimate` has of an outline, in its order; its other parts only add to that.
