@@ -348,7 +348,7 @@ private:
   bool hasScFences = false, hasInval = false;
   std::map<uint32_t, Clocks> counters; ///< By instruction: all that atomics that count have seen and not acquired.
   bool mayLaunchDependents = false, launchesDependents = false;
-  std::unordered_map<uint64_t, uint8_t> globalTouches; ///< Of a kernel that lets its dependents launch.
+  Touches globalTouches; ///< Of a kernel that lets its dependents launch.
   std::set<std::tuple<std::string, uint32_t, uint32_t>> reported;
 };
 

@@ -18,7 +18,6 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <unordered_map>
 
 namespace gemmc::emu {
 
@@ -186,11 +185,11 @@ public:
   std::atomic<uint64_t> changes{0}; ///< Grows, now and then, while clusters change what others may see.
   std::mutex mutex;
   Result result;
-  std::atomic<size_t> mistakes{0};                    ///< Of the findings.
-  std::vector<uint8_t> executed;                      ///< By instruction, in any cluster; empty: nobody looks.
-  std::unordered_map<uint64_t, uint8_t> earlyTouches; ///< See `Memory::earlyTouches`; of this launch.
-  std::shared_ptr<LaunchCheck> check;                 ///< Null: nobody looks for races.
-  std::shared_ptr<ReadOnlyCheck> readOnly;            ///< Null: nobody looks, or the kernel has no ld.global.nc.
+  std::atomic<size_t> mistakes{0};         ///< Of the findings.
+  std::vector<uint8_t> executed;           ///< By instruction, in any cluster; empty: nobody looks.
+  Touches earlyTouches;                    ///< See `Memory::earlyTouches`; of this launch.
+  std::shared_ptr<LaunchCheck> check;      ///< Null: nobody looks for races.
+  std::shared_ptr<ReadOnlyCheck> readOnly; ///< Null: nobody looks, or the kernel has no ld.global.nc.
   /// Atomic operations on global memory take the lock of their address.
   std::mutex &lockOf(const void *at) { return locks[(reinterpret_cast<uintptr_t>(at) >> 4) % locks.size()]; }
   /// Calls `part(at, offset, bytes)` for the pieces of a range, each under its lock.

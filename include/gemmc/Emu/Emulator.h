@@ -4,15 +4,18 @@
 #pragma once
 #include "gemmc/PTX/IR.h"
 #include "gemmc/PTX/LaunchInfo.h"
+#include "llvm/ADT/DenseMap.h"
 #include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 
 namespace gemmc::emu {
+
+/// Of blocks of 16 bytes, by their number: 1 is read, 2 is written.
+using Touches = llvm::DenseMap<uint64_t, uint8_t>;
 
 /// Global memory of the emulated device: separate allocations in a 64-bit address space with unmapped gaps between, so
 /// that every access outside an allocation is found. Allocation and host copies are not thread-safe; kernels access it
@@ -41,8 +44,8 @@ public:
   std::optional<Span> blockOf(uint64_t address) const;
   /// The allocation whose bytes are nearest to `address`, for messages.
   std::optional<Span> nearest(uint64_t address) const;
-  /// What the last kernel has read (1) and written (2), by 16 bytes, if it let its dependents launch before its end.
-  std::unordered_map<uint64_t, uint8_t> earlyTouches;
+  /// What the last kernel has read and written, if it let its dependents launch before its end.
+  Touches earlyTouches;
   /// The next kernel may start before whatever runs in front of it has ended, and that may touch every byte.
   bool unknownInFront = false;
 
