@@ -92,13 +92,15 @@ bool leavesAsItLies(const Draft &draft) {
   return *s.store == StoreKind::tma && !turned && bitsOf(*s.d.type) == 16 && s.alpha.value == Scale{1.0};
 }
 
-/// f64 whose parts meet in the workspace: what a CTA that goes on to other tiles, or sizes that come at launch, leave.
-/// 128 spilled 4 to 12 bytes (6 of 240 plans in slices for sm_90a, 3 of 4500 plans of all types for sm_80 and sm_86).
-unsigned mostBesideParts(const Draft &draft) {
+/// f64 whose parts meet in the workspace: what a CTA that goes on to other tiles, sizes that come at launch, or warps
+/// whose sums of a tile meet before, leave. 128 spilled 4 to 12 bytes (6 of 240 plans in slices for sm_90a, 3 of 4500
+/// plans of all types for sm_80 and sm_86); by four warps of 8 of k 128 and 144 did 4 to 172 (24 of 194 given tiles).
+unsigned mostBesideParts(const Draft &draft, const Shape &shape) {
   const Spec &s = draft.spec();
   const bool given = s.m.value.fixed && s.n.value.fixed && s.k.value.fixed;
   const bool walks = *s.split == SplitMode::stream_k || (s.persistent.given && *s.persistent == Persistence::on);
-  return draft.inputBits() == 64 && *s.split != SplitMode::none && (!given || walks) ? 112 : 255;
+  const bool met = shape.slices() > 2;
+  return draft.inputBits() == 64 && *s.split != SplitMode::none && (!given || walks || met) ? 112 : 255;
 }
 
 /// wgmma, three and more warpgroups, of whose 160 registers ptxas wants one wgmma's accumulators and 26 more within the
@@ -121,8 +123,8 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
   unsigned threads = std::max(32u, threadsOf(draft, shape));
   unsigned even = draft.limits.registersPerSM / threads; // each thread's share of the register file
   if (!draft.wgmma()) {
-    unsigned limit = std::min({std::min(256u, even) * 5 / 8, mostBesideFloats(draft, even), mostBesideParts(draft),
-                               mostBesideFragments(draft, shape)});
+    unsigned limit = std::min({std::min(256u, even) * 5 / 8, mostBesideFloats(draft, even),
+                               mostBesideParts(draft, shape), mostBesideFragments(draft, shape)});
     if (draft.inputBits() < 64)
       return limit;
     // Fragments of f64 are as large as its accumulators.
