@@ -131,24 +131,25 @@ Tiles warpTilesOfDoubles(const Draft &draft, Tile block) {
   return tiles;
 }
 
-/// Tiles of warps: the largest one (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp,
-/// and whose sums a thread can hold.
-Tiles warpTiles(const Draft &draft, Tile block) {
+/// The largest tile of a warp (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp, and
+/// whose sums a thread can hold.
+Tiles largestWarpTile(const Draft &draft, Tile block) {
   Tiles tiles;
-  if (draft.multipliesDoubles()) {
-    tiles = warpTilesOfDoubles(draft, block);
-  } else {
-    for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}}) {
-      if (block.m % m != 0 || block.n % n != 0)
-        continue;
-      tiles = {{m, n}};
-      Shape shape;
-      shape.m = block.m, shape.n = block.n, shape.warpM = m, shape.warpN = n;
-      const int64_t warps = block.m / m * (block.n / n);
-      if (warps >= 4 && accumulatorRegisters(draft, shape) <= accumulatorLimit(draft, shape))
-        break;
-    }
+  for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}}) {
+    if (block.m % m != 0 || block.n % n != 0)
+      continue;
+    tiles = {{m, n}};
+    Shape shape;
+    shape.m = block.m, shape.n = block.n, shape.warpM = m, shape.warpN = n;
+    const int64_t warps = block.m / m * (block.n / n);
+    if (warps >= 4 && accumulatorRegisters(draft, shape) <= accumulatorLimit(draft, shape))
+      break;
   }
+  return tiles;
+}
+
+Tiles warpTiles(const Draft &draft, Tile block) {
+  Tiles tiles = draft.multipliesDoubles() ? warpTilesOfDoubles(draft, block) : largestWarpTile(draft, block);
   if (tiles.empty()) // whole instructions of an unusual block
     for (int64_t m : {4, 2, 1})
       for (int64_t n : {4, 2, 1})
