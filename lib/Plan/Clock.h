@@ -5,6 +5,14 @@
 
 namespace gemmc::plan {
 
+/// How lines come from the L2 where m or n is contiguous in an operand, by one of two fits (Premises.cpp).
+struct Fit {
+  double sent, sentTogether; ///< Bytes of a clock, once for a cluster; the second to clusters that are one wave.
+  double received;           ///< To each SM; where k is contiguous in both operands, too.
+  bool requests;             ///< Whether rows that start inside sectors also count as requests (`requestClocks`).
+  double pairs, inARow;      ///< What two CTAs, and four in a row, that share tiles wait for each other.
+};
+
 struct Rates {
   double products;    ///< Multiply-adds an SM does in a clock.
   double sharedBytes; ///< From shared memory to the tensor cores.
@@ -50,6 +58,7 @@ struct Premises {
   bool storesAlongN, writesOddLines;
   bool sectorsOfD, linesOfD; ///< Rows of D start at sectors, at lines of the L2.
   double doubt;              ///< `doubtOf`.
+  const Fit &fit;            ///< Of the two the one that holds.
 
   bool alongK() const { return a.kMajor && b.kMajor; } ///< In both operands k is contiguous.
   bool insideSectors() const { return a.insideSectors || b.insideSectors; }

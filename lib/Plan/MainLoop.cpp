@@ -10,10 +10,9 @@ namespace {
 // (H200, 2026-11-23): its choice is 1.8% slower than the best of them on average. What the L2 sends and what arrives
 // are told apart by clusters of eight, as are the constants of rows that start inside sectors below: with them 378
 // races of 2 to 40 kernels at pitches of 16 to 128 bytes (H100, rates of the L2 at 5/6; 2026-11-25, docs/hopper-l2.md,
-// *Eights*). `lineRate`, `receivedRate`, `insideAlongK` and the share of slices inside sectors are of 1953 kernels for
+// *Eights*). `lineRate`, `Fit::received`, `insideAlongK` and the share of slices inside sectors are of 1953 kernels for
 // 213 products at pitches of 16 bytes and more (H200, 2026-11-26, *Seen on an H200*).
-constexpr double lineRate = 90;                       ///< Both operands with k contiguous.
-constexpr double sentRate = 93.5, receivedRate = 130; ///< From the L2, once for a cluster; to each SM.
+constexpr double lineRate = 90;        ///< Both operands with k contiguous.
 constexpr double receivedBeside = 1.1; ///< Lines of an operand with k contiguous, where the other one's are not.
 /// Cooperative warpgroups, and three of them on one tile; where k is contiguous in both operands three are as fast as
 /// two. 46, 198 and 23 races (H200, 2026-11-24, docs/hopper-shapes.md, *The model*): 2.3, 1.5 and 0.5% behind the best.
@@ -29,13 +28,13 @@ constexpr double insideAlongK = 2.5;
 /// of 2073 kernels of 137 products (H200, 2026-11-26, docs/hopper-l2.md, *Fours in a row*) is 2.6% slower than the best
 /// of each, and 3.2% before; over the products of the fits before it stays what it was.
 double companyCost(const Premises &on, const Shape &shape) {
-  constexpr double pairs = 1.03, squares = 1.07, eightsOutside = 1.07;
+  constexpr double squares = 1.07, eightsOutside = 1.07;
   const int64_t ctas = shape.clusterM * shape.clusterN;
   if (ctas > 4)
     return on.insideSectors() ? 1 : eightsOutside;
   if (on.alongK())
     return 1;
-  return ctas == 2 ? pairs : ctas == 4 && shape.clusterM == 2 ? squares : 1;
+  return ctas == 1 ? 1 : ctas == 2 ? on.fit.pairs : shape.clusterM == 2 ? squares : on.fit.inARow;
 }
 /// What a row that reaches into a second line of the L2 costs more, where k is contiguous: the next box takes the rest
 /// of that line, but CTAs out of step ask for it again.
@@ -108,25 +107,27 @@ double linesOfK(const Premises &on, const Shape &shape, double share) {
   const double lines = ofA / shape.clusterN + ofB / shape.clusterM;
   if (on.slicesOf(shape) > 1)
     return std::max(lines / slicedLineRate, double(shape.m + shape.n) * bytes / slicedReceivedRate);
-  return std::max(lines * share / lineRate, (ofA + ofB) / receivedRate);
+  return std::max(lines * share / lineRate, (ofA + ofB) / on.fit.received);
 }
 
 /// The same where m or n is contiguous in one of both: what the L2 sends, and what arrives. `filled`: the part of the
 /// SMs that one wave keeps busy.
-Lines linesElsewhere(const Premises &on, const Shape &shape, double filled) {
+Lines linesElsewhere(const Premises &on, const Shape &shape, double filled, bool oneWave) {
   const Lines a = linesOf(on, on.a, shape.m), b = linesOf(on, on.b, shape.n);
   const SlicedLines share = on.slicesOf(shape) == 1 ? SlicedLines{1, 1}
                             : on.insideSectors()    ? slicedInsideSectors
                                                     : slicedLines;
   const double sent =
       (a.sent / shape.clusterN + b.sent / shape.clusterM) * (filled < 1 ? std::pow(filled, roomOfFew) : 1);
-  return {share.sent * sent / sentRate, share.received * (a.received + b.received) / receivedRate};
+  const bool together = shape.clusterM * shape.clusterN * on.slicesOf(shape) > 1;
+  const double rate = oneWave && together ? on.fit.sentTogether : on.fit.sent;
+  return {share.sent * sent / rate, share.received * (a.received + b.received) / on.fit.received};
 }
 
 /// Clocks of one k of a tile whose products, and what they read of shared memory, take `busy`: with the lines that it
 /// takes, and as warpgroups and clusters are.
-double withLines(const Premises &on, const Shape &shape, double busy, double filled) {
-  const Lines lines = linesElsewhere(on, shape, filled);
+double withLines(const Premises &on, const Shape &shape, double busy, double filled, bool oneWave) {
+  const Lines lines = linesElsewhere(on, shape, filled, oneWave);
   busy = atOnce<10>({busy, lines.sent, lines.received});
   busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   busy *= shape.warps() == 3 && !on.fewStepsAreKnown ? threeWarpgroups : 1;
@@ -227,7 +228,7 @@ double columnClocks(const Premises &on, const Shape &shape, double waves, double
   double shared = pieces * (rowsRead + shape.warpN) * bytes / on.rates.sharedBytes;
   const double written = double(shape.m + shape.n) * bytes / on.rates.sharedBytes;
   const double port = on.wgmma ? portRead * shared + portWritten * written : shared;
-  double requests = on.wgmma ? requestClocks(on, shape, waves) : 0;
+  const double requests = on.wgmma && on.fit.requests ? requestClocks(on, shape, waves) : 0;
   // Of equals the one that reads less of shared memory, and then whose warpgroups multiply 128 rows.
   if (requests > 0 && !on.streamed && on.alongK())
     return splitClocks(on, shape, std::max(products, portOfSplit * port), requests) * shallow(shape, 0.025) *
@@ -244,7 +245,7 @@ double columnClocks(const Premises &on, const Shape &shape, double waves, double
     busy *= shape.schedule == Schedule::pingpong ? 1 : 1.01;
     busy *= on.slicesOf(shape) > 1 ? 1 : companyCost(on, shape);
   } else {
-    busy = std::max(withLines(on, shape, busy, filled), requests);
+    busy = std::max(withLines(on, shape, busy, filled, waves == 1), requests);
   }
   constexpr double clocksOfNanosecond = 1.755;
   if (on.shifts)
@@ -271,7 +272,7 @@ double leastColumnClocks(const Premises &on, const Shape &shape, double waves, d
   if (on.alongK()) {
     busy = std::max(busy, linesOfK(on, shape, leastLineShare));
   } else {
-    const Lines lines = linesElsewhere(on, shape, filled);
+    const Lines lines = linesElsewhere(on, shape, filled, waves == 1);
     busy = std::max({busy, lines.sent, lines.received});
     busy *= shape.schedule == Schedule::pingpong ? 1 : notInTurns;
   }

@@ -45,6 +45,24 @@ bool mayOverlapStores(const Draft &draft) {
   return asksForHalves(draft) || draft.plannedK() > (fewStepsBesideStores - 1) * draft.elementsIn(lineBytes);
 }
 
+/// `sent`, `received` and `pairs` of `usual` are of the races that MainLoop.cpp names.
+constexpr Fit usual{.sent = 93.5, .sentTogether = 93.5, .received = 130, .requests = true, .pairs = 1.03, .inARow = 1};
+/// Long products with k contiguous in one operand and not in the other, rows of which start inside sectors: 1543
+/// kernels of 70 products and 73 pairs of plans (H200, 2026-11-30, docs/hopper-shapes.md, *Rows along k beside
+/// others*).
+constexpr Fit mixed{.sent = 109, .sentTogether = 95, .received = 153, .requests = false, .pairs = 1.04, .inARow = 1.03};
+
+/// Shorter ones took as long by either, k up to 1000 longer by `mixed`.
+const Fit &fitOf(const Draft &draft) {
+  constexpr int64_t leastSide = 512, leastK = 1000;
+  constexpr double leastProducts = 8e9;
+  const double m = double(draft.plannedM()), n = double(draft.plannedN()), k = double(draft.plannedK());
+  const bool isMixed = draft.kMajorA() != draft.kMajorB() && rowsStartInsideSectors(draft);
+  const bool isLong =
+      std::min(m, n) >= leastSide && k >= leastK && double(draft.plannedBatch()) * m * n * k >= leastProducts;
+  return draft.wgmma() && !draft.stream && isMixed && isLong ? mixed : usual;
+}
+
 Premises::Operand operandOf(const Draft &draft, const OperandSpec &operand, bool kMajor) {
   return {kMajor, rowStep(draft, operand), rowsStartInsideSectors(draft, operand)};
 }
@@ -61,6 +79,6 @@ Premises::Premises(const Draft &draft)
       waitsForSectors(plan::waitsForSectors(draft)), mayOverlapStores(plan::mayOverlapStores(draft)),
       storesAlongN(plan::storesAlongN(draft)), writesOddLines(plan::writesOddLines(draft)),
       sectorsOfD(startsAt(draft.spec().d, sectorBytes)), linesOfD(startsAt(draft.spec().d, lineBytes)),
-      doubt(doubtOf(draft)) {}
+      doubt(doubtOf(draft)), fit(fitOf(draft)) {}
 
 } // namespace gemmc::plan
