@@ -23,6 +23,8 @@ WARP_WRITES = ("the next write is stmatrix.sync.aligned and all reads are ldmatr
                "instruction: the reads are over for all of them when the write begins, and each lane has waited for the buffer")
 COVERED = ("the thread has just released the stage in front of this one, and done nothing since but count the slot: the producer "
            "waits for the stages in their order, and has acquired what was in front of that release")
+WAITED_ONLY = ("all that this arrival says is that the thread has waited for its stage, on which it has branched: it touches no memory "
+               "itself, and no thread reads what threads of other CTAs write")
 NEVER_WRAPS = "the slot is neither number when it is compared, in any CTA"
 
 
@@ -68,6 +70,20 @@ def covered_release(kernel, index):
     same = re.compile(r"\[%\w+\+")
     first, second = (same.sub("[+", kernel.statements[i].strip()) for i in (before, index))
     return Proof(COVERED) if before < index - 1 and first == second else None
+
+
+def waited_only(kernel, index):
+    """Of a role whose threads touch no memory but by bulk copies, in a kernel whose threads read none that is not their CTA's."""
+    starts = [i for i in kernel.find(r"^@%not_\w+\s+bra\s+L_\w+_end;") if i < index]
+    if not starts or "shared::cluster" not in kernel.statements[index]:
+        return None
+    end = kernel.statements.index(re.search(r"(L_\w+_end);", kernel.statements[starts[-1]])[1] + ":")
+    touches = re.compile(r"(@\S+\s+)?(st|ld|red|atom|stmatrix|ldmatrix|wgmma)\b(?!\.param)")
+    reads = re.compile(r"(@\S+\s+)?(ld|red|atom)\b(?!\.param|\S*\.shared(?!::cluster))")
+    role = [s.strip() for s in kernel.statements[starts[-1]:end]]
+    waits = any("try_wait" in s for s in role[:index - starts[-1]])
+    quiet = index < end and waits and not any(touches.match(s) for s in role)
+    return Proof(WAITED_ONLY) if quiet and not any(reads.match(s.strip()) for s in kernel.statements) else None
 
 
 def dead_behind(kernel, index, register):
@@ -394,6 +410,7 @@ def relaxed(kernel):
     for i in kernel.find(r"mbarrier\.arrive\.shared"):
         made = kernel.edit(i, re.sub(r"arrive\.shared", "arrive.relaxed.cluster.shared", kernel.statements[i]))
         newer = [re.sub(r"^\.version 8\.[0-5]$", ".version 8.6", one) for one in made]  # or ptxas does not know it
-        yield kernel.statements[i].strip(), newer, last_release(kernel, i) or covered_release(kernel, i)
+        proof = last_release(kernel, i) or covered_release(kernel, i) or waited_only(kernel, i)
+        yield kernel.statements[i].strip(), newer, proof
     for i in kernel.find(r"^(@\S+ )?atom\.acq_rel"):
         yield kernel.statements[i].strip(), kernel.edit(i, kernel.statements[i].replace("acq_rel", "relaxed"))
