@@ -52,15 +52,18 @@ constexpr Fit usual{.sent = 93.5, .sentTogether = 93.5, .received = 130, .reques
 /// others*).
 constexpr Fit mixed{.sent = 109, .sentTogether = 95, .received = 153, .requests = false, .pairs = 1.04, .inARow = 1.03};
 
-/// Shorter ones took as long by either, k up to 1000 longer by `mixed`.
+/// Shorter ones took as long by either, of few k and with a short side longer by `mixed`. With C, D in 32 bits, sums in
+/// f16, operands that lanes turn and batches were not measured.
 const Fit &fitOf(const Draft &draft) {
   constexpr int64_t leastSide = 512, leastK = 1000;
   constexpr double leastProducts = 8e9;
+  const Spec &s = draft.spec();
   const double m = double(draft.plannedM()), n = double(draft.plannedN()), k = double(draft.plannedK());
   const bool isMixed = draft.kMajorA() != draft.kMajorB() && rowsStartInsideSectors(draft);
-  const bool isLong =
-      std::min(m, n) >= leastSide && k >= leastK && double(draft.plannedBatch()) * m * n * k >= leastProducts;
-  return draft.wgmma() && !draft.stream && isMixed && isLong ? mixed : usual;
+  const bool isLong = std::min(m, n) >= leastSide && k >= leastK && m * n * k >= leastProducts;
+  const bool wasMeasured = !draft.holdsA() && !isBatch(s) && *s.accumulator == Elem::f32 && bytesOf(*s.d.type) == 2 &&
+                           s.beta.value == Scale{0.0};
+  return wasMeasured && isMixed && isLong ? mixed : usual;
 }
 
 Premises::Operand operandOf(const Draft &draft, const OperandSpec &operand, bool kMajor) {

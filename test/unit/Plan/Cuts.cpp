@@ -231,6 +231,23 @@ TEST(PlanCuts, RowsAlongKBesideOthers) {
       {808, 1472, 2232, {88, 128, 64}, {1, 4, 1}, row, row},    {2600, 4192, 816, {176, 256, 64}, {1, 1, 1}, col, col},
   };
   expectCuts(cuts);
+  // Nobody has measured it with C, D in 32 bits, sums in f16, in a batch, and where lanes turn tf32.
+  auto clusterOf = [&](int64_t m, int64_t n, int64_t k, Order layout, auto &&change) {
+    Spec spec = problem(fixed(m), fixed(n), fixed(k));
+    spec.a.layout = given(layout), spec.b.layout = given(layout);
+    change(spec);
+    return *planOf(spec).spec.cluster;
+  };
+  auto changed = [&](auto &&change) { return clusterOf(2304, 1240, 6408, col, change); };
+  EXPECT_EQ(changed([](Spec &) {}), (Tile3{1, 1, 1}));
+  EXPECT_EQ(changed([](Spec &spec) { spec.beta = given(Scale{1.0}); }), (Tile3{4, 1, 1}));
+  EXPECT_EQ(changed([](Spec &spec) { spec.d.type = given(Elem::f32); }), (Tile3{4, 1, 1}));
+  EXPECT_EQ(changed([](Spec &spec) { spec.a.type = given(Elem::f16), spec.accumulator = given(Elem::f16); }),
+            (Tile3{4, 1, 1}));
+  EXPECT_EQ(changed([](Spec &spec) { spec.batch = given(fixed(2)); }), (Tile3{4, 1, 1}));
+  EXPECT_EQ(clusterOf(2180, 1660, 2196, row,
+                      [](Spec &spec) { spec.a.type = given(Elem::tf32), spec.d.type = given(Elem::bf16); }),
+            (Tile3{1, 2, 1}));
 }
 
 /// Slices of tiles that are larger, and fewer, where rows start inside sectors or lines of the L2: each was 10 to 36%
