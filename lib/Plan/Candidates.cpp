@@ -281,8 +281,9 @@ bool takesHalfSteps(const Draft &draft, const Shape &shape) {
 /// to 40% less of one wave of 257 to 4000 rows and columns, pairs and fours gain little beside them unless rows start
 /// inside sectors, too (H100, 2026-11-25, docs/hopper-l2.md, *Eights*). There pairs that share a tile of such rows take
 /// 12% less, that share the other one 1%, where no rows are such 7% more (162 pairs with and without; H200,
-/// 2026-11-23). Ping-pong gains little by it: 4096x4096x4104 takes 304 us in tiles of 128x128, cooperative 215 in tiles
-/// of 128x256 (H200, 2026-11-21).
+/// 2026-11-23); beside an operand with k contiguous it takes rows of both to be such (193 pairs, 2026-11-30,
+/// docs/hopper-shapes.md, *Rows along k beside others*). Ping-pong gains little by it: 4096x4096x4104 takes 304 us in
+/// tiles of 128x128, cooperative 215 in tiles of 128x256 (H200, 2026-11-21).
 Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
   if (draft.spec().cluster.given) {
     auto cluster = kernelView(draft, *draft.spec().cluster);

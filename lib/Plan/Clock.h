@@ -20,6 +20,8 @@ struct Rates {
 };
 double productsOfDoubles(const Draft &draft); ///< Multiply-adds of f64.
 
+/// What most races were of: wgmma of 16 bits that reads shared memory, sums in f32, D of 16 bits without C, no stream.
+bool isPlain(const Draft &draft);
 /// Products for which it is known what stores of D cost (`crowdedStore`, `looseClocks`).
 bool storesAreKnown(const Draft &draft);
 /// Of a product of few k without C whose lines of D start inside sectors of the L2: it waits for D, and each sector

@@ -4,6 +4,12 @@
 namespace gemmc::plan {
 double productsOfDoubles(const Draft &draft) { return *draft.spec().target == Target::sm_90a ? 128 : 64; }
 
+bool isPlain(const Draft &draft) {
+  const Spec &s = draft.spec();
+  return draft.wgmma() && !draft.stream && !draft.holdsA() && draft.inputBits() == 16 && *s.accumulator == Elem::f32 &&
+         bytesOf(*s.d.type) == 2 && s.beta.value == Scale{0.0};
+}
+
 namespace {
 Rates ratesOf(const Draft &draft) {
   if (draft.wgmma())
@@ -57,13 +63,10 @@ constexpr Fit mixed{.sent = 109, .sentTogether = 95, .received = 153, .requests 
 const Fit &fitOf(const Draft &draft) {
   constexpr int64_t leastSide = 512, leastK = 1000;
   constexpr double leastProducts = 8e9;
-  const Spec &s = draft.spec();
   const double m = double(draft.plannedM()), n = double(draft.plannedN()), k = double(draft.plannedK());
   const bool isMixed = draft.kMajorA() != draft.kMajorB() && rowsStartInsideSectors(draft);
   const bool isLong = std::min(m, n) >= leastSide && k >= leastK && m * n * k >= leastProducts;
-  const bool wasMeasured = !draft.holdsA() && !isBatch(s) && *s.accumulator == Elem::f32 && bytesOf(*s.d.type) == 2 &&
-                           s.beta.value == Scale{0.0};
-  return wasMeasured && isMixed && isLong ? mixed : usual;
+  return isPlain(draft) && !isBatch(draft.spec()) && isMixed && isLong ? mixed : usual;
 }
 
 Premises::Operand operandOf(const Draft &draft, const OperandSpec &operand, bool kMajor) {

@@ -18,9 +18,7 @@ bool storesAreKnown(const Draft &draft) {
   constexpr int64_t leastSide = 512, leastK = 256, mostK = 8192;
   const Spec &s = draft.spec();
   const int64_t k = draft.plannedK();
-  return draft.wgmma() && !draft.stream && !draft.holdsA() && draft.inputBits() == 16 && *s.accumulator == Elem::f32 &&
-         bytesOf(*s.d.type) == 2 && s.beta.value == Scale{0.0} && *s.store == StoreKind::tma &&
-         *s.split == SplitMode::none && k >= leastK && k <= mostK &&
+  return isPlain(draft) && *s.store == StoreKind::tma && *s.split == SplitMode::none && k >= leastK && k <= mostK &&
          std::min(draft.plannedM(), draft.plannedN()) >= leastSide &&
          (rowsStartInsideLines(draft) || !startsAt(s.d, lineBytes));
 }
