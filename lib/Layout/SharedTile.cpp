@@ -30,6 +30,19 @@ int64_t rowSpan(int64_t bytes, int64_t elemBytes, SharedLayout layout) {
   }
   llvm_unreachable("unknown layout");
 }
+SharedXor swizzleOf(SharedLayout layout, bool kMajor, int64_t elemBytes, int64_t pitch) {
+  const bool boxed = layout == SharedLayout::b32 || layout == SharedLayout::b64 || layout == SharedLayout::b128;
+  if (!boxed && layout != SharedLayout::xor_)
+    return {};
+  const int64_t chunks = std::min(pitch, lineBytes) / chunkBytes, rowsOfLine = std::max<int64_t>(1, lineBytes / pitch);
+  if (boxed)
+    return {rowsOfLine, chunks, 1};
+  if (elemBytes == 8 || (elemBytes == 4 && !kMajor))
+    return {rowsOfLine, std::max<int64_t>(1, chunks / 2), 2};
+  if (elemBytes == 1 && !kMajor)
+    return {SharedTile::rowsOfBytes, chunks, 1};
+  return {rowsOfLine, chunks, 1};
+}
 } // namespace
 
 std::optional<SharedLayout> parseSharedLayout(llvm::StringRef name) {
@@ -57,6 +70,7 @@ SharedTile::SharedTile(int64_t mn, int64_t k, bool kMajor, int64_t elemBytes, Sh
   spanBytes = rowSpan(bytes, elemBytes, layout);
   spans = llvm::divideCeil(bytes, spanBytes);
   pitch = spanBytes + (layout == SharedLayout::padded ? padding : 0);
+  swizzle = swizzleOf(layout, kMajor, elemBytes, pitch);
 }
 
 int64_t SharedTile::stageBytes() const {
@@ -95,15 +109,6 @@ int64_t SharedTile::alignment() const {
   default:
     return lineBytes;
   }
-}
-
-int64_t SharedTile::xorOf(int64_t row) const {
-  if (layout == SharedLayout::none || layout == SharedLayout::rows || layout == SharedLayout::padded ||
-      layout >= SharedLayout::blocked)
-    return 0;
-  if (pitch >= lineBytes)
-    return row % 8;
-  return row / (lineBytes / pitch) % (pitch / chunkBytes);
 }
 
 int64_t SharedTile::offset(int64_t row, int64_t col) const {

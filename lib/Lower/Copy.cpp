@@ -89,8 +89,9 @@ struct Lowering::ThreadCopy {
     // The rounds of a thread meet whole blocks, or the same rows of each.
     bool blocked = tile.layout == SharedLayout::blocked;
     even = rowStep && (!blocked || rowStep % SharedTile::blockRows == 0 || SharedTile::blockRows % rowStep == 0);
-    // Rows eight apart have the same XOR: after that many rounds the places in shared memory repeat, further on.
-    period = tile.layout == SharedLayout::xor_ && even ? 8 / std::gcd(int64_t(8), rowStep) : 1;
+    // After a period of the XOR the places in shared memory repeat, further on.
+    const int64_t rows = tile.swizzle.period();
+    period = even ? rows / std::gcd(rows, rowStep) : 1;
   }
 
   void choosePitch() {

@@ -211,6 +211,13 @@ Val Lowering::condition(const Expr &expr) {
   return p;
 }
 
+Val Lowering::keyOf(const SharedTile &tile, const Val &row) {
+  const SharedXor &swizzle = tile.swizzle;
+  if (!swizzle.moves())
+    return 0;
+  return mul(remainder(divide(row, swizzle.rows, "key"), swizzle.keys, "key"), swizzle.chunks, "key");
+}
+
 Val Lowering::sharedOffset(const SharedTile &tile, const Val &row, const Val &byte, int64_t unit) {
   Val inSpan = byte, span = 0;
   if (tile.spans > 1) {
@@ -224,11 +231,9 @@ Val Lowering::sharedOffset(const SharedTile &tile, const Val &row, const Val &by
     return add(add(mul(remainder(row, rows, "block_row"), tile.pitch, "to"), inSpan, "to"), block, "to");
   }
   Val start = add(mul(row, tile.pitch, "to"), mul(span, tile.spanStride(), "span"), "to");
-  bool moves = tile.xorOf(1) || tile.xorOf(2) || tile.xorOf(4);
-  if (!moves)
+  if (!tile.swizzle.moves())
     return add(start, inSpan, "to");
-  Val key = tile.pitch >= 128 ? remainder(row, 8, "key")
-                              : remainder(divide(row, 128 / tile.pitch, "key"), tile.pitch / 16, "key");
+  Val key = keyOf(tile, row);
   Val chunk = divide(inSpan, 16, "chunk"), rest = unit < 16 ? remainder(inSpan, 16, "rest") : Val(0);
   if (!key.isImm(0))
     chunk = binary("xor.b32", inRegister(chunk, "chunk"), key, "chunk");

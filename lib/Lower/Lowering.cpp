@@ -74,17 +74,18 @@ Lowering::Lowering(const tile::Kernel &kernel)
   unsigned threads = kernel.number("threads");
   function.reqntid = {threads, 1, 1};
   // How many registers a thread may have: ptxas else guesses, at times so few that it spills; up to the very last one
-  // its schedule spills as well, and adding parts up takes all that it gets: with 248 18 of 240 given tiles of f64
-  // spilled 4 or 8 bytes, with 252 one does (ptxas 13). So do 8-bit floats, which mma of sm_90 turns first: with 240
-  // two of 224 random specs, whose k comes at launch, spilled 4 bytes, with 248 none does (2026-11-30). setmaxnreg
-  // needs a cap at entry that leaves the count to the launch.
-  constexpr unsigned registersPerSM = 65536, usual = 240, toTurnFloats = 248, toAddParts = 252;
+  // its schedule spills as well, and adding parts up takes all that it gets, and so does f64: with 248 18 of 240 given
+  // tiles of f64 in parts spilled 4 or 8 bytes, with 252 one does (ptxas 13). So do 8-bit floats, which mma of sm_90
+  // turns first: with 240 two of 224 random specs, whose k comes at launch, spilled 4 bytes, with 248 none does
+  // (2026-11-30). setmaxnreg needs a cap at entry that leaves the count to the launch.
+  constexpr unsigned registersPerSM = 65536, usual = 240, toTurnFloats = 248, most = 252;
   unsigned resident = kernel.root.number("resident", 1);
-  const unsigned most = gathers() ? toAddParts : matrix && isFloat8(matrix->type) ? toTurnFloats : usual;
+  const bool wide = matrix && bitsOf(matrix->type) == 64;
+  const unsigned wanted = gathers() || wide ? most : matrix && isFloat8(matrix->type) ? toTurnFloats : usual;
   if (isWgmma)
     function.minnctapersm = resident;
   else
-    function.maxnreg = std::min(most, registersPerSM / (resident * threads) / 8 * 8);
+    function.maxnreg = std::min(wanted, registersPerSM / (resident * threads) / 8 * 8);
   result.module.target = kernel.word("target").str();
   result.module.versionMajor = 8;
   result.module.versionMinor = isTma ? 3 : 0;

@@ -197,6 +197,7 @@ private:
 
   /// Byte offset of (row, byte of the row) in a stage: SharedTile::offset in registers. Bytes come in multiples of
   /// `unit`.
+  Val keyOf(const SharedTile &tile, const Val &row); ///< What the chunks of `row` are XORed with (SharedXor).
   Val sharedOffset(const SharedTile &tile, const Val &row, const Val &byte, int64_t unit);
 
   // Copy.cpp, Tma.cpp
@@ -258,7 +259,6 @@ private:
   void loadByLdmatrix(FragmentSource &source);
   void loadByWords(FragmentSource &source);
   void loadByElements(FragmentSource &source);
-  Val keyOf(const SharedTile &tile, const Val &row);
   Val elementAddress(const FragmentSource &source, const Val &row, int64_t rowConst, const Val &byte,
                      int64_t byteConst);
   void mma(const Op &op);

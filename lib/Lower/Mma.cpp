@@ -29,6 +29,7 @@ struct Lowering::FragmentSource {
   int64_t step, warpExtent; ///< warpExtent: lines (rows of A, columns of B) of the warp tile.
   Val depth;                ///< Where the warp's slice of k begins.
   Val warpIndex, warpStart; ///< Along the lines: which warp tile, and its first line.
+  bool wholeRows = false;   ///< A lane's rows begin with a register's first.
   bool inChunk = false;     ///< The lane's part of a byte and 16 bytes of the register's make no carry.
   Val sliceByte = 0;        ///< Where its slice begins in a row of shared memory, where k lies along the rows.
   Val stage;                ///< Address of the stage in shared memory; a loader sets it when it needs it.
@@ -55,6 +56,7 @@ void Lowering::load(const Op &op) {
                         warpIndex,
                         mul(warpIndex, warpExtent, "warp_start"),
                         false,
+                        false,
                         0,
                         {}};
   if (op.word("via") != "lds")
@@ -63,14 +65,6 @@ void Lowering::load(const Op &op) {
     loadByWords(source);
   else
     loadByElements(source);
-}
-
-/// What the chunks of `row` are XORed with (SharedTile::xorOf); None for the layouts without.
-Val Lowering::keyOf(const SharedTile &tile, const Val &row) {
-  if (tile.layout != SharedLayout::xor_)
-    return {};
-  return tile.pitch >= 128 ? remainder(row, 8, "key")
-                           : remainder(divide(row, 128 / tile.pitch, "key"), tile.pitch / 16, "key");
 }
 
 /// ldmatrix.x4 reads four 8x8 matrices of 16-bit elements, whose 32 row addresses the 32 lanes give; a lane gets 32
@@ -128,7 +122,7 @@ void Lowering::loadByLdmatrix(FragmentSource &source) {
   }
 }
 
-/// Address of byte `byte + byteConst` of row `row + rowConst`. The XOR of a row repeats after 8.
+/// Address of byte `byte + byteConst` of row `row + rowConst`.
 Val Lowering::elementAddress(const FragmentSource &source, const Val &row, int64_t rowConst, const Val &byte,
                              int64_t byteConst) {
   const SharedTile &tile = source.tile;
@@ -141,20 +135,25 @@ Val Lowering::elementAddress(const FragmentSource &source, const Val &row, int64
     offset = add(offset, inSlices, "lane_offset");
     return at(add(offset, source.stage, "address"), rowConst * tile.pitch + byteConst);
   }
+  // Chunks change places within 128 bytes: whole ones of these are a constant.
+  const int64_t line = byteConst / 128 * 128, inLine = byteConst - line;
   Val chunk, rest; // of 16 bytes
   if (source.inChunk) {
-    chunk = add(divide(source.sliceByte, 16, "slice_chunk"), byteConst / 16, "chunk");
-    rest = add(byte, byteConst % 16, "rest");
+    chunk = add(divide(source.sliceByte, 16, "slice_chunk"), inLine / 16, "chunk");
+    rest = add(byte, inLine % 16, "rest");
   } else {
-    Val inRow = add(inSlices, byteConst, "byte");
+    Val inRow = add(inSlices, inLine, "byte");
     chunk = divide(inRow, 16, "chunk");
     rest = remainder(inRow, 16, "rest");
   }
-  Val key = keyOf(tile, add(row, rowConst % 8, "row"));
+  int64_t keyRow = rowConst % tile.swizzle.period();
+  if (source.wholeRows) // `row` is none of those that share a key but the first
+    keyRow -= keyRow % tile.swizzle.rows;
+  Val key = keyOf(tile, add(row, keyRow, "row"));
   if (!key.isImm(0))
     chunk = binary("xor.b32", inRegister(chunk, "chunk"), key, "chunk");
   offset = add(offset, add(mul(chunk, 16, "chunk_bytes"), rest, "in_row"), "lane_offset");
-  return at(add(offset, source.stage, "address"), rowConst * tile.pitch);
+  return at(add(offset, source.stage, "address"), rowConst * tile.pitch + line);
 }
 
 /// The elements of a register are adjacent in shared memory: one load each.
@@ -184,6 +183,7 @@ void Lowering::loadByElements(FragmentSource &source) {
   int64_t bytes = bytesOf(matrix->type), blockLines = source.isA ? matrix->rows() : matrix->columns();
   int64_t each = map.registers.size();
   Val row = add(laneSum(map.depth, "lane_row"), source.depth, "lane_row");
+  source.wholeRows = int64_t(map.perRegister) % source.tile.swizzle.rows == 0;
   Val byte = mul(add(source.warpStart, laneSum(map.line, "lane_col"), "col"), bytes, "col_bytes");
   source.stage = stageAddress(source.shared, source.from, "from_" + source.from.name);
   for (size_t i = 0; i < source.regs.size(); ++i) {

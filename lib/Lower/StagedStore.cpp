@@ -65,7 +65,7 @@ struct Lowering::CopyOut {
       bytes /= 2;
     unit = std::max<int64_t>(1, bytes / element);
     const SharedTile &tile = from.tile;
-    bool swizzled = tile.xorOf(1) || tile.xorOf(2) || tile.xorOf(4);
+    const bool swizzled = tile.swizzle.moves();
     while (swizzled && unit * bytesOf(from.type) > 16) // the next 16 bytes lie elsewhere
       unit /= 2;
     perLine = from.length / unit;

@@ -110,13 +110,6 @@ struct Lowering::WarpStore : StagedSums {
   SharedTile tileOf(const LinePiece &piece) const {
     return SharedTile(lines, piece.columns, true, elemBytes(), layoutOf(piece.bytes));
   }
-  /// The lane's row xor of a tile, for row `row`.
-  Val keyOf(const SharedTile &tile, const Val &row) {
-    if (tile.layout == SharedLayout::none)
-      return 0;
-    Val line = tile.pitch >= lineBytes ? row : l.divide(row, lineBytes / tile.pitch, "key");
-    return l.remainder(line, tile.pitch / 16, "key");
-  }
   Val xored(const Val &a, const Val &c, llvm::StringRef name) {
     if (a.isImm() && c.isImm())
       return a.op.imm ^ c.op.imm;
@@ -193,7 +186,7 @@ struct Lowering::WarpStore : StagedSums {
   void stageHalves(const Chunk &chunk) {
     SharedTile tile = tileOf(chunk.piece);
     Val row = l.remainder(l.lane, lines, "lane_row");
-    Val group = xored(l.divide(l.lane, lines, "lane_group"), keyOf(tile, row), "lane_chunk");
+    Val group = xored(l.divide(l.lane, lines, "lane_group"), l.keyOf(tile, row), "lane_chunk");
     Val start = l.add(l.mul(row, tile.pitch, "lane_line"), l.mul(group, 16, "lane_chunk"), "lane_place");
     start = l.add(start, chunk.slot, "lane_place");
     int64_t first = chunk.piece.column / 8, groups = chunk.piece.columns / 8;
@@ -216,7 +209,7 @@ struct Lowering::WarpStore : StagedSums {
     int64_t groups = chunk.piece.columns / 8, first = chunk.piece.column / 8;
     const int64_t turn = llvm::isPowerOf2_64(uint64_t(groups)) ? groups / 2 : 0; // three have nobody to turn with
     Val row = l.divide(l.lane, 4, "lane_row"), lanePair = l.divide(l.remainder(l.lane, 4, "lane_pair"), 2, "lane_pair");
-    Val group = xored(lanePair, keyOf(tile, row), "lane_chunk");
+    Val group = xored(lanePair, l.keyOf(tile, row), "lane_chunk");
     Val turned;
     if (turn) {
       Val odd = l.remainder(groups == 4 ? row : l.divide(row, 2, "lane_turn"), 2, "lane_turn");

@@ -13,11 +13,14 @@
 ///     padded   a row       chunk; `padding` bytes between rows
 ///     eighths  a row       chunk; rows i, i + 8, ... lie together, from a multiple of 128 bytes on (a TMA box each)
 ///     blocked  16 elements chunk; blocks of 16 rows x 16 elements lie one behind the other, row by row of blocks
-///     xor      a row       chunk ^ f(row), see xorOf          ldmatrix without bank conflicts
+///     xor      a row       chunk ^ f(row), see SharedXor      mma's operands without bank conflicts
 ///
-/// For `xor` a row is padded up to a power of two below 128 bytes, to a multiple of 128 bytes above, and
-///     f(row) = (row / (128 / pitch)) % (pitch / 16)   for a pitch below 128,   row % 8   otherwise
-/// because 128 bytes are all 32 banks: the rows that share 128 bytes already differ.
+/// For `xor` a row is padded up to a power of two below 128 bytes, to a multiple of 128 bytes above. What f is depends
+/// on which rows a warp reads at once (PTX ISA 9.7.14.5, the matrix fragments; lanes are served 32, 16 or 8 at a time):
+///     eight rows in a row, 16 bytes of each       f = row % 8              ldmatrix; words along k
+///     four rows, 32 bytes of each                 f = 2 (row % 4)          f64; words of 32 bits across k
+///     rows 0, 4, 8 and 12, 8 bytes of each        f = row / 4 % 8          bytes across k
+/// and less where a pitch is below 128, because 128 bytes are all 32 banks: rows that share 128 bytes already differ.
 #pragma once
 #include "gemmc/Support/Types.h"
 #include "llvm/ADT/StringRef.h"
@@ -29,6 +32,14 @@ namespace gemmc {
 enum class SharedLayout : uint8_t { none, b32, b64, b128, rows, padded, xor_, blocked, eighths };
 std::optional<SharedLayout> parseSharedLayout(llvm::StringRef name);
 llvm::StringRef nameOf(SharedLayout layout);
+
+/// What 16-byte chunks of a row are XORed with: row / rows % keys * chunks.
+struct SharedXor {
+  int64_t rows = 1, keys = 1, chunks = 1;
+  int64_t of(int64_t row) const { return row / rows % keys * chunks; }
+  bool moves() const { return keys > 1; }
+  int64_t period() const { return moves() ? rows * keys : 1; } ///< Rows after which it repeats.
+};
 
 struct SharedTile {
   /// `mn` x `k` elements of `elemBytes`; `kMajor`: elements along k are adjacent. `padding`: bytes, a multiple of 16.
@@ -44,6 +55,8 @@ struct SharedTile {
 
   static constexpr int64_t blockRows = 16; ///< Of the layout `blocked`, whose spans are as many elements long.
 
+  static constexpr int64_t rowsOfBytes = 4; ///< That a register of bytes across k takes one of each of.
+
   static constexpr int64_t groups = 8; ///< Of rows, in the layout `eighths`: row i is in group i % groups.
 
   int64_t spanElems() const { return spanBytes / elemBytes; }
@@ -53,8 +66,9 @@ struct SharedTile {
   int64_t alignment() const;
   bool isBoxed() const { return layout <= SharedLayout::b128; } ///< A TMA box layout.
 
-  /// What a chunk's number within its 128 bytes (xor, 128B) or span is XORed with in `row`.
-  int64_t xorOf(int64_t row) const;
+  /// Of a chunk's number within its 128 bytes (xor, 128B) or span.
+  SharedXor swizzle;
+  int64_t xorOf(int64_t row) const { return swizzle.of(row); }
   /// Bytes from one band of 16 rows of blocks to the next (blocked).
   int64_t bandStride() const { return spans * blockRows * pitch; }
   /// Bytes from one group of rows to the next (eighths).

@@ -2,6 +2,7 @@
 // banks for what a warp reads at once, and plain bookkeeping: every element has a place of its own.
 #include "gemmc/Layout/SharedTile.h"
 #include <gtest/gtest.h>
+#include <map>
 #include <set>
 
 using namespace gemmc;
@@ -11,9 +12,9 @@ constexpr SharedLayout allLayouts[] = {SharedLayout::none, SharedLayout::b32,   
                                        SharedLayout::b128, SharedLayout::rows,    SharedLayout::padded,
                                        SharedLayout::xor_, SharedLayout::blocked, SharedLayout::eighths};
 
-/// Rows of 16 to 512 bytes, up to 256 of them: mn and k in both roles.
+/// Rows of 16 to 2048 bytes, up to 256 of them: mn and k in both roles.
 template <typename Visit> void forEachTile(SharedLayout layout, Visit visit) {
-  for (int64_t elemBytes : {2, 4})
+  for (int64_t elemBytes : {1, 2, 4, 8})
     for (bool kMajor : {true, false})
       for (int64_t mn : {8, 16, 64, 96, 128, 176, 256})
         for (int64_t k : {16, 32, 48, 64, 128})
@@ -106,6 +107,51 @@ TEST(SharedTile, EightRowsOfAColumnMeetEightBankGroups) {
     }
 }
 
+/// Wavefronts of 128 bytes that a warp's load of a fragment takes: lane l reads `bytes` of row `rowOf(l)` from column
+/// `colOf(l)` on, `lanes` of them are served at once.
+template <typename Row, typename Col>
+unsigned mostInABank(const SharedTile &tile, unsigned lanes, int64_t bytes, Row rowOf, Col colOf) {
+  unsigned most = 0;
+  for (unsigned first = 0; first < 32; first += lanes) {
+    std::map<int64_t, std::set<int64_t>> words; // of a bank
+    for (unsigned lane = first; lane < first + lanes; ++lane) {
+      int64_t word = tile.offset(rowOf(lane), colOf(lane)) / 4;
+      for (int64_t i = 0; i < std::max<int64_t>(1, bytes / 4); ++i)
+        words[(word + i) % 32].insert(word + i);
+    }
+    for (const auto &[bank, different] : words)
+      most = std::max(most, unsigned(different.size()));
+  }
+  return most;
+}
+
+/// PTX ISA 9.7.14.5: lane 4g + j of an operand's fragment has line g, and of k the j-th part.
+TEST(SharedTile, FragmentsMeetNoBankTwice) {
+  for (int64_t extent : {16, 32, 48, 64, 96, 128, 256}) {
+    for (int64_t k : {8, 16, 32}) // f64: half a warp at a time
+      for (int64_t line : {0, 8, 24})
+        for (int64_t depth : {0, 4}) {
+          if (extent < line + 8)
+            continue;
+          SharedTile along(extent, k, true, 8, SharedLayout::xor_), across(extent, k, false, 8, SharedLayout::xor_);
+          auto g = [&](unsigned lane) { return line + lane / 4; };
+          auto j = [&](unsigned lane) { return depth + lane % 4; };
+          EXPECT_EQ(mostInABank(along, 16, 8, g, j), 1u) << extent << " x " << k;
+          EXPECT_EQ(mostInABank(across, 16, 8, j, g), 1u) << extent << " x " << k;
+        }
+    for (int64_t k : {32, 64}) { // tf32 and bytes across k; a register has a byte of each of four rows
+      SharedTile words(extent, k, false, 4, SharedLayout::xor_), bytes(4 * extent, 4 * k, false, 1, SharedLayout::xor_);
+      auto g = [](unsigned lane) { return lane / 4; };
+      EXPECT_EQ(mostInABank(words, 32, 4, [](unsigned lane) { return 4 + lane % 4; }, g), 1u) << extent << " x " << k;
+      for (int64_t byte : {0, 3, 17})
+        EXPECT_EQ(mostInABank(
+                      bytes, 32, 1, [&](unsigned lane) { return byte + 4 * (lane % 4); }, g),
+                  1u)
+            << extent << " x " << k;
+    }
+  }
+}
+
 /// The header's table, worked by hand.
 TEST(SharedTile, WorkedExamples) {
   // 128B: row 3 XORs chunk numbers with 3, so its chunk 1 (elements 8..15) becomes chunk 2.
@@ -139,6 +185,10 @@ TEST(SharedTile, WorkedExamples) {
   SharedTile mnMajor(128, 16, false, 2, SharedLayout::xor_);
   EXPECT_EQ(mnMajor.rows, 16);
   EXPECT_EQ(mnMajor.offset(2, 8), 2 * 256 + (1 ^ 2) * 16);
+  // f64: chunks move in pairs, by row % 4; rows of 64 bytes by row / 2 % 2. Bytes across k: by row / 4.
+  EXPECT_EQ(SharedTile(32, 16, true, 8, SharedLayout::xor_).offset(7, 3), 7 * 128 + (1 ^ 6) * 16 + 8);
+  EXPECT_EQ(SharedTile(32, 8, true, 8, SharedLayout::xor_).offset(6, 0), 6 * 64 + 2 * 16);
+  EXPECT_EQ(SharedTile(128, 64, false, 1, SharedLayout::xor_).offset(45, 16), 45 * 128 + (1 ^ 3) * 16);
 }
 
 /// Where mn is contiguous, of all layouts whose span holds a row and whose stage is a whole number of patterns the
