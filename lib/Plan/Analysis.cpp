@@ -99,6 +99,11 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
                                      std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));
   double main = std::min(out.clocks, double(out.waves) * out.tileMain * std::max(1.0, together));
   double idle = out.waves > 0 ? main / double(out.waves) * (1 - out.lastWave) : 0;
+  if (!draft.wgmma() &&
+      out.tiles > 0) { // CTAs share an SM: those that it could hold beside them would take its time, too
+    const double ofAnSM = double(out.tiles) * double(out.slices) / draft.limits.sms;
+    idle = main * (1 - ofAnSM / std::ceil(ofAnSM));
+  }
   out.mainPart = main - idle;
   out.idlePart = idle;
   out.aroundPart = out.clocks - main;

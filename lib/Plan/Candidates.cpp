@@ -61,9 +61,10 @@ Tiles wgmmaBlocks(const Draft &draft) {
 /// *f64*).
 Tiles blocksOfDoubles(const Draft &draft) {
   Tiles tiles;
-  constexpr std::pair<int64_t, int64_t> blocks[] = {{64, 64}, {128, 64}, {64, 128}, {32, 32}, {64, 32}, {32, 64},
-                                                    {16, 32}, {32, 16},  {16, 16},  {96, 64}, {64, 96}, {64, 48},
-                                                    {48, 64}, {48, 48},  {128, 32}, {32, 128}};
+  constexpr std::pair<int64_t, int64_t> blocks[] = {
+      {64, 64}, {128, 64}, {64, 128}, {32, 32},  {64, 32},  {32, 64},  {16, 32}, {32, 16}, {16, 16},
+      {96, 64}, {64, 96},  {64, 48},  {48, 64},  {48, 48},  {32, 48},  {48, 32}, {32, 96}, {96, 32},
+      {64, 80}, {64, 112}, {96, 96},  {128, 32}, {32, 128}, {128, 48}, {48, 128}};
   for (auto [m, n] : blocks)
     if ((llvm::isPowerOf2_64(m) || draft.kMajorA()) && (llvm::isPowerOf2_64(n) || draft.kMajorB()))
       tiles.push_back({m, n});
@@ -120,14 +121,30 @@ Tiles warpgroupTiles(const Draft &draft, Schedule schedule, Tile block) {
   return tiles;
 }
 
-/// Warps of f64: all that the estimate can choose among.
-Tiles warpTilesOfDoubles(const Draft &draft, Tile block) {
-  const int64_t mostWarps = draft.spec().block.given ? 16 : 4;
+/// Warps of f64: all that the estimate can choose among, four of them or, where a given block has more, the fewest.
+Tiles warpTilesOfDoubles(Tile block) {
+  constexpr int64_t usual = 4;
   Tiles tiles;
-  for (auto [m, n] :
-       {std::pair{64, 32}, {32, 64}, {48, 48}, {48, 32}, {32, 48}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
-    if (block.m % m == 0 && block.n % n == 0 && block.m / m * (block.n / n) <= mostWarps)
+  for (auto [m, n] : {std::pair{64, 32},
+                      {32, 64},
+                      {48, 48},
+                      {48, 32},
+                      {32, 48},
+                      {32, 56},
+                      {32, 40},
+                      {32, 32},
+                      {32, 24},
+                      {32, 16},
+                      {16, 32},
+                      {16, 16}})
+    if (block.m % m == 0 && block.n % n == 0)
       tiles.push_back({m, n});
+  auto warps = [&](const Tile &tile) { return block.m / tile.m * (block.n / tile.n); };
+  int64_t most = usual;
+  if (!tiles.empty())
+    most = std::max(
+        most, warps(*llvm::min_element(tiles, [&](const Tile &x, const Tile &y) { return warps(x) < warps(y); })));
+  llvm::erase_if(tiles, [&](const Tile &tile) { return warps(tile) > most; });
   return tiles;
 }
 
@@ -149,7 +166,7 @@ Tiles largestWarpTile(const Draft &draft, Tile block) {
 }
 
 Tiles warpTiles(const Draft &draft, Tile block) {
-  Tiles tiles = draft.multipliesDoubles() ? warpTilesOfDoubles(draft, block) : largestWarpTile(draft, block);
+  Tiles tiles = draft.multipliesDoubles() ? warpTilesOfDoubles(block) : largestWarpTile(draft, block);
   if (tiles.empty()) // whole instructions of an unusual block
     for (int64_t m : {4, 2, 1})
       for (int64_t n : {4, 2, 1})
@@ -170,23 +187,23 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
   return tiles.empty() ? Tiles{block} : tiles;
 }
 
-/// k of a block and of a warp. Few products take small tiles, of which a step of 16 k is short beside its waits: they
-/// have 32, and warps that multiply slices of those. 256x256x8192 in 16x32 by two warps, 16 deep, takes 72 us, by four,
-/// each with 8 of 32, 44; 512^3 in 32x32 9.9 and 8.2. Two warps of a larger tile leave tensor cores idle: 2500x1300x900
-/// in 64x32 226, in 64x64 by four 142 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
+/// k of a block and of a warp: 16, or 32 of small tiles, of which a step is short beside its waits, whole or in slices,
+/// one for each warp where a tile has fewer than four. 256x256x8192 in 16x32 by two warps, 16 deep, takes 72 us, by
+/// four, each with 8 of 32, 44; 512^3 in 32x32 9.9 and 8.2. Two warps of a larger tile leave tensor cores idle:
+/// 2500x1300x900 in 64x32 226, in 64x64 by four 142 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
 struct Depth {
   int64_t block, warp;
 };
-llvm::SmallVector<Depth, 3> depthsOfDoubles(Tile block, Tile warp) {
-  constexpr int64_t small = 64 * 48, smallest = 32 * 32, most = 4; // warps
+llvm::SmallVector<Depth, 6> depthsOfDoubles(Tile block, Tile warp) {
+  constexpr int64_t small = 64 * 64, smallest = 32 * 32, most = 4, leastDepth = 8; // most: warps
   const int64_t least = block.m * block.n <= smallest ? 2 : most;
   const int64_t warps = block.m / warp.m * (block.n / warp.n);
-  if (block.m * block.n > small)
-    return warps == most ? llvm::SmallVector<Depth, 3>{{16, 16}} : llvm::SmallVector<Depth, 3>();
-  llvm::SmallVector<Depth, 3> depths;
-  for (int64_t slices : {1, 2, 4})
-    if (warps * slices >= least && warps * slices <= most)
-      depths.push_back({32, 32 / slices});
+  llvm::SmallVector<Depth, 6> depths;
+  for (int64_t depth : {16, 32})
+    for (int64_t slices : {1, 2, 4})
+      if (warps * slices >= least && warps * slices <= most && depth / slices >= leastDepth &&
+          (depth == 16 || block.m * block.n <= small))
+        depths.push_back({depth, depth / slices});
   return depths;
 }
 

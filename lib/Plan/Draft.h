@@ -464,8 +464,11 @@ void decideShape(Draft &draft);     ///< Schedule, tiles, cluster, stages: the b
 void decideRest(Draft &draft);      ///< Raster, persistence, store.
 void decideOverlap(Draft &draft);   ///< Kernels with each other, products with waits; the last one.
 void decideFragments(Draft &draft); ///< How shared memory gets into registers; the shape of wgmma.
-/// mma, wmma: the shape of the instruction. False, and reported, where the target has none for the types.
+/// mma, wmma: the shape of the instruction, of f64 the least one (`matrixOf`). False, and reported, where the target
+/// has none for the types.
 bool decideMatrix(Draft &draft);
+/// mma, wmma: the instruction of a kernel of this shape.
+const MatrixInstruction &matrixOf(const Draft &draft, const Shape &shape);
 void addRequirements(Draft &draft);
 
 /// The name a shape's direction has for the user: with swapped operands the kernel's m is the problem's n.

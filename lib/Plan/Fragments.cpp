@@ -139,6 +139,14 @@ bool fillsRegisters(const Draft &draft) {
   return (a && b) || ((a || b) && (draft.inputBits() == 8 || narrow));
 }
 
+void decideDepthOfDoubles(Draft &draft) {
+  const MatrixInstruction &matrix = matrixOf(draft, shapeOf(draft.plan));
+  const char *reason = matrix.k > draft.matrix->k ? "sums are read and written half as often as by [16, 8, 4]"
+                                                  : "deeper ones would not fit the registers, or leave a warp one step";
+  draft.spec().matrixShape.decide({matrix.m, matrix.n, matrix.k}, reason);
+  draft.matrix = &matrix;
+}
+
 void decideBuffers(Draft &draft) {
   Spec &s = draft.spec();
   int64_t steps = draft.plan.warpK / draft.matrix->k;
@@ -172,6 +180,10 @@ bool decideMatrix(Draft &draft) {
     return false;
   }
   const MatrixInstruction &best = *rows.front();
+  if (draft.multipliesDoubles() && !s.matrixShape.given) { // the tile decides
+    draft.matrix = &best;
+    return true;
+  }
   s.matrixShape.decide({best.m, best.n, best.k},
                        formatv("the first choice of {0} for {1}", nameOf(*s.instruction), nameOf(best.type)));
   for (const MatrixInstruction *row : rows)
@@ -193,6 +205,8 @@ void decideFragments(Draft &draft) {
     return decideForWmma(draft);
   Spec &s = draft.spec();
   Plan &plan = draft.plan;
+  if (draft.multipliesDoubles())
+    decideDepthOfDoubles(draft);
   FragmentLoad a = decideLoad(draft, s.fragmentsA, "a", plan.swapped ? draft.kMajorB() : draft.kMajorA());
   FragmentLoad b = decideLoad(draft, s.fragmentsB, "b", plan.swapped ? draft.kMajorA() : draft.kMajorB());
   plan.loadA = plan.swapped ? b : a;

@@ -46,16 +46,28 @@ bool writesWholeSectors(const Draft &draft, const Shape &shape) {
   return writesOddLines(draft) || accumulatorRegisters(draft, shape) <= most;
 }
 
-namespace {
 /// mma: registers of the fragments of two k steps.
-unsigned fragmentRegisters(const Draft &draft, const Shape &shape) {
-  const MatrixInstruction &matrix = *draft.matrix;
+static unsigned fragmentRegisters(const Draft &draft, const Shape &shape, const MatrixInstruction &matrix) {
   auto each = [&](MatrixRole role, int64_t blocks) {
     return unsigned(fragmentMap(matrix, role).registers.size() * blocks) * (draft.inputBits() == 64 ? 2 : 1);
   };
   return 2 * (each(MatrixRole::a, shape.warpM / matrix.rows()) + each(MatrixRole::b, shape.warpN / matrix.columns()));
 }
 
+// f64: m16n8k8 reads and writes the sums half as often as m16n8k4, which costs energy. 301 pairs of kernels whose warps
+// have 16 k and more take 0.98 of the time on average, eight of nine large ones in turns of 0.1 s 0.95 to 0.99; of 8 k,
+// one step, 1.05 to 1.2 (H200, 2026-11-30, docs/hopper-types.md, *f64*).
+const MatrixInstruction &matrixOf(const Draft &draft, const Shape &shape) {
+  constexpr unsigned addresses = 36, most = 252;
+  if (!draft.multipliesDoubles() || draft.spec().matrixShape.given)
+    return *draft.matrix;
+  const MatrixInstruction *deep = findInstruction(matrixInstructions(), 16, 8, 8, Elem::f64, Elem::f64);
+  const unsigned taken = accumulatorRegisters(draft, shape) + fragmentRegisters(draft, shape, *deep) + addresses;
+  const unsigned even = draft.limits.registersPerSM / std::max(32u, threadsOf(draft, shape));
+  return shape.warpK >= 2 * deep->k && taken <= std::min(most, even) ? *deep : *draft.matrix;
+}
+
+namespace {
 /// mma of 8-bit floats: what they leave where sm_90a, whose tensor cores have no such instruction, makes f16 of its
 /// operands first, and where sums are promoted. 64x64 of a warp spills 8 to 100 bytes, 64x48 and 64x40 up to 32; 64x32
 /// of sixteen warps, which have 128 registers each, 76 to 328 where sizes come at launch.
@@ -72,7 +84,7 @@ unsigned mostBesideFragments(const Draft &draft, const Shape &shape) {
   constexpr unsigned most = 128, withFragments = 192;
   if (draft.wmma() || draft.inputBits() == 64 || isFloat8(*draft.spec().a.type))
     return 255;
-  const unsigned taken = fragmentRegisters(draft, shape);
+  const unsigned taken = fragmentRegisters(draft, shape, *draft.matrix);
   return std::min(most, withFragments > taken ? withFragments - taken : 0);
 }
 
@@ -128,7 +140,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
     if (draft.inputBits() < 64)
       return limit;
     // Fragments of f64 are as large as its accumulators.
-    unsigned taken = fragmentRegisters(draft, shape) + 32, all = std::min(255u, even);
+    unsigned taken = fragmentRegisters(draft, shape, *draft.matrix) + 32, all = std::min(255u, even);
     return std::min(limit, all > taken ? all - taken : 0);
   }
   // C takes some on its way, of f32 more: what ptxas 13 compiles without a spill, whatever the tile's width. Lines that
@@ -203,7 +215,7 @@ unsigned accumulatorLimit(const Draft &draft, const Shape &shape) {
 int64_t ctasByRegisters(const Draft &draft, const Shape &shape) {
   int64_t sums = accumulatorRegisters(draft, shape), each = sums * 8 / 5;
   if (draft.inputBits() == 64)
-    each = std::max(each, sums + fragmentRegisters(draft, shape));
+    each = std::max<int64_t>(each, sums + fragmentRegisters(draft, shape, matrixOf(draft, shape)));
   each = std::min<int64_t>(255, each + 40);
   return draft.limits.registersPerSM / (threadsOf(draft, shape) * each);
 }
