@@ -1,4 +1,5 @@
 // What the planner tries: schedules, block and warp tiles, clusters. All that a spec gives stays as it is.
+#include "MmaTiles.h"
 #include "Ranking.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -30,11 +31,6 @@ bool mayCluster(const Draft &draft, Schedule schedule) {
 }
 
 namespace {
-struct Tile {
-  int64_t m, n;
-};
-using Tiles = llvm::SmallVector<Tile, 16>;
-
 int64_t roundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 /// All block tiles of wgmma that are no larger than the product needs: m in steps of 64, n in steps of 16, and in steps
@@ -56,21 +52,6 @@ Tiles wgmmaBlocks(const Draft &draft) {
   return tiles;
 }
 
-/// Threads that copy lines of m or n, 48 or 96 long, do not divide evenly among them: 896x1248x728 TT takes 41.5 us in
-/// 64x32, 50.3 in 96x96; 960x2496x1984, k contiguous, 198 and, in 96x64, 179 (H200, 2026-11-30, docs/hopper-types.md,
-/// *f64*).
-Tiles blocksOfDoubles(const Draft &draft) {
-  Tiles tiles;
-  constexpr std::pair<int64_t, int64_t> blocks[] = {
-      {64, 64}, {128, 64}, {64, 128}, {32, 32},  {64, 32},  {32, 64},  {16, 32}, {32, 16}, {16, 16},
-      {96, 64}, {64, 96},  {64, 48},  {48, 64},  {48, 48},  {32, 48},  {48, 32}, {32, 96}, {96, 32},
-      {64, 80}, {64, 112}, {96, 96},  {128, 32}, {32, 128}, {128, 48}, {48, 128}};
-  for (auto [m, n] : blocks)
-    if ((llvm::isPowerOf2_64(m) || draft.kMajorA()) && (llvm::isPowerOf2_64(n) || draft.kMajorB()))
-      tiles.push_back({m, n});
-  return tiles;
-}
-
 /// Block tiles to try, the favourite first: of two that cost the same the first is taken.
 Tiles blockCandidates(const Draft &draft) {
   const Spec &s = draft.spec();
@@ -89,15 +70,7 @@ Tiles blockCandidates(const Draft &draft) {
         tiles.push_back({warp[0] * m, warp[1] * n});
     return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
   }
-  if (draft.multipliesDoubles())
-    return blocksOfDoubles(draft);
-  // mma wants the large tile where an SM has the shared memory of several stages of it.
-  bool roomy = draft.limits.sharedPerBlock > 128 * 1024;
-  if (!draft.wgmma() && roomy)
-    return {{128, 256}, {128, 128}, {256, 128}, {128, 64}, {64, 128}, {64, 64}};
-  if (!draft.wgmma())
-    return {{128, 128}, {128, 64}, {64, 128}, {64, 64}};
-  return wgmmaBlocks(draft);
+  return draft.wgmma() ? wgmmaBlocks(draft) : mmaBlocks(draft);
 }
 
 /// Tiles of warpgroups, side by side or one above the other.
@@ -121,122 +94,14 @@ Tiles warpgroupTiles(const Draft &draft, Schedule schedule, Tile block) {
   return tiles;
 }
 
-/// Warps of f64: all that the estimate can choose among, four of them or, where a given block has more, the fewest.
-Tiles warpTilesOfDoubles(Tile block) {
-  constexpr int64_t usual = 4;
-  Tiles tiles;
-  for (auto [m, n] : {std::pair{64, 32},
-                      {32, 64},
-                      {48, 48},
-                      {48, 32},
-                      {32, 48},
-                      {32, 56},
-                      {32, 40},
-                      {32, 32},
-                      {32, 24},
-                      {32, 16},
-                      {16, 32},
-                      {16, 16}})
-    if (block.m % m == 0 && block.n % n == 0)
-      tiles.push_back({m, n});
-  auto warps = [&](const Tile &tile) { return block.m / tile.m * (block.n / tile.n); };
-  int64_t most = usual;
-  if (!tiles.empty())
-    most = std::max(
-        most, warps(*llvm::min_element(tiles, [&](const Tile &x, const Tile &y) { return warps(x) < warps(y); })));
-  llvm::erase_if(tiles, [&](const Tile &tile) { return warps(tile) > most; });
-  return tiles;
-}
-
-/// The largest tile of a warp (fewest shared memory reads) that leaves each of the SM's four tensor cores a warp, and
-/// whose sums a thread can hold.
-Tiles largestWarpTile(const Draft &draft, Tile block) {
-  Tiles tiles;
-  for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}}) {
-    if (block.m % m != 0 || block.n % n != 0)
-      continue;
-    tiles = {{m, n}};
-    Shape shape;
-    shape.m = block.m, shape.n = block.n, shape.warpM = m, shape.warpN = n;
-    const int64_t warps = block.m / m * (block.n / n);
-    if (warps >= 4 && accumulatorRegisters(draft, shape) <= accumulatorLimit(draft, shape))
-      break;
-  }
-  return tiles;
-}
-
-Tiles warpTiles(const Draft &draft, Tile block) {
-  Tiles tiles = draft.multipliesDoubles() ? warpTilesOfDoubles(block) : largestWarpTile(draft, block);
-  if (tiles.empty()) // whole instructions of an unusual block
-    for (int64_t m : {4, 2, 1})
-      for (int64_t n : {4, 2, 1})
-        if (Tile tile{m * draft.matrix->rows(), n * draft.matrix->columns()};
-            block.m % tile.m == 0 && block.n % tile.n == 0 &&
-            (tiles.empty() || tiles[0].m * tiles[0].n * 4 > block.m * block.n))
-          tiles = {tile};
-  return tiles;
-}
-
 /// Warp (warpgroup) tiles of a block tile, the favourite first.
 Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
   if (draft.spec().warp.given) {
     auto warp = kernelView(draft, *draft.spec().warp);
     return {{warp[0], warp[1]}};
   }
-  Tiles tiles = draft.wgmma() ? warpgroupTiles(draft, schedule, block) : warpTiles(draft, block);
+  Tiles tiles = draft.wgmma() ? warpgroupTiles(draft, schedule, block) : mmaWarps(draft, block);
   return tiles.empty() ? Tiles{block} : tiles;
-}
-
-/// k of a block and of a warp: 16, or 32 of small tiles, of which a step is short beside its waits, whole or in slices,
-/// one for each warp where a tile has fewer than four. 256x256x8192 in 16x32 by two warps, 16 deep, takes 72 us, by
-/// four, each with 8 of 32, 44; 512^3 in 32x32 9.9 and 8.2. Two warps of a larger tile leave tensor cores idle:
-/// 2500x1300x900 in 64x32 226, in 64x64 by four 142 (H200, 2026-11-26, docs/hopper-types.md, *f64*).
-struct Depth {
-  int64_t block, warp;
-};
-llvm::SmallVector<Depth, 6> depthsOfDoubles(Tile block, Tile warp) {
-  constexpr int64_t small = 64 * 64, smallest = 32 * 32, most = 4, leastDepth = 8; // most: warps
-  const int64_t least = block.m * block.n <= smallest ? 2 : most;
-  const int64_t warps = block.m / warp.m * (block.n / warp.n);
-  llvm::SmallVector<Depth, 6> depths;
-  for (int64_t depth : {16, 32})
-    for (int64_t slices : {1, 2, 4})
-      if (warps * slices >= least && warps * slices <= most && depth / slices >= leastDepth &&
-          (depth == 16 || block.m * block.n <= small))
-        depths.push_back({depth, depth / slices});
-  return depths;
-}
-
-int64_t blockDepth(const Draft &draft) {
-  const Spec &s = draft.spec();
-  if (s.block.given)
-    return (*s.block)[2];
-  if (s.warp.given)
-    return (*s.warp)[2];
-  if (draft.stream)
-    return draft.stream->k;
-  if (draft.wgmma())
-    return draft.elementsIn(lineBytes);
-  // Two steps of the instruction, so that one is read while the other is multiplied.
-  int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
-  return std::min(depth, draft.elementsIn(mostDepthBytes(draft)));
-}
-
-/// Tiles of all products; clusters may add some.
-double tilesOf(const Draft &draft, const Shape &shape) {
-  return double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / double(shape.m)) *
-         std::ceil(double(draft.plannedN()) / double(shape.n));
-}
-
-/// Where an SM has few CTAs of f64, what is under way is what their stages hold: 64x4096x4096 in 64x32 takes 79 us in
-/// four, 69 in eight; where it has many, they must not take each other's place: 1024^3 in 64x64 43.4 in four, 50.1 in
-/// eight (H200, 2026-11-26).
-int64_t stagesOfDoubles(const Draft &draft, const Shape &shape) {
-  constexpr int64_t usual = 4, most = 8;
-  constexpr double underWay = 128 * 1024; // bytes of an SM
-  const double ctas =
-      std::max(1.0, std::ceil(tilesOf(draft, shape) * double(draft.slicesInMemory()) / draft.limits.sms)); // of an SM
-  return std::clamp<int64_t>(int64_t(underWay / (ctas * double(stageBytes(draft, shape)))), usual, most);
 }
 
 /// Steps of k that one CTA takes, of all tiles that it goes through: a producer fills stages for the next tile while
@@ -415,8 +280,8 @@ static llvm::SmallVector<Shape, 8> cutsOf(const Draft &draft, const Outline &out
     const bool known = sane(cut);
     if (known && takesHalfSteps(draft, cut))
       cut.k /= 2, cut.warpK /= 2;
-    if (draft.multipliesDoubles() && !s.block.given && !s.warp.given) {
-      for (auto [k, warpK] : depthsOfDoubles(block, warp)) {
+    if (choosesDepth(draft)) {
+      for (auto [k, warpK] : mmaDepths(draft, block, warp)) {
         cut.k = k, cut.warpK = warpK;
         cut.stages = bestStages(draft, cut);
         cuts.push_back(cut);

@@ -47,7 +47,7 @@ struct Premises {
   bool wgmma, streamed, skinny;
   unsigned inputBits;
   Operand a, b;
-  bool holdsA, shifts, promotes, multipliesDoubles;
+  bool holdsA, shifts, promotes, multipliesDoubles, fewTiles;
   int64_t slicesInMemory;
   Rates rates;
   bool atPowerLimit;     ///< The power limit sets the SMs' clock.
@@ -68,6 +68,15 @@ struct Premises {
   int64_t slicesOf(const Shape &shape) const { return skinny ? 1 : shape.clusterK; }
 };
 Estimate estimate(const Premises &on, const Shape &shape);
+
+int64_t residentCtas(const Premises &on, const Shape &shape); ///< That one SM holds at a time.
+
+struct ClocksOfDoubles {
+  double main, around; ///< Main loops, and the launch with what slices take to meet.
+};
+/// Of mma of f64 and of few tiles (MmaTime.cpp), of which there are `tiles`.
+ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, double tiles);
+double clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles);
 
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy, in one of `waves`, of which one
 /// alone keeps a part of the SMs busy, `filled`.

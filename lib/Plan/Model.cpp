@@ -24,13 +24,6 @@ constexpr double turnClocks = 100;
 /// (`epilogue.overlap`): a fit to 19 races of 11 to 19 kernels, each in two regimes (H200, 2026-11-22,
 /// docs/hopper-clock.md, *Half a tile at a time*).
 constexpr double overlapLeaves = 0.65;
-/// CTAs that one SM holds at a time.
-int64_t residentCtas(const Premises &on, const Shape &shape) {
-  if (on.wgmma)
-    return 1; // one CTA takes the shared memory that there is
-  int64_t byShared = on.draft.limits.sharedPerSM / (sharedBytes(on.draft, shape) + 1024);
-  return std::max<int64_t>(1, std::min(ctasByRegisters(on.draft, shape), byShared));
-}
 // What follows is a fit to 108 races of 40 and 56 kernels, of random products of 264 to 9000 rows and columns at
 // pitches of 16 bytes in all layouts (H100, whose L2 sends 5/6 of what an H200's does, 2026-11-25,
 // docs/hopper-shapes.md, *Mid products of any size*): their choice is 4.7% slower than the best of them, 7.3% before.
@@ -127,55 +120,6 @@ double bytesClocks(const Premises &on, const Shape &shape, double tiles) {
     return atOnce<8>({moved * cost, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
   cost += (line % 128 == 64 ? halves : 0) + large * std::max(0.0, size - 1);
   return moved * cost;
-}
-
-struct ClocksOfDoubles {
-  double main, around; ///< Main loops, and the launch with what slices take to meet.
-};
-
-/// Clocks of mma of f64, step by step: CTAs that an SM has two at a time each wait for copies, barrier and fragments,
-/// and all of them share its tensor cores, longer where warps of few rows and columns, or of slices of k, read shared
-/// memory more often. Copies take the SM's time, too: by the lines of the L2 that they touch, more by less than 16
-/// bytes each. What the stages hold is on its way for a time; the L2 sends so many lines, fewer that start inside its
-/// lines, and least of those that start inside its sectors; and no more comes than memory gives. Slices write their
-/// parts, and the last one of a tile reads them. 1675 kernels of 147 products, of which it is 6% off (H200, 2026-11-30,
-/// docs/hopper-types.md, *f64*).
-static ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, double tiles) {
-  constexpr double launch = 2800, waits = 8, ofProducts = 5.2, unhidden = 0.865, port = 1.04, fourSlices = 1.2;
-  constexpr double halfTheSums = 0.97, threeAtATime = 0.98; // m16n8k8; CTAs, who hide more of each other's waits
-  constexpr double counted = 1780, readRate = 52, writeRate = 15;
-  constexpr double ofLines = 0.37, ofNarrow = 3.2;
-  constexpr double linesOfL2 = 54, inLines = 1.2, inSectors = 2.3;  // a clock; whole ones that one is worth
-  constexpr double elementBytes = 8, memory = 2280, latency = 1400; // bytes a clock; clocks
-  const double rows = 16, columns = 8, depthOfMma = 4;              // of an instruction
-  const double warpM = double(shape.warpM), warpN = double(shape.warpN), block = double(shape.m) * double(shape.n);
-  const double m = double(on.m), n = double(on.n), k = double(on.k), line = double(lineBytes);
-  double copies = 0, sent = 0; // of a step
-  auto addCopies = [&](const Premises::Operand &operand, int64_t extent, unsigned bytes) {
-    const double lines = double(extent * shape.k) * elementBytes / line;
-    copies += lines * (ofLines * (2 - double(operand.step) / line) + (bytes < 16 ? ofNarrow * line / bytes / 32 : 0));
-    sent += lines * (operand.step >= lineBytes ? 1 : operand.insideSectors && bytes == 16 ? inSectors : inLines);
-  };
-  addCopies(on.a, shape.m, on.draft.plan.copyBytesA);
-  addCopies(on.b, shape.n, on.draft.plan.copyBytesB);
-  const double alone = waits + ofProducts * (warpM / rows) * (warpN / columns) * (double(shape.warpK) / depthOfMma);
-  const double readPerProduct = (warpM + warpN) * elementBytes / (warpM * warpN);
-  const int64_t atATime = residentCtas(on, shape);
-  const double factor = (shape.slices() > 2 ? fourSlices : 1) *
-                        (matrixOf(on.draft, shape).k > depthOfMma ? halfTheSums : 1) * (atATime > 2 ? threeAtATime : 1);
-  const double together =
-      block * double(shape.k) / productsOfDoubles(on.draft) * std::max(unhidden, port * readPerProduct) * factor +
-      copies;
-  const double parts = double(on.slicesInMemory), sms = on.draft.limits.sms;
-  const double ctas = std::ceil(tiles * parts / sms), turns = std::ceil(ctas / double(std::min<int64_t>(2, atATime)));
-  const double moved = elementBytes * double(on.batch) * (m * k + k * n + m * n);
-  const double steps = std::ceil(std::ceil(k / double(shape.k)) / parts);
-  const double loop = steps * (turns * alone + ctas * together);
-  const double arrival = std::ceil(ctas / double(atATime)) * latency * std::max(0.0, steps / double(shape.stages) - 1);
-  const double fromL2 = tiles * parts * steps * sent / linesOfL2;
-  const double meeting =
-      parts == 1 ? 0 : counted + elementBytes * block * (parts / readRate + tiles * parts / sms / writeRate);
-  return {atOnce<8>({loop, arrival, fromL2, moved / memory}), launch + meeting};
 }
 
 namespace {
@@ -276,6 +220,8 @@ Estimate estimate(const Premises &on, const Shape &shape) {
     result.main = main / waves * double(inMemory), result.epilogue = around / waves;
     result.clocks = main + around;
   }
+  if (on.fewTiles)
+    result.clocks = clocksOfFewTiles(on, shape, tiles);
   result.clocks += halfSectorClocks(on, shape, waves, result.main, alone);
   if (on.wgmma && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;

@@ -79,12 +79,12 @@ Premises::Premises(const Draft &draft)
       wgmma(draft.wgmma()), streamed(draft.stream.has_value()), skinny(isSkinny(draft)), inputBits(draft.inputBits()),
       a(operandOf(draft, draft.kernelA(), draft.kMajorA())), b(operandOf(draft, draft.kernelB(), draft.kMajorB())),
       holdsA(draft.holdsA()), shifts(draft.shifts()), promotes(draft.promotes()),
-      multipliesDoubles(draft.multipliesDoubles()), slicesInMemory(draft.slicesInMemory()), rates(ratesOf(draft)),
-      atPowerLimit(plan::atPowerLimit(draft)), energyIsKnown(plan::energyIsKnown(draft)),
-      storesAreKnown(plan::storesAreKnown(draft)), fewStepsAreKnown(hasFewSteps(draft)),
-      waitsForSectors(plan::waitsForSectors(draft)), mayOverlapStores(plan::mayOverlapStores(draft)),
-      storesAlongN(plan::storesAlongN(draft)), writesOddLines(plan::writesOddLines(draft)),
-      sectorsOfD(startsAt(draft.spec().d, sectorBytes)), linesOfD(startsAt(draft.spec().d, lineBytes)),
-      doubt(doubtOf(draft)), fit(fitOf(draft)) {}
+      multipliesDoubles(draft.multipliesDoubles()), fewTiles(hasFewTiles(draft)),
+      slicesInMemory(draft.slicesInMemory()), rates(ratesOf(draft)), atPowerLimit(plan::atPowerLimit(draft)),
+      energyIsKnown(plan::energyIsKnown(draft)), storesAreKnown(plan::storesAreKnown(draft)),
+      fewStepsAreKnown(hasFewSteps(draft)), waitsForSectors(plan::waitsForSectors(draft)),
+      mayOverlapStores(plan::mayOverlapStores(draft)), storesAlongN(plan::storesAlongN(draft)),
+      writesOddLines(plan::writesOddLines(draft)), sectorsOfD(startsAt(draft.spec().d, sectorBytes)),
+      linesOfD(startsAt(draft.spec().d, lineBytes)), doubt(doubtOf(draft)), fit(fitOf(draft)) {}
 
 } // namespace gemmc::plan

@@ -1,6 +1,7 @@
 #include "FindingText.h"
 #include "gemmc/Run/Bench.h"
 #include "gemmc/Run/Harness.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -41,6 +42,22 @@ std::string timeOf(double seconds) {
 double flopsOf(const LaunchArgs &args) {
   return 2.0 * double(args.batch) * double(args.m) * double(args.n) * double(args.k);
 }
+
+/// Bank conflicts of shared memory that are worth a word: one for ten instructions and more. Empty on a GPU, which
+/// counts none.
+std::string conflictsOf(const emu::Stats &stats) {
+  constexpr uint64_t tenth = 10;
+  const uint64_t all = stats.loads.bankConflicts + stats.stores.bankConflicts + stats.atomics.bankConflicts;
+  if (all == 0 || all * tenth < stats.warpInstructions)
+    return "";
+  auto fewer = [](const emu::Traffic &a, const emu::Traffic &b) { return a.bankConflicts < b.bankConflicts; };
+  const auto most = llvm::max_element(stats.lines, fewer);
+  return llvm::formatv(
+             "{0} conflicts beside {1} instructions, most of them, {2}, of line {3} of the PTX text (`--json` "
+             "has each line)",
+             all, stats.warpInstructions, most->bankConflicts, most - stats.lines.begin())
+      .str();
+}
 } // namespace
 
 void RunReport::printTable(llvm::raw_ostream &os) const {
@@ -72,6 +89,8 @@ void RunReport::printTable(llvm::raw_ostream &os) const {
                                                     launch.different, launch.stressed)
                                           .str()
                                     : llvm::formatv("{0} launches under load, all bits equal", launch.stressed).str());
+  if (std::string conflicts = conflictsOf(launch.stats); !conflicts.empty())
+    line("banks", conflicts);
   if (!fallback.empty())
     line("kernel", "fallback, because `" + fallback + "` does not hold");
   for (const std::string &remark : remarks)
