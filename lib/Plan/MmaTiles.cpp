@@ -10,7 +10,7 @@ bool hasFewTiles(const Draft &draft) {
   const Spec &s = draft.spec();
   const Elem type = *s.a.type;
   if (*s.instruction != Instruction::mma || bitsOf(type) < 8 || bitsOf(type) > 32 || isFloat8(type) ||
-      draft.slicesInMemory() > 1 || draft.plannedK() >= shortDepth)
+      draft.slicesInMemory() > 1 || draft.plannedK() >= shortDepth || (s.warp.given && !s.block.given))
     return false;
   const double tiles =
       double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN()) / double(side * side);
