@@ -139,9 +139,8 @@ llvm::SmallVector<Depth, 6> depthsOfFew(const Draft &draft, Tile block, Tile war
   llvm::SmallVector<Depth, 6> depths;
   if (warps <= wanted)
     for (int64_t depth : {usual, 2 * usual})
-      if (int64_t each = depth * warps / wanted;
-          depth <= draft.elementsIn(mostDepthBytes(draft)) && each % draft.matrix->k == 0)
-        depths.push_back({depth, each});
+      if (depth <= draft.elementsIn(mostDepthBytes(draft)))
+        depths.push_back({depth, depth * warps / wanted});
   return depths;
 }
 

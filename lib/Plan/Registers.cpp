@@ -55,8 +55,8 @@ static unsigned fragmentRegisters(const Draft &draft, const Shape &shape, const 
 }
 
 // f64: m16n8k8 reads and writes the sums half as often as m16n8k4, which costs energy. 301 pairs of kernels whose warps
-// have 16 k and more take 0.98 of the time on average, eight of nine large ones in turns of 0.1 s 0.95 to 0.99; of 8 k,
-// one step, 1.05 to 1.2 (H200, 2026-11-30, docs/hopper-types.md, *f64*).
+// have 16 k and more take 0.98 of the time on average, ten large ones in turns of 0.1 s 0.95 to 1.00; of 8 k, one step,
+// 1.05 to 1.2 (H200, 2026-11-30, docs/hopper-types.md, *f64*).
 const MatrixInstruction &matrixOf(const Draft &draft, const Shape &shape) {
   constexpr unsigned addresses = 36, most = 252;
   if (!draft.multipliesDoubles() || draft.spec().matrixShape.given)
