@@ -195,9 +195,9 @@ private:
   void giveTiles(const Op &op, const TileRing &ring);
   void takeTiles(const Op &op, const TileRing &ring);
 
+  Val keyOf(const SharedTile &tile, const Val &row); ///< What the chunks of `row` are XORed with (SharedXor).
   /// Byte offset of (row, byte of the row) in a stage: SharedTile::offset in registers. Bytes come in multiples of
   /// `unit`.
-  Val keyOf(const SharedTile &tile, const Val &row); ///< What the chunks of `row` are XORed with (SharedXor).
   Val sharedOffset(const SharedTile &tile, const Val &row, const Val &byte, int64_t unit);
 
   // Copy.cpp, Tma.cpp

@@ -147,7 +147,7 @@ Val Lowering::elementAddress(const FragmentSource &source, const Val &row, int64
     rest = remainder(inRow, 16, "rest");
   }
   int64_t keyRow = rowConst % tile.swizzle.period();
-  if (source.wholeRows) // `row` is none of those that share a key but the first
+  if (source.wholeRows) // `row` is the first one of those that share a key
     keyRow -= keyRow % tile.swizzle.rows;
   Val key = keyOf(tile, add(row, keyRow, "row"));
   if (!key.isImm(0))

@@ -467,7 +467,7 @@ void decideFragments(Draft &draft); ///< How shared memory gets into registers; 
 /// mma, wmma: the shape of the instruction, of f64 the least one (`matrixOf`). False, and reported, where the target
 /// has none for the types.
 bool decideMatrix(Draft &draft);
-/// Whether D has less than a tile of 64x64 for each SM, and k is short: mma takes smaller ones (Candidates.cpp).
+/// Whether D has less than a tile of 64x64 for each SM, and k is short: mma takes smaller ones (MmaTiles.cpp).
 bool hasFewTiles(const Draft &draft);
 /// mma, wmma: the instruction of a kernel of this shape.
 const MatrixInstruction &matrixOf(const Draft &draft, const Shape &shape);

@@ -1,4 +1,4 @@
-// The tiles of mma kernels: of f64, of few products, and of all others.
+// The tiles of mma kernels: of f64, of products with few of them, and of all others.
 #include "MmaTiles.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -58,8 +58,8 @@ Tiles blocksOfDoubles(const Draft &draft) {
   return tiles;
 }
 
-/// Tiles of mma of as few products as a card has SMs. 457x170x65 of tf32 takes 3.26 us in 64x64, 2.20 in 32x32 (H200,
-/// 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
+/// Blocks of products with less of D than one of 64x64 for each SM. 457x170x65 of tf32 takes 3.26 us in 64x64, 2.20 in
+/// 32x32 (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
 constexpr Tile fewTiles[] = {{64, 64}, {32, 64}, {64, 32}, {32, 32}, {16, 64}, {64, 16}, {16, 32}, {32, 16}, {16, 16}};
 
 /// Warps of f64: all that the estimate can choose among, four of them or, where a given block has more, the fewest.

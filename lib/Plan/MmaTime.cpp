@@ -1,4 +1,4 @@
-// How long mma kernels take of whose tiles the planner tries many: of f64, and of few products.
+// How long mma kernels take of whose tiles the planner tries many: those of f64, and of few tiles.
 #include "Clock.h"
 #include <algorithm>
 #include <cmath>
@@ -11,6 +11,7 @@ int64_t residentCtas(const Premises &on, const Shape &shape) {
   int64_t byShared = on.draft.limits.sharedPerSM / (sharedBytes(on.draft, shape) + 1024);
   return std::max<int64_t>(1, std::min(ctasByRegisters(on.draft, shape), byShared));
 }
+
 /// Clocks of mma of f64, step by step: CTAs that an SM has two at a time each wait for copies, barrier and fragments,
 /// and all of them share its tensor cores, longer where warps of few rows and columns, or of slices of k, read shared
 /// memory more often. Copies take the SM's time, too: by the lines of the L2 that they touch, more by less than 16

@@ -55,7 +55,7 @@ struct SharedTile {
 
   static constexpr int64_t blockRows = 16; ///< Of the layout `blocked`, whose spans are as many elements long.
 
-  static constexpr int64_t rowsOfBytes = 4; ///< That a register of bytes across k takes one of each of.
+  static constexpr int64_t rowsOfBytes = 4; ///< Rows of k that a register has a byte of each of, if bytes lie across k.
 
   static constexpr int64_t groups = 8; ///< Of rows, in the layout `eighths`: row i is in group i % groups.
 
