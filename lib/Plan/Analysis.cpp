@@ -95,9 +95,10 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
   }
   out.tileLoose = out.streams || out.slices > 1 ? 0 : estimate.loose; // those of slices are in `tileAround`
   out.hidden = shape.schedule == Schedule::pingpong;
+  const bool ofAll = draft.multipliesDoubles() || hasFewTiles(draft); // `tileMain` is of all CTAs of an SM
   double together = std::min<double>(double(estimate.ctasPerSM),
                                      std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));
-  double main = std::min(out.clocks, double(out.waves) * out.tileMain * std::max(1.0, together));
+  double main = std::min(out.clocks, double(out.waves) * out.tileMain * (ofAll ? 1 : std::max(1.0, together)));
   double idle = out.waves > 0 ? main / double(out.waves) * (1 - out.lastWave) : 0;
   if (!draft.wgmma() &&
       out.tiles > 0) { // CTAs share an SM: those that it could hold beside them would take its time, too

@@ -71,12 +71,12 @@ Estimate estimate(const Premises &on, const Shape &shape);
 
 int64_t residentCtas(const Premises &on, const Shape &shape); ///< That one SM holds at a time.
 
-struct ClocksOfDoubles {
-  double main, around; ///< Main loops, and the launch with what slices take to meet.
+struct ClocksOfMma {
+  double main, around; ///< Main loops, and the launch with what slices of k take to meet.
 };
 /// Of mma of f64 and of few tiles (MmaTime.cpp), of which there are `tiles`.
-ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, double tiles);
-double clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles);
+ClocksOfMma clocksOfDoubles(const Premises &on, const Shape &shape, double tiles);
+ClocksOfMma clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles);
 
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy, in one of `waves`, of which one
 /// alone keeps a part of the SMs busy, `filled`.

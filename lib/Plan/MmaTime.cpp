@@ -19,7 +19,7 @@ int64_t residentCtas(const Premises &on, const Shape &shape) {
 /// lines, and least of those that start inside its sectors; and no more comes than memory gives. Slices write their
 /// parts, and the last one of a tile reads them. 1675 kernels of 147 products, of which it is 6% off (H200, 2026-11-30,
 /// docs/hopper-types.md, *f64*).
-ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, double tiles) {
+ClocksOfMma clocksOfDoubles(const Premises &on, const Shape &shape, double tiles) {
   constexpr double launch = 2800, waits = 8, ofProducts = 5.2, unhidden = 0.865, port = 1.04, fourSlices = 1.2;
   constexpr double halfTheSums = 0.97, threeAtATime = 0.98; // m16n8k8; CTAs, who hide more of each other's waits
   constexpr double counted = 1780, readRate = 52, writeRate = 15;
@@ -61,7 +61,7 @@ ClocksOfDoubles clocksOfDoubles(const Premises &on, const Shape &shape, double t
 /// issues the instructions of all of its CTAs; warps that share a tile's k add their sums up. What is stored has no
 /// weight that shows. 465 kernels of 30 products of f16, bf16, tf32 and s8, some of them batches: what it likes best
 /// takes 3.4% longer than the best, 64x64 25% (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
-double clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles) {
+ClocksOfMma clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles) {
   constexpr double launch = 2100, waits = 120, ofMma = 2.7, ofCopy = 4.3, ofCta = 19; // of a warp's instruction
   constexpr double ofSlice = 48, ofSums = 19;                                         // of each that a thread has
   constexpr double rows = 16, columns = 8, depthBytes = 32;                           // of an mma
@@ -78,7 +78,7 @@ double clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles) {
   const double ctas = std::ceil(tiles / on.draft.limits.sms), steps = std::ceil(double(on.k) / double(shape.k));
   const double rounds = std::ceil(ctas / double(std::min<int64_t>(4, residentCtas(on, shape))));
   const double meeting = double(shape.slices() - 1) * (ofSlice + ofSums * double(shape.m * shape.n) / threads);
-  return launch + rounds * (steps * waits + meeting) + ctas * (steps * ofStep + ofCta);
+  return {steps * (rounds * waits + ctas * ofStep), launch + rounds * meeting + ctas * ofCta};
 }
 
 } // namespace gemmc::plan

@@ -215,13 +215,12 @@ Estimate estimate(const Premises &on, const Shape &shape) {
                              exposed * (start + store / owners * neighbours));
     result.clocks *= slices > 1 ? runApart(on.k, apartFrom) : 1;
   }
-  if (on.multipliesDoubles) {
-    const auto [main, around] = clocksOfDoubles(on, shape, tiles);
+  if (on.multipliesDoubles || on.fewTiles) {
+    const auto [main, around] =
+        on.multipliesDoubles ? clocksOfDoubles(on, shape, tiles) : clocksOfFewTiles(on, shape, tiles);
     result.main = main / waves * double(inMemory), result.epilogue = around / waves;
     result.clocks = main + around;
   }
-  if (on.fewTiles)
-    result.clocks = clocksOfFewTiles(on, shape, tiles);
   result.clocks += halfSectorClocks(on, shape, waves, result.main, alone);
   if (on.wgmma && together > 1 && slices == 1)
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
