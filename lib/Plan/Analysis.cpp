@@ -100,8 +100,8 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
                                      std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));
   double main = std::min(out.clocks, double(out.waves) * out.tileMain * (ofAll ? 1 : std::max(1.0, together)));
   double idle = out.waves > 0 ? main / double(out.waves) * (1 - out.lastWave) : 0;
-  if (!draft.wgmma() &&
-      out.tiles > 0) { // CTAs share an SM: those that it could hold beside them would take its time, too
+  // CTAs share an SM: those that it could hold beside them would take its time, too.
+  if (!draft.wgmma() && out.tiles > 0) {
     const double ofAnSM = double(out.tiles) * double(out.slices) / draft.limits.sms;
     idle = main * (1 - ofAnSM / std::ceil(ofAnSM));
   }
