@@ -104,6 +104,23 @@ Tiles warpCandidates(const Draft &draft, Schedule schedule, Tile block) {
   return tiles.empty() ? Tiles{block} : tiles;
 }
 
+int64_t blockDepth(const Draft &draft) {
+  const Spec &s = draft.spec();
+  if (s.block.given)
+    return (*s.block)[2];
+  if (s.warp.given)
+    return (*s.warp)[2];
+  if (draft.stream)
+    return draft.stream->k;
+  return draft.wgmma() ? draft.elementsIn(lineBytes) : mmaDepth(draft);
+}
+
+/// Tiles of all products; clusters may add some.
+double tilesOf(const Draft &draft, const Shape &shape) {
+  return double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / double(shape.m)) *
+         std::ceil(double(draft.plannedN()) / double(shape.n));
+}
+
 /// Steps of k that one CTA takes, of all tiles that it goes through: a producer fills stages for the next tile while
 /// this one multiplies and is stored. Of k up to 256, 19 unseen products whose rows are whole lines take 0.915 of the
 /// time that they took with as many stages as a tile has steps, 15 at pitches of 16 bytes 0.978 (H200, 2026-11-29,
@@ -129,7 +146,7 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   // What streams through many CTAs at once waits for memory: all bytes that there is room for are under way.
   int64_t most = draft.inCluster() || draft.stream ? mostStages
                  : draft.wgmma()                   ? mostStagesOf(draft, shape.m + shape.n)
-                 : draft.multipliesDoubles()       ? stagesOfDoubles(draft, shape)
+                 : draft.multipliesDoubles()       ? stagesOfDoubles(draft, shape, tilesOf(draft, shape))
                                                    : 4;
   int64_t stages = std::min<int64_t>(stagesThatFit(draft, shape), most);
   // Three stages that leave room for a second CTA on the SM beat four that do not.

@@ -22,22 +22,8 @@ bool choosesDepth(const Draft &draft) {
   return (draft.multipliesDoubles() || hasFewTiles(draft)) && !s.block.given && !s.warp.given;
 }
 
-double tilesOf(const Draft &draft, const Shape &shape) {
-  return double(draft.plannedBatch()) * std::ceil(double(draft.plannedM()) / double(shape.m)) *
-         std::ceil(double(draft.plannedN()) / double(shape.n));
-}
-
-int64_t blockDepth(const Draft &draft) {
-  const Spec &s = draft.spec();
-  if (s.block.given)
-    return (*s.block)[2];
-  if (s.warp.given)
-    return (*s.warp)[2];
-  if (draft.stream)
-    return draft.stream->k;
-  if (draft.wgmma())
-    return draft.elementsIn(lineBytes);
-  // Two steps of the instruction, so that one is read while the other is multiplied.
+// Two steps of the instruction, so that one is read while the other is multiplied.
+int64_t mmaDepth(const Draft &draft) {
   int64_t depth = std::max(draft.elementsIn(leastDepthBytes * 2), 2 * draft.matrix->k);
   return std::min(depth, draft.elementsIn(mostDepthBytes(draft)));
 }
@@ -135,7 +121,7 @@ llvm::SmallVector<Depth, 6> depthsOfDoubles(Tile block, Tile warp) {
 /// Four warps, one above the other along k where the tile has fewer.
 llvm::SmallVector<Depth, 6> depthsOfFew(const Draft &draft, Tile block, Tile warp) {
   constexpr int64_t wanted = 4;
-  const int64_t warps = block.m / warp.m * (block.n / warp.n), usual = blockDepth(draft);
+  const int64_t warps = block.m / warp.m * (block.n / warp.n), usual = mmaDepth(draft);
   llvm::SmallVector<Depth, 6> depths;
   if (warps <= wanted)
     for (int64_t depth : {usual, 2 * usual})
@@ -179,11 +165,10 @@ llvm::SmallVector<Depth, 6> mmaDepths(const Draft &draft, Tile block, Tile warp)
 /// Where an SM has few CTAs of f64, what is under way is what their stages hold: 64x4096x4096 in 64x32 takes 79 us in
 /// four, 69 in eight; where it has many, they must not take each other's place: 1024^3 in 64x64 43.4 in four, 50.1 in
 /// eight (H200, 2026-11-26).
-int64_t stagesOfDoubles(const Draft &draft, const Shape &shape) {
+int64_t stagesOfDoubles(const Draft &draft, const Shape &shape, double tiles) {
   constexpr int64_t usual = 4, most = 8;
   constexpr double underWay = 128 * 1024; // bytes of an SM
-  const double ctas =
-      std::max(1.0, std::ceil(tilesOf(draft, shape) * double(draft.slicesInMemory()) / draft.limits.sms)); // of an SM
+  const double ctas = std::max(1.0, std::ceil(tiles * double(draft.slicesInMemory()) / draft.limits.sms)); // of an SM
   return std::clamp<int64_t>(int64_t(underWay / (ctas * double(stageBytes(draft, shape)))), usual, most);
 }
 

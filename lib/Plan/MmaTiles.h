@@ -22,11 +22,8 @@ Tiles mmaWarps(const Draft &draft, Tile block);
 /// Whether the estimate chooses the depth of a stage, and how many warps share it: of `mmaDepths`.
 bool choosesDepth(const Draft &draft);
 llvm::SmallVector<Depth, 6> mmaDepths(const Draft &draft, Tile block, Tile warp);
-/// k of a block where it does not.
-int64_t blockDepth(const Draft &draft);
-/// Stages of f64 that pay.
-int64_t stagesOfDoubles(const Draft &draft, const Shape &shape);
-/// Tiles of all products; clusters may add some.
-double tilesOf(const Draft &draft, const Shape &shape);
+int64_t mmaDepth(const Draft &draft); ///< k of a block where it does not.
+/// Stages of f64 that pay where there are so many tiles.
+int64_t stagesOfDoubles(const Draft &draft, const Shape &shape, double tiles);
 
 } // namespace gemmc::plan
