@@ -287,6 +287,12 @@ Turning turningOf(const Spec &spec);
 double timesOfCopy(const Spec &spec, const Turning &turning);
 /// The plan of a product, as the narrowed one's has it.
 std::optional<Plan> planAsSixteenBits(const Spec &spec);
+/// The same product by mma, where `byWgmma` would copy or shift operands and takes longer (ByMma.cpp).
+std::optional<Plan> planByMma(const Spec &spec, const Plan &byWgmma);
+/// What the copies in front of a product take: read and written, a warp for each line, those that turn elements of 8 and
+/// 32 bits a while longer, and those of rows that start at any element. What 404 products took beyond their own estimate,
+/// a hundred of them batches, of which it is 20% off (H200, 2026-11-30).
+double secondsOfCopies(const Spec &spec);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).
 std::optional<Plan> planWithChoiceOf(const Plan &other, const Spec &spec);
 /// A batch as the one product that it is (Fold.cpp).
@@ -467,7 +473,8 @@ void decideFragments(Draft &draft); ///< How shared memory gets into registers; 
 /// mma, wmma: the shape of the instruction, of f64 the least one (`matrixOf`). False, and reported, where the target
 /// has none for the types.
 bool decideMatrix(Draft &draft);
-/// Whether D has less than a tile of 64x64 for each SM, and k is short: mma takes smaller ones (MmaTiles.cpp).
+bool hasSmallD(const Draft &draft); ///< D has less than a tile of 64x64 for each SM.
+/// Whether that holds, or D is no wider than such a tile: mma, of 8 to 32 bits, takes smaller ones (MmaTiles.cpp).
 bool hasFewTiles(const Draft &draft);
 /// mma, wmma: the instruction of a kernel of this shape.
 const MatrixInstruction &matrixOf(const Draft &draft, const Shape &shape);

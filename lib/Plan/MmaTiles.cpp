@@ -5,16 +5,23 @@
 
 namespace gemmc::plan {
 
-bool hasFewTiles(const Draft &draft) {
-  constexpr int64_t side = 64, shortDepth = 1024; // a longer k may be cut into slices
-  const Spec &s = draft.spec();
-  const Elem type = *s.a.type;
-  if (*s.instruction != Instruction::mma || bitsOf(type) < 8 || bitsOf(type) > 32 || isFloat8(type) ||
-      draft.slicesInMemory() > 1 || draft.plannedK() >= shortDepth || (s.warp.given && !s.block.given))
-    return false;
-  const double tiles =
-      double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN()) / double(side * side);
+namespace {
+constexpr int64_t usualSide = 64;
+
+bool isNarrow(const Draft &draft, int64_t side) { return std::min(draft.plannedM(), draft.plannedN()) <= side; }
+} // namespace
+
+bool hasSmallD(const Draft &draft) {
+  const double tiles = double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN()) /
+                       double(usualSide * usualSide);
   return tiles < draft.limits.sms;
+}
+
+bool hasFewTiles(const Draft &draft) {
+  const Spec &s = draft.spec();
+  const unsigned bits = bitsOf(*s.a.type);
+  return *s.instruction == Instruction::mma && bits >= 8 && bits <= 32 && (s.block.given || !s.warp.given) &&
+         (hasSmallD(draft) || isNarrow(draft, usualSide));
 }
 
 bool choosesDepth(const Draft &draft) {
@@ -46,7 +53,8 @@ Tiles blocksOfDoubles(const Draft &draft) {
 
 /// Blocks of products with less of D than one of 64x64 for each SM. 457x170x65 of tf32 takes 3.26 us in 64x64, 2.20 in
 /// 32x32 (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
-constexpr Tile fewTiles[] = {{64, 64}, {32, 64}, {64, 32}, {32, 32}, {16, 64}, {64, 16}, {16, 32}, {32, 16}, {16, 16}};
+constexpr Tile fewTiles[] = {{64, 64}, {32, 64}, {64, 32},  {32, 32},  {16, 64},  {64, 16},  {16, 32}, {32, 16},
+                             {16, 16}, {128, 64}, {64, 128}, {128, 32}, {32, 128}, {128, 16}, {16, 128}};
 
 /// Warps of f64: all that the estimate can choose among, four of them or, where a given block has more, the fewest.
 Tiles warpTilesOfDoubles(Tile block) {
@@ -78,7 +86,7 @@ Tiles warpTilesOfDoubles(Tile block) {
 /// All warps that a small tile can have.
 Tiles warpTilesOfFew(Tile block) {
   Tiles tiles;
-  for (auto [m, n] : {std::pair{32, 32}, {32, 16}, {16, 32}, {16, 16}})
+  for (auto [m, n] : {std::pair{64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
     if (block.m % m == 0 && block.n % n == 0)
       tiles.push_back({m, n});
   return tiles;
@@ -118,14 +126,17 @@ llvm::SmallVector<Depth, 6> depthsOfDoubles(Tile block, Tile warp) {
   return depths;
 }
 
-/// Four warps, one above the other along k where the tile has fewer.
+/// Four warps, one above the other along k where the tile has fewer. Of more than one wave, and more than 32 rows and
+/// columns, steps are not deeper than usual: 42x47468x334 TT in 64x128 13.5 us, 16.9 in steps twice as deep,
+/// 564x45x464 in 27 products 9.4 and 11.0 (H200, 2026-11-30).
 llvm::SmallVector<Depth, 6> depthsOfFew(const Draft &draft, Tile block, Tile warp) {
-  constexpr int64_t wanted = 4;
+  constexpr int64_t wanted = 4, narrow = 32;
+  const int64_t deepest = draft.elementsIn(mostDepthBytes(draft));
   const int64_t warps = block.m / warp.m * (block.n / warp.n), usual = mmaDepth(draft);
   llvm::SmallVector<Depth, 6> depths;
   if (warps <= wanted)
     for (int64_t depth : {usual, 2 * usual})
-      if (depth <= draft.elementsIn(mostDepthBytes(draft)))
+      if (depth <= deepest && (depth == usual || hasSmallD(draft) || isNarrow(draft, narrow)))
         depths.push_back({depth, depth * warps / wanted});
   return depths;
 }

@@ -57,28 +57,51 @@ ClocksOfMma clocksOfDoubles(const Premises &on, const Shape &shape, double tiles
   return {atOnce<8>({loop, arrival, fromL2, moved / memory}), launch + meeting};
 }
 
-/// Clocks of mma of few tiles and few k: each step waits for its copies, for a barrier and for fragments, and an SM
-/// issues the instructions of all of its CTAs; warps that share a tile's k add their sums up. What is stored has no
-/// weight that shows. 465 kernels of 30 products of f16, bf16, tf32 and s8, some of them batches: what it likes best
-/// takes 3.4% longer than the best, 64x64 25% (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
+/// Clocks of mma of small tiles. Each step of k waits for its copies, for a barrier and for fragments, longer where it
+/// loads rows that start anywhere element by element, as many at a time as registers hold: all CTAs of an SM wait
+/// together, share its tensor cores, and issue their copies and what they read one by one in turns; the L2 sends so many bytes,
+/// of rows that start inside lines whole ones; and no more comes than memory gives. Warps that share a tile's k add
+/// their sums up; slices write their parts. What few bytes a product has come while the launch before it ends. A fit to
+/// 2039 kernels of 433 products of f16, bf16, tf32, s8 and e4m3, 127 of them batches: 14% off, what it likes best takes
+/// 2.3% longer than the best (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
 ClocksOfMma clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles) {
-  constexpr double launch = 2100, waits = 120, ofMma = 2.7, ofCopy = 4.3, ofCta = 19; // of a warp's instruction
-  constexpr double ofSlice = 48, ofSums = 19;                                         // of each that a thread has
-  constexpr double rows = 16, columns = 8, depthBytes = 32;                           // of an mma
-  const double element = on.inputBits / 8.0, threads = double(32 * shape.warps());
+  constexpr double launch = 1337, first = 1483, firstBytes = 453e3; // until the first of so many bytes come
+  constexpr double waits = 189, waitsForElements = 542, atATime = 32, ofMma = 8.4; // for so many elements of a thread
+  constexpr double ofCopy = 2.6, ofElement = 2.02, ofByte = 1.02;                  // of a warp: copied; read across k
+  constexpr double ofSums = 18.6, ofStore = 1.18;                                  // of each that a thread has
+  constexpr double fromL2 = 9000, memory = 2280, counted = 1757, readRate = 38, tensorCores = 4; // of an SM
+  constexpr double rows = 16, columns = 8, depthBytes = 32, lanes = 32, narrowest = 4; // of an mma; of a copy
+  constexpr int64_t farthest = 64, whole = 512; // bytes of a row that others' lines add; rows that none do
+  constexpr int64_t withoutConflicts = 64;      // bytes of a row of shared memory (SharedXor)
+  const Plan &plan = on.draft.plan;
+  const double element = on.inputBits / 8.0, warps = double(shape.warps()), threads = lanes * warps;
+  double acrossK = 0, copies = 0, elements = 0, sent = 0; // of a step: a lane reads; a thread copies; bytes
+  auto add = [&](const Premises::Operand &operand, int64_t extent, int64_t ofWarp, unsigned bytes) {
+    const double tile = double(extent * shape.k) * element;
+    const double run = double(operand.kMajor ? shape.k : extent) * element;
+    (bytes < narrowest ? elements : copies) += tile / bytes / threads;
+    sent += tile * (operand.step >= lineBytes || run >= whole ? 1 : 1 + std::min(1.0, farthest / run));
+    if (!operand.kMajor && on.inputBits == 8)
+      acrossK += double(ofWarp * shape.warpK) / lanes * (run < withoutConflicts ? 2 : 1);
+  };
+  add(on.a, shape.m, shape.warpM, plan.copyBytesA);
+  add(on.b, shape.n, shape.warpN, plan.copyBytesB);
   const double products =
       double(shape.warpM) / rows * (double(shape.warpN) / columns) * (double(shape.warpK) * element / depthBytes);
-  auto copies = [&](int64_t extent, unsigned bytes) { // of a thread
-    return double(extent * shape.k) * element / bytes / threads;
-  };
-  const Plan &plan = on.draft.plan;
-  const double ofStep =
-      double(shape.warps()) *
-      (ofMma * products + ofCopy * (copies(shape.m, plan.copyBytesA) + copies(shape.n, plan.copyBytesB)));
-  const double ctas = std::ceil(tiles / on.draft.limits.sms), steps = std::ceil(double(on.k) / double(shape.k));
-  const double rounds = std::ceil(ctas / double(std::min<int64_t>(4, residentCtas(on, shape))));
-  const double meeting = double(shape.slices() - 1) * (ofSlice + ofSums * double(shape.m * shape.n) / threads);
-  return {steps * (rounds * waits + ctas * ofStep), launch + rounds * meeting + ctas * ofCta};
+  const double parts = double(on.slicesInMemory), count = tiles * parts;
+  const double ctas = std::ceil(count / on.draft.limits.sms);
+  const double steps = std::ceil(std::ceil(double(on.k) / double(shape.k)) / parts);
+  const double alone = waits + (elements > 0 ? waitsForElements * std::max(1.0, elements / atATime) : 0) +
+                       ofMma * products * std::max(1.0, ctas * warps / tensorCores);
+  const double ofWarp = ofCopy * copies + ofElement * elements + ofByte * acrossK;
+  const double loop = steps * (alone + ctas * warps * ofWarp);
+  const double m = double(on.m), n = double(on.n), k = double(on.k);
+  const double moved = double(on.batch) * (element * (m * k + k * n) + bytesOf(*on.draft.spec().d.type) * m * n);
+  const double sums = double(shape.m * shape.n) / threads;
+  const double meeting = parts == 1 ? 0 : counted + 4.0 * double(shape.m * shape.n) * parts / readRate;
+  const double ends = (double(shape.slices() - 1) * ofSums + ctas * warps * ofStore) * sums;
+  return {atOnce<2>({loop, count * steps * sent / fromL2, moved / memory}),
+          launch + first * std::min(1.0, moved / firstBytes) + meeting + ends};
 }
 
 } // namespace gemmc::plan

@@ -63,6 +63,30 @@ double bytesOfOperand(const Spec &s, const OperandInfo &info) {
   return matrices * double(typicalSize(s, info.rows)) * double(typicalSize(s, info.cols)) * bytesOf(*operand.type);
 }
 
+} // namespace
+
+double secondsOfCopies(const Spec &s) {
+  constexpr double launch = 0.87e-6, turnsBytes = 1e-6, turnsWords = 0.57e-6, startsAnywhere = 0.62e-6;
+  constexpr double ofByte = 0.43e-12, ofLine = 0.136e-9; // a warp moves one line, however short
+  double moved = 0, turning = 0, narrow = 0;
+  for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
+    const OperandSpec &operand = s.*info.operand;
+    if (*operand.repack != Repack::on)
+      continue;
+    const bool alongK = *operand.layout == (&operand == &s.a ? Order::row : Order::col);
+    const double bytes = bytesOfOperand(s, info);
+    const double length =
+        double(typicalSize(s, *operand.layout == Order::row ? info.cols : info.rows)) * bytesOf(*operand.type);
+    moved += std::max(ofByte, ofLine / length) * bytes;
+    if (const unsigned bits = bitsOf(*operand.type); !alongK && bits != 16)
+      turning = bits == 8 ? turnsBytes : turnsWords;
+    if (promisedAlign(operand) < 4)
+      narrow = startsAnywhere;
+  }
+  return moved > 0 ? launch + turning + narrow + moved : 0;
+}
+
+namespace {
 std::string amount(double bytes) {
   return bytes < 1e5 ? formatv("{0:f1} kB", bytes / 1e3) : formatv("{0:f1} MB", bytes / 1e6);
 }
@@ -284,10 +308,12 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
     beside = nullptr; // a kernel in front copies the long operand anyway
   if ((streamed || beside) && !refused && !turns)
     pays |= decideShifted(draft, streamed, beside, asked.empty() ? slow + startTime : never) && streamed;
-  auto times = [&] {
+  auto times = [&] { // of small products by mma `planByMma` knows better
+    const std::string byMma =
+        pays && hasSmallD(draft) ? "" : formatv("; mma by {0}-byte copies {1:f1} us", narrow, slow * 1e6).str();
     return formatv("a copy of {0} takes {1:f1} us (read and written at 4 TB/s, 1.3 us to launch) and wgmma then {2:f1} "
-                   "us; mma by {3}-byte copies {4:f1} us",
-                   amount(bytes), copy * 1e6, fast * 1e6, narrow, slow * 1e6)
+                   "us{3}",
+                   amount(bytes), copy * 1e6, fast * 1e6, byMma)
         .str();
   };
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {

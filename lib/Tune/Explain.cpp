@@ -140,7 +140,7 @@ private:
     bool copied = *spec.a.repack == Repack::on || *spec.b.repack == Repack::on,
          shifted = !a.streams && (chosen.plan.a.shifted || chosen.plan.b.shifted);
     if (copied)
-      line("", "of the product alone: the copy in front not counted");
+      line("", formatv("of the product alone: the copy in front takes an estimated {0} besides", time(a.copies)));
     if (shifted)
       line("", "what shifts lines counts by its rate alone, not by what waits for it");
     if (!chosen.measured)

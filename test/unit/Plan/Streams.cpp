@@ -246,10 +246,10 @@ TEST(PlanCuts, LongOperandsAreShifted) {
     EXPECT_EQ(*plan.spec.b.repack, one.b) << one.m << "x" << one.n << "x" << one.k;
   }
   // A first line that may start anywhere is not shifted.
-  Spec spec = problem(fixed(16), fixed(4095), fixed(4095));
+  Spec spec = problem(fixed(64), fixed(4095), fixed(4095));
   spec.b.layout = given(Order::col), spec.b.align = given(2u);
   EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::on);
-  spec.b.align = given(16u);
+  spec.m = given(fixed(16)), spec.b.align = given(16u);
   EXPECT_EQ(requirementsOf(planOf(spec)), (Texts{"b_ptr % 16 == 0"}));
   spec.m = given(fixed(100)), spec.a.repack = given(Repack::inside); // the other one stays open
   EXPECT_EQ(*planOf(spec).spec.b.repack, Repack::inside);
