@@ -220,12 +220,10 @@ std::vector<Alternative> turnedAlternatives(const Spec &spec, const Turning &tur
   append(found, std::move(ways), timesOfCopy(spec, turning));
   return found;
 }
-} // namespace
 
-// The long operand of a skinny product may be read in two ways: those of the one that the planner does not take come
-// last, a third of all.
-std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
-  const Spec wide = atTypicalSizes(asOneProduct(given));
+/// As `planByFamily` reads operands. The long one of a skinny product may be read in two ways: those of the one that
+/// the planner does not take come last, a third of all.
+std::vector<Alternative> alternativesOfFamily(const Spec &wide, unsigned count, Diags &diags) {
   const Turning turning = turningOf(wide);
   if (turning.inside)
     return turnedAlternatives(wide, turning, count, diags);
@@ -240,6 +238,23 @@ std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &
   for (Alternative &each : ways)
     each.estimated &= other->times.has_value();
   append(found, std::move(ways), other->times.value_or(1));
+  return found;
+}
+} // namespace
+
+// Of a small product that mma reads as it lies a third are those of wgmma.
+std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
+  const Spec wide = atTypicalSizes(asOneProduct(given));
+  Diags scratch = Diags::wordless();
+  const std::optional<Plan> byFamily = planByFamily(wide, scratch);
+  const std::optional<ByMma> small = byFamily ? planByMma(wide, *byFamily) : std::nullopt;
+  if (!small)
+    return alternativesOfFamily(wide, count, diags);
+  std::optional<RepackChoice> none;
+  std::vector<Alternative> found = alternativesOf(withMma(wide), Way(), count - count / 3, scratch, none);
+  say(found, "instruction=mma ");
+  if (!count || count / 3 > 0)
+    append(found, alternativesOfFamily(wide, count / 3, diags), small->times);
   return found;
 }
 

@@ -22,8 +22,7 @@ struct Small {
   bool surely; ///< D is small, of which estimates are better.
 };
 /// The product by mma, of which it is known what small tiles take; nullopt where it is none.
-std::optional<Small> fewTilesByMma(Spec spec) {
-  spec.instruction.value = Instruction::mma, spec.instruction.given = true;
+std::optional<Small> fewTilesByMma(const Spec &spec) {
   Diags scratch = Diags::wordless();
   Draft family = draftOf(spec, scratch);
   decideProblem(family);
@@ -34,35 +33,42 @@ std::optional<Small> fewTilesByMma(Spec spec) {
 }
 } // namespace
 
-/// Of 150 products of 1 to 16384 rows and columns and 48 to 8192 of k, each way, what these choose takes 0.85 of the time
-/// that the one with wgmma took, the faster one of both 0.82. Small products whose words lanes turn take less than their
+Spec withMma(Spec spec) {
+  spec.instruction.value = Instruction::mma, spec.instruction.given = true;
+  return spec;
+}
+
+/// Of 150 products of 1 to 16384 rows and columns and 48 to 8192 of k, each way, what these choose takes 0.85 of the
+/// time that the one with wgmma took, the faster one of both 0.82. Of a larger D, 105 more, none of which has to be
+/// much faster, five would have been slower, 1.14 to 1.4. Small products whose words lanes turn take less than their
 /// estimate: of eight such mma was faster in two (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
-std::optional<Plan> planByMma(const Spec &spec, const Plan &byWgmma) {
+std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
   constexpr double surely = 0.9, ofMore = 0.7, ofTurnedWords = 0.75;
-  if (*byWgmma.spec.instruction != Instruction::wgmma || !isOpen(spec) ||
-      !(copies(byWgmma.spec) || shifts(byWgmma.spec)))
+  const Spec &other = byFamily.spec;
+  if (*other.instruction != Instruction::wgmma || !isOpen(spec) || !(copies(other) || shifts(other)))
     return std::nullopt;
-  std::optional<Small> small = fewTilesByMma(spec);
+  std::optional<Small> small = fewTilesByMma(withMma(spec));
   if (!small)
     return std::nullopt;
-  const Analysis other = analyse(byWgmma, 0);
-  const bool turns = shifts(byWgmma.spec) && bitsOf(*byWgmma.spec.a.type) == 32;
+  const bool turns = shifts(other) && bitsOf(*other.a.type) == 32;
+  const Analysis analysis = analyse(byFamily, 0);
   const double seconds = analyse(small->plan, 0).seconds,
-               others = other.seconds * (turns ? ofTurnedWords : 1) + other.copies;
+               others = analysis.seconds * (turns ? ofTurnedWords : 1) + analysis.copies;
   if (seconds > (small->surely ? surely : ofMore) * others)
     return std::nullopt;
   Spec &decided = small->plan.spec;
   decided.instruction.reason =
       formatv("mma reads a and b as they lie, an estimated {0:f1} us; wgmma {1} {2:f1} us", seconds * 1e6,
-              copies(byWgmma.spec) ? "behind a copy"
-              : turns              ? "while lanes turn one"
-                                   : "while a warpgroup shifts lines",
+              copies(other) ? "behind a copy"
+              : turns       ? "while lanes turn one"
+                            : "while a warpgroup shifts lines",
               others * 1e6);
   decided.a.repack.reason = decided.b.repack.reason = "mma reads it as it lies";
   std::optional<Plan> plan = planWithChoiceOf(small->plan, spec);
-  if (plan)
-    plan->asTheyLie = true;
-  return plan;
+  if (!plan)
+    return std::nullopt;
+  plan->asTheyLie = true;
+  return ByMma{std::move(*plan), others / seconds};
 }
 
 } // namespace gemmc::plan

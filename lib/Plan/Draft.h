@@ -263,6 +263,8 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
 /// makePlan with dynamic sizes left open where a decision needs to know them.
 std::optional<Plan> planAsItIs(const Spec &spec, Diags &diags);
+/// ... by what reads operands of their types and pitches fastest once it has them, however small the product is.
+std::optional<Plan> planByFamily(const Spec &spec, Diags &diags);
 /// ... and by the widths of elements that it has.
 std::optional<Plan> planDirectly(const Spec &spec, Diags &diags, Way way = {});
 /// The product of 16 bits that reads the same bytes as one of 8- or 32-bit inputs by wgmma (SixteenBits.cpp).
@@ -287,11 +289,17 @@ Turning turningOf(const Spec &spec);
 double timesOfCopy(const Spec &spec, const Turning &turning);
 /// The plan of a product, as the narrowed one's has it.
 std::optional<Plan> planAsSixteenBits(const Spec &spec);
-/// The same product by mma, where `byWgmma` would copy or shift operands and takes longer (ByMma.cpp).
-std::optional<Plan> planByMma(const Spec &spec, const Plan &byWgmma);
-/// What the copies in front of a product take: read and written, a warp for each line, those that turn elements of 8 and
-/// 32 bits a while longer, and those of rows that start at any element. What 404 products took beyond their own estimate,
-/// a hundred of them batches, of which it is 20% off (H200, 2026-11-30).
+/// A small product by mma, which reads operands as they lie (ByMma.cpp).
+struct ByMma {
+  Plan plan;
+  double times; ///< What wgmma takes of its time.
+};
+/// Nullopt where `byFamily` neither copies nor shifts operands, or is as fast.
+std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily);
+Spec withMma(Spec spec);
+/// What the copies in front of a product take: read and written, a warp for each line, those that turn elements of 8
+/// and 32 bits a while longer, and those of rows that start at any element. What 404 products took beyond their own
+/// estimate, a hundred of them batches, of which it is 20% off (H200, 2026-11-30).
 double secondsOfCopies(const Spec &spec);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).
 std::optional<Plan> planWithChoiceOf(const Plan &other, const Spec &spec);

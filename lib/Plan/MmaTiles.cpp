@@ -53,7 +53,7 @@ Tiles blocksOfDoubles(const Draft &draft) {
 
 /// Blocks of products with less of D than one of 64x64 for each SM. 457x170x65 of tf32 takes 3.26 us in 64x64, 2.20 in
 /// 32x32 (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
-constexpr Tile fewTiles[] = {{64, 64}, {32, 64}, {64, 32},  {32, 32},  {16, 64},  {64, 16},  {16, 32}, {32, 16},
+constexpr Tile fewTiles[] = {{64, 64}, {32, 64},  {64, 32},  {32, 32},  {16, 64},  {64, 16},  {16, 32}, {32, 16},
                              {16, 16}, {128, 64}, {64, 128}, {128, 32}, {32, 128}, {128, 16}, {16, 128}};
 
 /// Warps of f64: all that the estimate can choose among, four of them or, where a given block has more, the fewest.

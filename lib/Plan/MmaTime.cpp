@@ -59,18 +59,18 @@ ClocksOfMma clocksOfDoubles(const Premises &on, const Shape &shape, double tiles
 
 /// Clocks of mma of small tiles. Each step of k waits for its copies, for a barrier and for fragments, longer where it
 /// loads rows that start anywhere element by element, as many at a time as registers hold: all CTAs of an SM wait
-/// together, share its tensor cores, and issue their copies and what they read one by one in turns; the L2 sends so many bytes,
-/// of rows that start inside lines whole ones; and no more comes than memory gives. Warps that share a tile's k add
-/// their sums up; slices write their parts. What few bytes a product has come while the launch before it ends. A fit to
-/// 2039 kernels of 433 products of f16, bf16, tf32, s8 and e4m3, 127 of them batches: 14% off, what it likes best takes
-/// 2.3% longer than the best (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
+/// together, share its tensor cores, and issue their copies and what they read one by one in turns; the L2 sends so
+/// many bytes, of rows that start inside lines whole ones; and no more comes than memory gives. Warps that share a
+/// tile's k add their sums up; slices write their parts. What few bytes a product has come while the launch before it
+/// ends. A fit to 2039 kernels of 433 products of f16, bf16, tf32, s8 and e4m3, 127 of them batches: 14% off, what it
+/// likes best takes 2.3% longer than the best (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
 ClocksOfMma clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles) {
   constexpr double launch = 1337, first = 1483, firstBytes = 453e3; // until the first of so many bytes come
   constexpr double waits = 189, waitsForElements = 542, atATime = 32, ofMma = 8.4; // for so many elements of a thread
   constexpr double ofCopy = 2.6, ofElement = 2.02, ofByte = 1.02;                  // of a warp: copied; read across k
   constexpr double ofSums = 18.6, ofStore = 1.18;                                  // of each that a thread has
   constexpr double fromL2 = 9000, memory = 2280, counted = 1757, readRate = 38, tensorCores = 4; // of an SM
-  constexpr double rows = 16, columns = 8, depthBytes = 32, lanes = 32, narrowest = 4; // of an mma; of a copy
+  constexpr double rows = 16, columns = 8, depthBytes = 32, lanes = 32, narrowest = 4;           // of an mma; of a copy
   constexpr int64_t farthest = 64, whole = 512; // bytes of a row that others' lines add; rows that none do
   constexpr int64_t withoutConflicts = 64;      // bytes of a row of shared memory (SharedXor)
   const Plan &plan = on.draft.plan;

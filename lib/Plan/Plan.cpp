@@ -91,11 +91,15 @@ Draft plan::draftOf(const Spec &spec, Diags &diags, Way way) {
 }
 
 std::optional<Plan> plan::planAsItIs(const Spec &spec, Diags &diags) {
-  std::optional<Plan> plan = planAsSixteenBits(spec);
-  if (!plan)
-    plan = planDirectly(spec, diags);
-  std::optional<Plan> small = plan ? planByMma(spec, *plan) : std::nullopt;
-  return small ? std::move(small) : std::move(plan);
+  std::optional<Plan> plan = planByFamily(spec, diags);
+  if (std::optional<ByMma> small = plan ? planByMma(spec, *plan) : std::nullopt)
+    return std::move(small->plan);
+  return plan;
+}
+
+std::optional<Plan> plan::planByFamily(const Spec &spec, Diags &diags) {
+  std::optional<Plan> alike = planAsSixteenBits(spec);
+  return alike ? std::move(alike) : planDirectly(spec, diags);
 }
 
 std::optional<Plan> plan::planDirectly(const Spec &spec, Diags &diags, Way way) {

@@ -49,9 +49,9 @@ struct Plan {
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned shiftedStages = 0; ///< Of a shifted operand: tiles in place. `stages` counts lines on their way.
   unsigned producerRegs = 0, consumerRegs = 0; ///< setmaxnreg values; 0 = not used.
-  bool asTheyLie = false; ///< mma reads operands as they lie, as that is faster than copies and wgmma.
-  unsigned residentCtas = 1;                   ///< CTAs of an SM that the registers must suffice for.
-  bool negateA = false, negateB = false;       ///< The kernel's operands.
+  bool asTheyLie = false;                ///< mma reads operands as they lie, as that is faster than copies and wgmma.
+  unsigned residentCtas = 1;             ///< CTAs of an SM that the registers must suffice for.
+  bool negateA = false, negateB = false; ///< The kernel's operands.
   CachePolicy cacheA = CachePolicy::normal, cacheB = CachePolicy::normal;
   unsigned storeBuffers = 0; ///< wgmma, store through shared memory: buffers of each warp.
   bool wholeSectors = false; ///< wgmma, store `staged`: lanes write lines of D in whole sectors of the L2.
