@@ -11,11 +11,8 @@ namespace {
 bool copies(const Spec &spec) { return *spec.a.repack == Repack::on || *spec.b.repack == Repack::on; }
 bool shifts(const Spec &spec) { return *spec.a.repack == Repack::inside || *spec.b.repack == Repack::inside; }
 
-/// Nothing that is given says what multiplies, how operands are read or how D is cut.
-bool isOpen(const Spec &s) {
-  return !s.instruction.given && !s.copy.given && !s.a.repack.given && !s.b.repack.given && !s.block.given &&
-         !s.warp.given;
-}
+/// Nothing that is given says what multiplies or how D is cut; mma refuses what is given of TMA and of copies.
+bool isOpen(const Spec &s) { return !s.instruction.given && !s.block.given && !s.warp.given; }
 
 struct Small {
   Plan plan;

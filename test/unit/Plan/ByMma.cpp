@@ -18,17 +18,7 @@ struct Product {
 };
 
 Spec specOf(const Product &product) {
-  auto orderOf = [](char letter) { return letter == 'r' ? Order::row : Order::col; };
-  Spec spec = problem(fixed(product.m), fixed(product.n), fixed(product.k));
-  spec.a.type = given(product.type), spec.b.type = given(product.type);
-  if (product.type == Elem::tf32)
-    spec.d.type = given(Elem::f32);
-  else if (product.type == Elem::s8)
-    spec.d.type = given(Elem::s32);
-  spec.a.layout = given(orderOf(product.layouts[0])), spec.b.layout = given(orderOf(product.layouts[1]));
-  if (product.batch > 1)
-    spec.batch = given(fixed(product.batch));
-  return spec;
+  return problem({product.m, product.n, product.k}, product.layouts, product.type, product.batch);
 }
 
 std::string textOf(const Product &product) {
@@ -58,6 +48,8 @@ TEST(ByMma, IsTakenWhereItWasFaster) {
       {{179, 473, 3849, "cc", Elem::tf32}, 14.1, 17.2},
       {{1020, 72, 1320, "cc", Elem::tf32}, 4.5, 6.8},
       {{8, 576, 1664, "rr", Elem::tf32}, 3.3, 4.7},
+      {{88, 72, 296, "rr", Elem::tf32}, 2.4, 3.0},
+      {{464, 2, 508, "cr", Elem::tf32}, 3.5, 4.4},
       {{50, 2047, 255, "rc", Elem::bf16, 24}, 18.9, 23.9},
       {{36, 95718, 142, "rr"}, 14.5, 18.1},
       {{40, 268, 72, "cr", Elem::s8, 267}, 12.5, 14.3},
@@ -84,7 +76,7 @@ TEST(ByMma, LeavesWhatIsGiven) {
   instruction.instruction = given(Instruction::wgmma);
   copy.copy = given(CopyKind::tma);
   repack.a.repack = given(Repack::on);
-  block.block = given(Tile3{128, 64, 64});
+  block.block = given(Tile3{64, 16, 64});
   for (const Spec &spec : {instruction, copy, repack, block})
     EXPECT_EQ(*planOf(spec).spec.instruction, Instruction::wgmma);
 }

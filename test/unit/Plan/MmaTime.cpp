@@ -18,18 +18,8 @@ struct Measured {
   int64_t batch = 1;
 };
 
-Order orderOf(char letter) { return letter == 'r' ? Order::row : Order::col; }
-
 double expectedMicroseconds(const Measured &kernel) {
-  Spec spec = problem(fixed(kernel.m), fixed(kernel.n), fixed(kernel.k));
-  spec.a.type = given(kernel.type), spec.b.type = given(kernel.type);
-  if (kernel.type == Elem::tf32)
-    spec.d.type = given(Elem::f32);
-  else if (kernel.type == Elem::s8)
-    spec.d.type = given(Elem::s32);
-  spec.a.layout = given(orderOf(kernel.layouts[0])), spec.b.layout = given(orderOf(kernel.layouts[1]));
-  if (kernel.batch > 1)
-    spec.batch = given(fixed(kernel.batch));
+  Spec spec = problem({kernel.m, kernel.n, kernel.k}, kernel.layouts, kernel.type, kernel.batch);
   spec.instruction = given(Instruction::mma);
   spec.block = given(kernel.block), spec.warp = given(kernel.warp);
   if (kernel.depth)

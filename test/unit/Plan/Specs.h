@@ -16,6 +16,20 @@ inline Spec problem(Size m, Size n, Size k) {
   spec.m = given(m), spec.n = given(n), spec.k = given(k);
   return spec;
 }
+/// ... of `type`, A and B in `layouts` (`rc`: row, col), D of 32 bits where `type` has its sums there.
+inline Spec problem(std::array<int64_t, 3> sizes, const char *layouts, Elem type, int64_t batch = 1) {
+  auto orderOf = [](char letter) { return letter == 'r' ? Order::row : Order::col; };
+  Spec spec = problem(fixed(sizes[0]), fixed(sizes[1]), fixed(sizes[2]));
+  spec.a.type = given(type), spec.b.type = given(type);
+  if (type == Elem::tf32)
+    spec.d.type = given(Elem::f32);
+  else if (type == Elem::s8)
+    spec.d.type = given(Elem::s32);
+  spec.a.layout = given(orderOf(layouts[0])), spec.b.layout = given(orderOf(layouts[1]));
+  if (batch > 1)
+    spec.batch = given(fixed(batch));
+  return spec;
+}
 inline Spec cube(int64_t size) { return problem(fixed(size), fixed(size), fixed(size)); }
 inline Spec dynamicProblem() { return problem(dynamic(), dynamic(), dynamic()); }
 
