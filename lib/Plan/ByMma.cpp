@@ -36,9 +36,10 @@ Spec withMma(Spec spec) {
 }
 
 /// Of 150 products of 1 to 16384 rows and columns and 48 to 8192 of k, each way, what these choose takes 0.85 of the
-/// time that the one with wgmma took, the faster one of both 0.82. Of a larger D, 105 more, none of which has to be
-/// much faster, five would have been slower, 1.14 to 1.4. Small products whose words lanes turn take less than their
-/// estimate: of eight such mma was faster in two (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
+/// time that the one with wgmma took, the faster one of both 0.82. Of a larger D four of some hundred took 1.14 to 1.4
+/// times as long by that, so mma has to promise more there. Small products whose words lanes turn take less than their
+/// estimate: of eight such mma was faster in two (H200, 2026-11-30, docs/hopper-types.md, *mma as operands lie, or a
+/// copy and wgmma*).
 std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
   constexpr double surely = 0.9, ofMore = 0.7, ofTurnedWords = 0.75;
   const Spec &other = byFamily.spec;
@@ -61,11 +62,9 @@ std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
                             : "while a warpgroup shifts lines",
               others * 1e6);
   decided.a.repack.reason = decided.b.repack.reason = "mma reads it as it lies";
+  small->plan.asTheyLie = true;
   std::optional<Plan> plan = planWithChoiceOf(small->plan, spec);
-  if (!plan)
-    return std::nullopt;
-  plan->asTheyLie = true;
-  return ByMma{std::move(*plan), others / seconds};
+  return plan ? std::optional<ByMma>({std::move(*plan), others / seconds}) : std::nullopt;
 }
 
 } // namespace gemmc::plan

@@ -263,7 +263,7 @@ void checkShape(const Draft &draft, const Shape &shape, Diags &diags);
 
 /// makePlan with dynamic sizes left open where a decision needs to know them.
 std::optional<Plan> planAsItIs(const Spec &spec, Diags &diags);
-/// ... by what reads operands of their types and pitches fastest once it has them, however small the product is.
+/// ... by the instruction that `decideFamily` takes, however small the product is (`planByMma`).
 std::optional<Plan> planByFamily(const Spec &spec, Diags &diags);
 /// ... and by the widths of elements that it has.
 std::optional<Plan> planDirectly(const Spec &spec, Diags &diags, Way way = {});

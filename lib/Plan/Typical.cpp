@@ -82,6 +82,7 @@ std::optional<Plan> plan::planWithChoiceOf(const Plan &other, const Spec &spec) 
   auto plan = paths && !paths->empty() ? planDirectly(with, scratch) : std::nullopt;
   if (!plan || !scratch.all().empty())
     return std::nullopt;
+  plan->asTheyLie = other.asTheyLie;
   std::vector<FieldText> decided = fieldTexts(other.spec);
   for (const std::string &path : *paths)
     settleChoice(plan->spec, path,

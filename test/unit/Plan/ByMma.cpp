@@ -89,6 +89,11 @@ TEST(ByMma, IsWhatLaunchesFallBackTo) {
   ASSERT_TRUE(fallback);
   EXPECT_TRUE(fallback->asTheyLie);
   EXPECT_TRUE(fallback->requirements.empty());
+  Spec launched = spec; // of sizes that a launch knows, planned for these
+  launched.m = given(dynamic()), launched.typicalM = given<int64_t>(16);
+  const std::optional<Plan> other = makeRepackPlan(launched);
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(other->asTheyLie);
 }
 
 TEST(ByMma, AThirdOfItsAlternativesAreOfWgmma) {
