@@ -482,7 +482,8 @@ void decideFragments(Draft &draft); ///< How shared memory gets into registers; 
 /// has none for the types.
 bool decideMatrix(Draft &draft);
 bool hasSmallD(const Draft &draft); ///< D has less than a tile of 64x64 for each SM.
-/// Whether that holds, or D is no wider than such a tile: mma, of 8 to 32 bits, takes smaller ones (MmaTiles.cpp).
+/// Whether that holds, or D is no wider than such a tile: mma, of 8 to 32 bits, takes smaller ones (MmaTiles.cpp),
+/// but for steps in a row (stream-K), which nobody has measured.
 bool hasFewTiles(const Draft &draft);
 /// mma, wmma: the instruction of a kernel of this shape.
 const MatrixInstruction &matrixOf(const Draft &draft, const Shape &shape);

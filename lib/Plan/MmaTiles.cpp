@@ -21,7 +21,7 @@ bool hasFewTiles(const Draft &draft) {
   const Spec &s = draft.spec();
   const unsigned bits = bitsOf(*s.a.type);
   return *s.instruction == Instruction::mma && bits >= 8 && bits <= 32 && (s.block.given || !s.warp.given) &&
-         (hasSmallD(draft) || isNarrow(draft, usualSide));
+         *s.split != SplitMode::stream_k && (hasSmallD(draft) || isNarrow(draft, usualSide));
 }
 
 bool choosesDepth(const Draft &draft) {
