@@ -248,7 +248,7 @@ Analysis analyse(const Plan &given, unsigned next) {
   out.bySectors = estimate.bySectors;
   addLimit(draft, shape, out);
   conclude(out);
-  out.copies = secondsOfCopies(plan.spec);
+  out.copies = secondsOfCopies(draft);
   out.next = enoughOf(plan.spec, next);
   // The ranking knows no slices that meet in memory, and streams have a model of their own: what it says of this plan
   // counts as `clocks`.

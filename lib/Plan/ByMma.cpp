@@ -9,7 +9,8 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 bool copies(const Spec &spec) { return *spec.a.repack == Repack::on || *spec.b.repack == Repack::on; }
-bool shifts(const Spec &spec) { return *spec.a.repack == Repack::inside || *spec.b.repack == Repack::inside; }
+/// Their lines are shifted, or turned, on their way.
+bool readsInside(const Spec &spec) { return *spec.a.repack == Repack::inside || *spec.b.repack == Repack::inside; }
 
 /// Nothing that is given says what multiplies or how D is cut; mma refuses what is given of TMA and of copies.
 bool isOpen(const Spec &s) { return !s.instruction.given && !s.block.given && !s.warp.given; }
@@ -43,12 +44,12 @@ Spec withMma(Spec spec) {
 std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
   constexpr double surely = 0.9, ofMore = 0.7, ofTurnedWords = 0.75;
   const Spec &other = byFamily.spec;
-  if (*other.instruction != Instruction::wgmma || !isOpen(spec) || !(copies(other) || shifts(other)))
+  if (*other.instruction != Instruction::wgmma || !isOpen(spec) || !(copies(other) || readsInside(other)))
     return std::nullopt;
   std::optional<Small> small = fewTilesByMma(withMma(spec));
   if (!small)
     return std::nullopt;
-  const bool turns = shifts(other) && bitsOf(*other.a.type) == 32;
+  const bool turns = readsInside(other) && bitsOf(*other.a.type) == 32;
   const Analysis analysis = analyse(byFamily, 0);
   const double seconds = analyse(small->plan, 0).seconds,
                others = analysis.seconds * (turns ? ofTurnedWords : 1) + analysis.copies;

@@ -299,8 +299,8 @@ std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily);
 Spec withMma(Spec spec);
 /// What the copies in front of a product take: read and written, a warp for each line, those that turn elements of 8
 /// and 32 bits a while longer, and those of rows that start at any element. What 404 products took beyond their own
-/// estimate, a hundred of them batches, of which it is 20% off (H200, 2026-11-30).
-double secondsOfCopies(const Spec &spec);
+/// estimate, a hundred of them batches, of which it is 20% off (H200, 2026-11-30). All sizes are fixed.
+double secondsOfCopies(const Draft &draft);
 /// `spec` with what `other` has decided about speed, and why. Nullopt where that does not go together (Typical.cpp).
 std::optional<Plan> planWithChoiceOf(const Plan &other, const Spec &spec);
 /// A batch as the one product that it is (Fold.cpp).

@@ -62,24 +62,21 @@ double bytesOfOperand(const Spec &s, const OperandInfo &info) {
   const double matrices = operand.batchStride.value == Size{0} ? 1 : double(typicalBatch(s));
   return matrices * double(typicalSize(s, info.rows)) * double(typicalSize(s, info.cols)) * bytesOf(*operand.type);
 }
-
 } // namespace
 
-double secondsOfCopies(const Spec &s) {
+double secondsOfCopies(const Draft &draft) {
   constexpr double launch = 0.87e-6, turnsBytes = 1e-6, turnsWords = 0.57e-6, startsAnywhere = 0.62e-6;
   constexpr double ofByte = 0.43e-12, ofLine = 0.136e-9; // a warp moves one line, however short
+  const Spec &s = draft.spec();
   double moved = 0, turning = 0, narrow = 0;
   for (const OperandInfo &info : llvm::ArrayRef(operandInfos).take_front(2)) {
     const OperandSpec &operand = s.*info.operand;
     if (*operand.repack != Repack::on)
       continue;
-    const bool alongK = *operand.layout == (&operand == &s.a ? Order::row : Order::col);
-    const double bytes = bytesOfOperand(s, info);
-    const double length =
-        double(typicalSize(s, *operand.layout == Order::row ? info.cols : info.rows)) * bytesOf(*operand.type);
-    moved += std::max(ofByte, ofLine / length) * bytes;
-    if (const unsigned bits = bitsOf(*operand.type); !alongK && bits != 16)
-      turning = bits == 8 ? turnsBytes : turnsWords;
+    const double line = double(*contiguousExtent(s, info).fixed) * bytesOf(*operand.type);
+    moved += std::max(ofByte, ofLine / line) * bytesOfOperand(s, info);
+    if (draft.turns(operand))
+      turning = draft.inputBits() == 8 ? turnsBytes : turnsWords;
     if (promisedAlign(operand) < 4)
       narrow = startsAnywhere;
   }

@@ -52,8 +52,8 @@ struct Analysis {
   double bySectors = 0;    ///< Clocks where D waits for sectors that come in parts, of which the tiles' are some; or 0.
   double launch = 0;       ///< Seconds from a launch to its first products, and from the last ones to its end.
   double atPowerLimit = 0; ///< Seconds that `clocks` take there, launch and all; 0: not known.
-  double seconds = 0;      ///< By clock and launch; where power sets the pace, by that. Of the product alone:
-  double copies = 0;       ///< What copies of operands in front of it take besides.
+  double seconds = 0;      ///< By clock and launch; where power sets the pace, by that; of the product alone.
+  double copies = 0;       ///< Seconds that copies of operands in front of it take besides.
   /// `memory`, `power`, `tensor cores`, `starts and ends`, `the last wave`, `the launch`; of a stream also `the L2`,
   /// `shared memory`, `the steps of k`.
   const char *bound = "";

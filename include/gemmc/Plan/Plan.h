@@ -31,6 +31,7 @@ struct PlanOperand {
 struct Plan {
   Spec spec; ///< Complete: every field decided, reasons recorded.
   bool swapped = false;
+  bool asTheyLie = false; ///< mma reads operands as they lie, as that is faster than copies and wgmma.
 
   // The kernel's view.
   Expr m, n, k;   ///< Constants, or the variables m, n, k of the *user's* problem (swapped: m is user's `n`).
@@ -49,9 +50,8 @@ struct Plan {
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.
   unsigned shiftedStages = 0; ///< Of a shifted operand: tiles in place. `stages` counts lines on their way.
   unsigned producerRegs = 0, consumerRegs = 0; ///< setmaxnreg values; 0 = not used.
-  bool asTheyLie = false;                ///< mma reads operands as they lie, as that is faster than copies and wgmma.
-  unsigned residentCtas = 1;             ///< CTAs of an SM that the registers must suffice for.
-  bool negateA = false, negateB = false; ///< The kernel's operands.
+  unsigned residentCtas = 1;                   ///< CTAs of an SM that the registers must suffice for.
+  bool negateA = false, negateB = false;       ///< The kernel's operands.
   CachePolicy cacheA = CachePolicy::normal, cacheB = CachePolicy::normal;
   unsigned storeBuffers = 0; ///< wgmma, store through shared memory: buffers of each warp.
   bool wholeSectors = false; ///< wgmma, store `staged`: lanes write lines of D in whole sectors of the L2.

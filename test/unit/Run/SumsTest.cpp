@@ -63,7 +63,8 @@ TEST(Sums, AStepOfKTooFewIsNot) {
       EXPECT_GT(verifyPlain(reference, d).bad, uint64_t(rows * columns / 4));
       EXPECT_FALSE(verifyLarge(reference, d).ok);
       problem.randomSigns = false; // the worst case accepts more: all of that in f16
-      if (accumulator == Elem::f16 && k > 128)
+      if (accumulator == Elem::f16 && k > 128) {
         EXPECT_TRUE(verifyPlain(Reference(problem, 1), d).ok);
+      }
     }
 }
