@@ -95,7 +95,7 @@ void addClocks(const Draft &draft, const Shape &shape, const Estimate &estimate,
   }
   out.tileLoose = out.streams || out.slices > 1 ? 0 : estimate.loose; // those of slices are in `tileAround`
   out.hidden = shape.schedule == Schedule::pingpong;
-  const bool ofAll = draft.multipliesDoubles() || hasFewTiles(draft); // `tileMain` is of all CTAs of an SM
+  const bool ofAll = draft.multipliesDoubles() || hasMeasuredTiles(draft); // `tileMain` is of all CTAs of an SM
   double together = std::min<double>(double(estimate.ctasPerSM),
                                      std::ceil(double(out.tiles) / double(out.slots) * double(estimate.ctasPerSM)));
   double main = std::min(out.clocks, double(out.waves) * out.tileMain * (ofAll ? 1 : std::max(1.0, together)));

@@ -17,17 +17,20 @@ bool isOpen(const Spec &s) { return !s.instruction.given && !s.block.given && !s
 
 struct Small {
   Plan plan;
-  bool surely; ///< D is small, of which estimates are better.
+  bool hasSmallD; ///< Of which estimates are better.
+  bool turnsBoth; ///< wgmma would need both operands turned.
 };
-/// The product by mma, of which it is known what small tiles take; nullopt where it is none.
-std::optional<Small> fewTilesByMma(const Spec &spec) {
+/// The product by mma, of which it is known what its tiles take; nullopt where it is none.
+std::optional<Small> measuredByMma(const Spec &spec) {
   Diags scratch = Diags::wordless();
   Draft family = draftOf(spec, scratch);
   decideProblem(family);
-  if (!decideFamily(family) || !hasFewTiles(family))
+  if (!decideFamily(family) || !hasMeasuredTiles(family))
     return std::nullopt;
   std::optional<Plan> plan = planDirectly(spec, scratch);
-  return plan ? std::optional<Small>({std::move(*plan), hasSmallD(family)}) : std::nullopt;
+  if (!plan)
+    return std::nullopt;
+  return Small{std::move(*plan), hasSmallD(family), family.needsTurningOfBoth()};
 }
 } // namespace
 
@@ -42,18 +45,19 @@ Spec withMma(Spec spec) {
 /// estimate: of eight such mma was faster in two (H200, 2026-11-30, docs/hopper-types.md, *mma as operands lie, or a
 /// copy and wgmma*).
 std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
-  constexpr double surely = 0.9, ofMore = 0.7, ofTurnedWords = 0.75;
+  constexpr double ofSmallD = 0.9, ofMore = 0.7, ofTurnedWords = 0.75, ofBothTurned = 1.15;
   const Spec &other = byFamily.spec;
   if (*other.instruction != Instruction::wgmma || !isOpen(spec) || !(copies(other) || readsInside(other)))
     return std::nullopt;
-  std::optional<Small> small = fewTilesByMma(withMma(spec));
+  std::optional<Small> small = measuredByMma(withMma(spec));
   if (!small)
     return std::nullopt;
   const bool turns = readsInside(other) && bitsOf(*other.a.type) == 32;
+  const bool turnsMore = small->turnsBoth && !small->hasSmallD; // lanes, beside a copy
   const Analysis analysis = analyse(byFamily, 0);
   const double seconds = analyse(small->plan, 0).seconds,
-               others = analysis.seconds * (turns ? ofTurnedWords : 1) + analysis.copies;
-  if (seconds > (small->surely ? surely : ofMore) * others)
+               others = analysis.seconds * (turns && !turnsMore ? ofTurnedWords : 1) + analysis.copies;
+  if (seconds > (small->hasSmallD ? ofSmallD : turnsMore ? ofBothTurned : ofMore) * others)
     return std::nullopt;
   Spec &decided = small->plan.spec;
   decided.instruction.reason =

@@ -47,7 +47,7 @@ struct Premises {
   bool wgmma, streamed, skinny;
   unsigned inputBits;
   Operand a, b;
-  bool holdsA, shifts, promotes, multipliesDoubles, fewTiles;
+  bool holdsA, shifts, promotes, multipliesDoubles, measuredTiles;
   int64_t slicesInMemory;
   Rates rates;
   bool atPowerLimit;     ///< The power limit sets the SMs' clock.
@@ -76,7 +76,7 @@ struct ClocksOfMma {
 };
 /// Of mma of f64 and of few tiles (MmaTime.cpp), of which there are `tiles`.
 ClocksOfMma clocksOfDoubles(const Premises &on, const Shape &shape, double tiles);
-ClocksOfMma clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles);
+ClocksOfMma clocksOfMeasuredTiles(const Premises &on, const Shape &shape, double tiles);
 
 /// Clocks that the multiplication of one k column of a block tile keeps the SM busy, in one of `waves`, of which one
 /// alone keeps a part of the SMs busy, `filled`.

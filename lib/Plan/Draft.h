@@ -91,6 +91,10 @@ struct Draft {
   /// Whether wgmma reads an operand only with k contiguous and has it not so (PTX ISA 9.7.15.5.2): a copy turns it, or
   /// the lanes that read it from shared memory into registers.
   bool needsTurning(const OperandSpec &operand) const { return inputBits() != 16 && !hasLinesOfK(operand); }
+  /// Words, where that is so of both.
+  bool needsTurningOfBoth() const {
+    return *spec().target == Target::sm_90a && inputBits() == 32 && needsTurning(spec().a) && needsTurning(spec().b);
+  }
   bool turns(const OperandSpec &operand) const { return *operand.repack == Repack::on && needsTurning(operand); }
   bool turnsInside(const OperandSpec &operand) const {
     return *operand.repack == Repack::inside && needsTurning(operand);
@@ -400,6 +404,8 @@ bool isSmall(const Draft &draft, int64_t rowsAndColumns);
 /// wgmma, for tiles of so many rows and columns of what is not streamed: k of a stage, where tiles are open, and the
 /// most stages that pay.
 int64_t depthOfStage(const Draft &draft, int64_t rowsAndColumns);
+/// ... where that is half a line of shared memory or a quarter, which holds all k there is; 0: it does not.
+int64_t depthOfShortK(const Draft &draft);
 int64_t mostStagesOf(const Draft &draft, int64_t rowsAndColumns);
 /// Of a stream's operand along the kernel's m (`ofM`) or n: whether that is contiguous in it, not k; whether its rows
 /// start inside sectors of the L2 then; and the time that all k of all its tiles take to reach one CTA each
@@ -482,9 +488,9 @@ void decideFragments(Draft &draft); ///< How shared memory gets into registers; 
 /// has none for the types.
 bool decideMatrix(Draft &draft);
 bool hasSmallD(const Draft &draft); ///< D has less than a tile of 64x64 for each SM.
-/// Whether that holds, or D is no wider than such a tile: mma, of 8 to 32 bits, takes smaller ones (MmaTiles.cpp),
-/// but for steps in a row (stream-K), which nobody has measured.
-bool hasFewTiles(const Draft &draft);
+/// Whether that holds, or D is not much wider than such a tile, or wgmma would need both operands turned: mma, of 8 to
+/// 32 bits, of which many tiles were measured (MmaTiles.cpp). Steps in a row (stream-K) were not.
+bool hasMeasuredTiles(const Draft &draft);
 /// mma, wmma: the instruction of a kernel of this shape.
 const MatrixInstruction &matrixOf(const Draft &draft, const Shape &shape);
 void addRequirements(Draft &draft);

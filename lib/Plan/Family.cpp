@@ -249,19 +249,21 @@ void chooseCopy(Draft &draft) {
   }
 }
 
-/// 128 bytes; less where a given tile has no multiple of them along k, and nothing wants whole ones.
+/// 128 bytes; less where the tile has no multiple of them along k, and nothing wants whole ones.
 void chooseSpan(Draft &draft) {
   Spec &s = draft.spec();
   const bool fixed = draft.shifts() || draft.turnsInside(s.a) || draft.turnsInside(s.b);
-  const int64_t bytes = s.block.given && !fixed && (draft.kMajorA() || draft.kMajorB())
-                            ? (*s.block)[2] * int64_t(draft.inputBits()) / 8
-                            : 128;
+  const bool ofK = !fixed && (draft.kMajorA() || draft.kMajorB());
+  const int64_t shortDepth = depthOfShortK(draft), depth = s.block.given ? (*s.block)[2] : shortDepth;
+  const int64_t bytes = ofK && depth > 0 ? depth * int64_t(draft.inputBits()) / 8 : 128;
   const int64_t span = bytes % 128 == 0 || bytes % 32 != 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
   if (span == 128)
     s.swizzle.decide(Swizzle::b128, "rows of 128 bytes spread over all 32 banks: no bank conflicts");
   else
     s.swizzle.decide(span == 64 ? Swizzle::b64 : Swizzle::b32,
-                     formatv("the tile's {0} bytes along k are a multiple of {1}, not of {2}", bytes, span, 2 * span));
+                     shortDepth > 0
+                         ? formatv("{0} bytes of a row hold all {1} of k", span, *draft.extentK()).str()
+                         : formatv("the tile's {0} bytes along k are a multiple of {1}, not of {2}", bytes, span, 2 * span).str());
 }
 
 void chooseSwizzle(Draft &draft) {

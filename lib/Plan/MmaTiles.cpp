@@ -6,7 +6,8 @@
 namespace gemmc::plan {
 
 namespace {
-constexpr int64_t usualSide = 64; // of the tile that small ones are beside
+constexpr int64_t usualSide = 64;  // of the tile that small ones are beside
+constexpr int64_t narrowSide = 80; // of D, to which they were measured, however many there are
 
 bool isNarrow(const Draft &draft, int64_t side) { return std::min(draft.plannedM(), draft.plannedN()) <= side; }
 } // namespace
@@ -17,16 +18,16 @@ bool hasSmallD(const Draft &draft) {
   return tiles < draft.limits.sms;
 }
 
-bool hasFewTiles(const Draft &draft) {
+bool hasMeasuredTiles(const Draft &draft) {
   const Spec &s = draft.spec();
   const unsigned bits = bitsOf(*s.a.type);
   return *s.instruction == Instruction::mma && bits >= 8 && bits <= 32 && (s.block.given || !s.warp.given) &&
-         *s.split != SplitMode::stream_k && (hasSmallD(draft) || isNarrow(draft, usualSide));
+         *s.split != SplitMode::stream_k && (hasSmallD(draft) || isNarrow(draft, narrowSide) || draft.needsTurningOfBoth());
 }
 
 bool choosesDepth(const Draft &draft) {
   const Spec &s = draft.spec();
-  return (draft.multipliesDoubles() || hasFewTiles(draft)) && !s.block.given && !s.warp.given;
+  return (draft.multipliesDoubles() || hasMeasuredTiles(draft)) && !s.block.given && !s.warp.given;
 }
 
 // Two steps of the instruction, so that one is read while the other is multiplied.
@@ -54,8 +55,8 @@ Tiles blocksOfDoubles(const Draft &draft) {
 /// Blocks of products with less of D than one of 64x64 for each SM, or no wider. 457x170x65 of tf32 takes 3.26 us in
 /// 64x64, 2.20 in 32x32, 15420x8x3824 NT 54.1 in 64x16, 41.7 in 128x16 (H200, 2026-11-30, docs/hopper-types.md, *Few
 /// tiles of mma*).
-constexpr Tile fewTiles[] = {{64, 64}, {32, 64},  {64, 32},  {32, 32},  {16, 64},  {64, 16},  {16, 32}, {32, 16},
-                             {16, 16}, {128, 64}, {64, 128}, {128, 32}, {32, 128}, {128, 16}, {16, 128}};
+constexpr Tile measuredBlocks[] = {{64, 64}, {32, 64},  {64, 32},  {32, 32},  {16, 64},  {64, 16},  {16, 32}, {32, 16},
+                             {16, 16}, {128, 64}, {64, 128}, {128, 32}, {32, 128}, {128, 16}, {16, 128}, {128, 128}};
 
 /// Warps of f64: all that the estimate can choose among, four of them or, where a given block has more, the fewest.
 Tiles warpTilesOfDoubles(Tile block) {
@@ -85,10 +86,10 @@ Tiles warpTilesOfDoubles(Tile block) {
 }
 
 /// All warps that a small tile can have.
-Tiles warpTilesOfFew(Tile block) {
+Tiles warpTilesOfMeasured(Tile block) {
   Tiles tiles;
-  for (auto [m, n] : {std::pair{64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
-    if (block.m % m == 0 && block.n % n == 0)
+  for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})
+    if (block.m % m == 0 && block.n % n == 0 && (m < 64 || n < 64 || (block.m == 128 && block.n == 128)))
       tiles.push_back({m, n});
   return tiles;
 }
@@ -130,7 +131,7 @@ llvm::SmallVector<Depth, 6> depthsOfDoubles(Tile block, Tile warp) {
 /// Four warps, one above the other along k where the tile has fewer. Of more than one wave, and more than 32 rows and
 /// columns, steps are not deeper than usual: 42x47468x334 TT in 64x128 13.5 us, 16.9 in steps twice as deep,
 /// 564x45x464 in 27 products 9.4 and 11.0 (H200, 2026-11-30).
-llvm::SmallVector<Depth, 6> depthsOfFew(const Draft &draft, Tile block, Tile warp) {
+llvm::SmallVector<Depth, 6> depthsOfMeasured(const Draft &draft, Tile block, Tile warp) {
   constexpr int64_t wanted = 4, narrow = 32;
   const int64_t deepest = draft.elementsIn(mostDepthBytes(draft));
   const int64_t warps = block.m / warp.m * (block.n / warp.n), usual = mmaDepth(draft);
@@ -147,8 +148,8 @@ llvm::SmallVector<Depth, 6> depthsOfFew(const Draft &draft, Tile block, Tile war
 Tiles mmaBlocks(const Draft &draft) {
   if (draft.multipliesDoubles())
     return blocksOfDoubles(draft);
-  if (hasFewTiles(draft))
-    return Tiles(std::begin(fewTiles), std::end(fewTiles));
+  if (hasMeasuredTiles(draft))
+    return Tiles(std::begin(measuredBlocks), std::end(measuredBlocks));
   // The large tile wants an SM with the shared memory of several stages of it.
   const bool roomy = draft.limits.sharedPerBlock > 128 * 1024;
   if (roomy)
@@ -158,7 +159,7 @@ Tiles mmaBlocks(const Draft &draft) {
 
 Tiles mmaWarps(const Draft &draft, Tile block) {
   Tiles tiles = draft.multipliesDoubles() ? warpTilesOfDoubles(block)
-                : choosesDepth(draft)     ? warpTilesOfFew(block)
+                : choosesDepth(draft)     ? warpTilesOfMeasured(block)
                                           : largestWarpTile(draft, block);
   if (tiles.empty()) // whole instructions of an unusual block
     for (int64_t m : {4, 2, 1})
@@ -171,7 +172,7 @@ Tiles mmaWarps(const Draft &draft, Tile block) {
 }
 
 llvm::SmallVector<Depth, 6> mmaDepths(const Draft &draft, Tile block, Tile warp) {
-  return draft.multipliesDoubles() ? depthsOfDoubles(block, warp) : depthsOfFew(draft, block, warp);
+  return draft.multipliesDoubles() ? depthsOfDoubles(block, warp) : depthsOfMeasured(draft, block, warp);
 }
 
 /// Where an SM has few CTAs of f64, what is under way is what their stages hold: 64x4096x4096 in 64x32 takes 79 us in

@@ -64,7 +64,7 @@ ClocksOfMma clocksOfDoubles(const Premises &on, const Shape &shape, double tiles
 /// tile's k add their sums up; slices write their parts. What few bytes a product has come while the launch before it
 /// ends. A fit to 2039 kernels of 433 products of f16, bf16, tf32, s8 and e4m3, 127 of them batches: 14% off, what it
 /// likes best takes 2.3% longer than the best (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
-ClocksOfMma clocksOfFewTiles(const Premises &on, const Shape &shape, double tiles) {
+ClocksOfMma clocksOfMeasuredTiles(const Premises &on, const Shape &shape, double tiles) {
   constexpr double launch = 1337, first = 1483, firstBytes = 453e3; // until the first of so many bytes come
   constexpr double waits = 189, waitsForElements = 542, atATime = 32, ofMma = 8.4; // for so many elements of a thread
   constexpr double ofCopy = 2.6, ofElement = 2.02, ofByte = 1.02;                  // of a warp: copied; read across k

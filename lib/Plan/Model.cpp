@@ -113,9 +113,10 @@ double bytesClocks(const Premises &on, const Shape &shape, double tiles) {
   const double result = ofD + (s.beta.value != Scale{0.0} ? batch * m * n * bytesOf(*s.c.type) : 0);
   const double moved = (batch * (m + n) * k * element + result) / ofMemory;
   const bool turns = !on.storesAlongN;
-  const int64_t line = turns ? shape.m : shape.n;
-  const double size = double(shape.m) * double(shape.n) / area;
-  double cost = 1 + (turns ? turned : 0) + (line % 64 != 0 ? parts : 0) + small * std::max(0.0, 1 - size);
+  const int64_t line = turns ? shape.m : shape.n, lines = turns ? on.m : on.n;
+  const bool cuts = line % 64 != 0 && line < lines; // one that has whole lines writes them one after the other
+  const double size = batch * m * n / tiles / area;  // what a tile has of D
+  double cost = 1 + (turns ? turned : 0) + (cuts ? parts : 0) + small * std::max(0.0, 1 - size);
   if (!s.d.ld.value.dynamic() && !on.linesOfD)
     return atOnce<8>({moved * cost, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
   cost += (line % 128 == 64 ? halves : 0) + large * std::max(0.0, size - 1);
@@ -215,9 +216,9 @@ Estimate estimate(const Premises &on, const Shape &shape) {
                              exposed * (start + store / owners * neighbours));
     result.clocks *= slices > 1 ? runApart(on.k, apartFrom) : 1;
   }
-  if (on.multipliesDoubles || on.fewTiles) {
+  if (on.multipliesDoubles || on.measuredTiles) {
     const auto [main, around] =
-        on.multipliesDoubles ? clocksOfDoubles(on, shape, tiles) : clocksOfFewTiles(on, shape, tiles);
+        on.multipliesDoubles ? clocksOfDoubles(on, shape, tiles) : clocksOfMeasuredTiles(on, shape, tiles);
     result.main = main / waves * double(inMemory), result.epilogue = around / waves;
     result.clocks = main + around;
   }

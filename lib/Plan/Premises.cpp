@@ -79,7 +79,7 @@ Premises::Premises(const Draft &draft)
       wgmma(draft.wgmma()), streamed(draft.stream.has_value()), skinny(isSkinny(draft)), inputBits(draft.inputBits()),
       a(operandOf(draft, draft.kernelA(), draft.kMajorA())), b(operandOf(draft, draft.kernelB(), draft.kMajorB())),
       holdsA(draft.holdsA()), shifts(draft.shifts()), promotes(draft.promotes()),
-      multipliesDoubles(draft.multipliesDoubles()), fewTiles(hasFewTiles(draft)),
+      multipliesDoubles(draft.multipliesDoubles()), measuredTiles(hasMeasuredTiles(draft)),
       slicesInMemory(draft.slicesInMemory()), rates(ratesOf(draft)), atPowerLimit(plan::atPowerLimit(draft)),
       energyIsKnown(plan::energyIsKnown(draft)), storesAreKnown(plan::storesAreKnown(draft)),
       fewStepsAreKnown(hasFewSteps(draft)), waitsForSectors(plan::waitsForSectors(draft)),

@@ -45,7 +45,8 @@ double looseClocks(const Premises &on, const Shape &shape) {
   constexpr double of32 = 1.25, of16 = 1.75, of8 = 3.5; // columns: clocks of a row
   constexpr double underPingpong = 0.5, ofStore = 0.5;
   if (!on.storesAreKnown) {
-    const bool odd = on.wgmma && shape.warpN % 16 != 0 && !on.insideSectors();
+    const bool whole = shape.warpN >= on.n; // its lines follow each other
+    const bool odd = on.wgmma && shape.warpN % 16 != 0 && !whole && !on.insideSectors();
     return odd ? ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(on) : 0;
   }
   if (!on.storesAlongN)

@@ -165,7 +165,21 @@ bool isSmall(const Draft &draft, int64_t rowsAndColumns) {
          draft.inputBits() == 16;
 }
 
+int64_t depthOfShortK(const Draft &draft) {
+  const Spec &s = draft.spec();
+  const std::optional<int64_t> k = draft.extentK();
+  const bool fixed = draft.shifts() || draft.turnsInside(s.a) || draft.turnsInside(s.b);
+  if (!k || fixed || !draft.wgmma() || s.block.given || s.warp.given || s.swizzle.given || longOperand(draft))
+    return 0;
+  for (int64_t bytes : {lineBytes / 4, lineBytes / 2})
+    if (*k <= draft.elementsIn(bytes))
+      return draft.elementsIn(bytes);
+  return 0;
+}
+
 int64_t depthOfStage(const Draft &draft, int64_t rowsAndColumns) {
+  if (int64_t depth = depthOfShortK(draft))
+    return depth;
   constexpr int64_t smallest = 96;
   bool deep = isSmall(draft, rowsAndColumns) && rowsAndColumns <= smallest && !draft.spec().stages.given;
   return draft.elementsIn(deep ? 2 * lineBytes : lineBytes);
