@@ -56,6 +56,7 @@ struct Premises {
   bool fewStepsAreKnown; ///< ... and k is one of the fit, where three warpgroups were 2% better than they are charged
                          ///< elsewhere.
   bool waitsForSectors;
+  bool keepsTilesTogether; ///< CTAs take tiles from a counter.
   bool mayOverlapStores; ///< Some shape may store half a tile while the other half multiplies (`storeOverlap`).
   bool storesAlongN, writesOddLines;
   bool sectorsOfD, linesOfD; ///< Rows of D start at sectors, at lines of the L2.

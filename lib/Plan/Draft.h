@@ -461,6 +461,11 @@ constexpr int64_t mostStages = 15;     ///< wgmma: what the barriers' 256 bytes 
 void decideEpilogue(Draft &draft);
 /// Whether lanes store D where TMA could, so that whole sectors are written.
 bool storesByLanesForSectors(const Draft &draft);
+/// wgmma: whether lines of such a D, of which the L2 does not hold all, start inside sectors. CTAs that know their tiles
+/// by themselves drift apart, until parts of a sector that two of them write come too late to meet in the L2.
+bool keepsTilesTogether(const Draft &draft);
+/// mma: whether its warps store such a D, whose lines tiles cut, through shared memory, in whole lines of a tile.
+bool collectsSectors(const Draft &draft);
 /// Of the given ones, when the shape is known.
 void checkEpilogue(Draft &draft);
 /// `a.repack`, `b.repack` (Repack.cpp), for a problem that TMA could read else; `asked`: the field that asks for TMA.

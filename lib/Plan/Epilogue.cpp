@@ -113,7 +113,9 @@ void decideStore(Draft &draft) {
                             "of TMA would write parts, and k is too short to hide what those cost");
     s.store.decide(StoreKind::tma,
                    "whole lines, and a thread that only starts them: the warps go on with the next tile");
-  } else if (!draft.wgmma() || !storesAlongN(draft))
+  } else if (collectsSectors(draft))
+    s.store.decide(StoreKind::staged, "lines of d start inside sectors of the L2: those of a tile are written whole");
+  else if (!draft.wgmma() || !storesAlongN(draft))
     s.store.decide(StoreKind::direct, "registers to memory, no shared memory and no barrier");
   else
     s.store.decide(StoreKind::staged, "through shared memory whole lines are written");

@@ -248,7 +248,7 @@ static std::string refusedByProblem(const Draft &draft, int64_t steps, int64_t d
                    s.store.given ? "" : " (" + s.store.reason + ")");
   if (*s.split != SplitMode::none)
     return formatv("is for whole tiles: `split.mode` is {0}, not none", nameOf(*s.split));
-  if (s.scheduler.given && *s.scheduler == Scheduler::dynamic)
+  if (*s.scheduler == Scheduler::dynamic)
     return "remembers the tile before: `raster.scheduler` is dynamic, not static";
   if (draft.shifts())
     return "keeps stages filled that are a warpgroup's to shift into: lines are shifted (`repack: inside`)";

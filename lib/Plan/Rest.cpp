@@ -142,7 +142,8 @@ void decideRaster(Draft &draft) {
 void decideScheduler(Draft &draft) {
   Spec &s = draft.spec();
   bool persistent = *s.persistent == Persistence::on;
-  s.scheduler.decide(Scheduler::fixed, persistent ? "each CTA knows its tiles by itself" : "a CTA has one tile");
+  if (!keepsTilesTogether(draft)) // or `decideShape` has decided
+    s.scheduler.decide(Scheduler::fixed, persistent ? "each CTA knows its tiles by itself" : "a CTA has one tile");
   if (*s.scheduler == Scheduler::fixed)
     return;
   if (!draft.wgmma() && *s.schedule != Schedule::pipelined)

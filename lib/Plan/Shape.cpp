@@ -178,6 +178,9 @@ void decideShape(Draft &draft) {
     draft.diags.report(Diag::plan_schedule_family, s.schedule.range, nameOf(*s.schedule), nameOf(*s.instruction))
         .fix(s.schedule.range, "pipelined");
   }
+  if (keepsTilesTogether(draft)) // without clusters
+    s.scheduler.decide(Scheduler::dynamic, "CTAs take tiles in turn, so that those that write parts of the same sectors "
+                                           "of d do so while the L2 has them");
   decideEpilogue(draft);
   std::optional<Choice> choice = choose(draft);
   // What nobody asked for gives way to stages or tiles that somebody did.

@@ -41,12 +41,15 @@ double storeClocks(const Premises &on, const Shape &shape) {
   return std::max(bytes, each * double(shape.warpM) * double(shape.warpN));
 }
 
+/// A warpgroup's tile that has whole lines of D writes them one after the other: no sector is another's, too, but for
+/// its first and last.
+static bool hasWholeLines(const Premises &on, const Shape &shape) { return on.storesAlongN && shape.warpN >= on.n; }
+
 double looseClocks(const Premises &on, const Shape &shape) {
   constexpr double of32 = 1.25, of16 = 1.75, of8 = 3.5; // columns: clocks of a row
   constexpr double underPingpong = 0.5, ofStore = 0.5;
   if (!on.storesAreKnown) {
-    const bool whole = shape.warpN >= on.n; // its lines follow each other
-    const bool odd = on.wgmma && shape.warpN % 16 != 0 && !whole && !on.insideSectors();
+    const bool odd = on.wgmma && shape.warpN % 16 != 0 && !hasWholeLines(on, shape) && !on.insideSectors();
     return odd ? ofStore * double(shape.m) * double(shape.n) * 2 / storeBytes(on) : 0;
   }
   if (!on.storesAlongN)
@@ -58,34 +61,73 @@ double looseClocks(const Premises &on, const Shape &shape) {
   return ofRow * double(shape.m) * warps * (shape.schedule == Schedule::pingpong ? underPingpong : 1);
 }
 
-bool waitsForSectors(const Draft &draft) {
+static double bytesOfD(const Draft &draft) {
+  return double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN()) *
+         bytesOf(*draft.spec().d.type);
+}
+
+/// Whether lines of D start inside sectors, and k is too short to hide what that costs.
+static bool cutsSectors(const Draft &draft) {
   constexpr int64_t mostK = 192;
-  constexpr double leastD = 6e6; // bytes: smaller ones leave in one wave, whose last tile decides
   const Spec &s = draft.spec();
-  if (!draft.wgmma() || draft.stream || draft.holdsA() || *s.split != SplitMode::none || draft.plannedK() > mostK ||
-      s.beta.value != Scale{0.0} || bytesOf(*s.d.type) < 2 || s.d.ld.value.dynamic() || startsAt(s.d, sectorBytes))
-    return false;
-  const double elements = double(draft.plannedBatch()) * double(draft.plannedM()) * double(draft.plannedN());
-  return elements * bytesOf(*s.d.type) >= leastD;
+  return !draft.stream && *s.split == SplitMode::none && draft.plannedK() <= mostK && s.beta.value == Scale{0.0} &&
+         bytesOf(*s.d.type) >= 2 && !s.d.ld.value.dynamic() && !startsAt(s.d, sectorBytes);
+}
+static constexpr double heldByL2 = 45e6; // bytes of D
+
+bool waitsForSectors(const Draft &draft) {
+  constexpr double leastD = 6e6; // bytes: smaller ones leave in one wave, whose last tile decides
+  return draft.wgmma() && cutsSectors(draft) && !draft.holdsA() && bytesOfD(draft) >= leastD;
+}
+
+bool keepsTilesTogether(const Draft &draft) {
+  const Spec &s = draft.spec();
+  const bool other = (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] > 1) ||
+                     (s.persistent.given && *s.persistent == Persistence::off) ||
+                     (s.schedule.given && *s.schedule == Schedule::pipelined) ||
+                     (s.trigger.given && *s.trigger == Trigger::sums);
+  return draft.wgmma() && !other && cutsSectors(draft) && !draft.shifts() && bytesOfD(draft) >= heldByL2;
+}
+
+bool collectsSectors(const Draft &draft) {
+  constexpr int64_t widest = 128; // columns of a tile of mma
+  return *draft.spec().instruction == Instruction::mma && cutsSectors(draft) && storesAlongN(draft) &&
+         draft.plannedN() > widest && bytesOfD(draft) >= heldByL2;
+}
+
+/// Bytes of D that an SM writes for its tiles; of a large D what hangs over its edges costs half as much.
+static double bytesByPort(const Premises &on, const Shape &shape, double waves) {
+  const double whole = waves * double(shape.m * shape.n) * bytesOf(*on.draft.spec().d.type);
+  if (!on.keepsTilesTogether)
+    return whole;
+  auto filled = [](int64_t extent, int64_t tile) {
+    return double(extent) / double(llvm::divideCeil(extent, tile) * tile);
+  };
+  return whole * std::sqrt(filled(on.m, shape.m) * filled(on.n, shape.n));
 }
 
 double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
-  const double port = waves * double(shape.m * shape.n) * bytesOf(*on.draft.spec().d.type) / storedByPort;
+  const double port = bytesByPort(on, shape, waves) / storedByPort;
   const double loads = waves * double(shape.m + shape.n) * double(on.k) * on.inputBits / 8.0 / loadedByPort;
   return std::max(clocks, port) + loads;
 }
 
 double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
-  constexpr double ofMemory = 1800;       // bytes of a clock
-  constexpr double odd = 4.4, half = 0.5; // what a sector costs that two tiles write
-  constexpr double ofBoxes = 0.4;         // boxes of 64 columns do so wherever they meet
+  constexpr double ofMemory = 1800;             // bytes of a clock
+  constexpr double odd = 4.4, half = 0.5;       // what a sector costs that two tiles write
+  constexpr double ofMany = 1, ofPartLine = 0.1; // ... where they are more than the L2 holds; and lines of L2 in parts
+  constexpr double ofBoxes = 0.4;               // boxes of 64 columns do so wherever they meet
   const Spec &s = on.draft.spec();
   const double m = double(on.m), n = double(on.n), batch = double(on.batch);
   const double input = on.inputBits / 8.0, k = double(on.k), result = double(bytesOf(*s.d.type));
-  const double each = promisedAlign(s.d) < 16 ? odd : half, line = double(shape.warpN) * result;
-  const double parts = writesWholeSectors(on.draft, shape) ? each * sectorBytes / line : ofBoxes;
+  const double each = promisedAlign(s.d) < 16 ? odd : on.keepsTilesTogether ? ofMany : half;
+  const double line = double(shape.warpN) * result;
+  const bool partLines = on.keepsTilesTogether && shape.warpN * int64_t(result) % lineBytes != 0;
+  const double parts = !writesWholeSectors(on.draft, shape) ? ofBoxes
+                       : hasWholeLines(on, shape)           ? 0
+                                                            : each * sectorBytes / line + (partLines ? ofPartLine : 0);
   const double memory = batch * ((m + n) * k * input + m * n * result * (1 + parts)) / ofMemory;
-  const double port = waves * double(shape.m * shape.n) * result / storedByPort;
+  const double port = bytesByPort(on, shape, waves) / storedByPort;
   const double steps = std::ceil(k / double(shape.k));
   const double loads = waves * double(shape.m + shape.n) * steps * double(shape.k) * input / loadedByPort;
   return atOnce<5>({clocks, port, memory}) + loads;
@@ -94,7 +136,7 @@ double sectorClocks(const Premises &on, const Shape &shape, double clocks, doubl
 double halfSectorClocks(const Premises &on, const Shape &shape, double waves, double main, double store) {
   constexpr double rate = 16, setApart = 8;
   const int64_t bytes = bytesOf(*on.draft.spec().d.type);
-  if (!on.wgmma || !on.storesAlongN || shape.warpN * bytes % sectorBytes == 0)
+  if (!on.wgmma || !on.storesAlongN || shape.warpN * bytes % sectorBytes == 0 || hasWholeLines(on, shape))
     return 0;
   const double tile = double(shape.m * shape.n * bytes) / rate;
   const double last = shape.schedule == Schedule::pingpong ? 0 : tile * std::min(1.0, setApart * store / main);
