@@ -42,10 +42,11 @@ Spec withMma(Spec spec) {
 /// Of 150 products of 1 to 16384 rows and columns and 48 to 8192 of k, each way, what these choose takes 0.85 of the
 /// time that the one with wgmma took, the faster one of both 0.82. Of a larger D four of some hundred took 1.14 to 1.4
 /// times as long by that, so mma has to promise more there. Small products whose words lanes turn take less than their
-/// estimate: of eight such mma was faster in two (H200, 2026-11-30, docs/hopper-types.md, *mma as operands lie, or a
-/// copy and wgmma*).
+/// estimate: of eight such mma was faster in two. Larger ones whose words both have to be turned take more, by a half
+/// where lines of D are cut inside sectors, which mma collects (45 products; H200, 2026-11-30, docs/hopper-types.md,
+/// *mma as operands lie, or a copy and wgmma*).
 std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
-  constexpr double ofSmallD = 0.9, ofMore = 0.7, ofTurnedWords = 0.75, ofBothTurned = 1.15;
+  constexpr double surely = 0.9, ofMore = 0.7, ofTurnedWords = 0.75, ofBothTurned = 1.15, ofCutLines = 1.6;
   const Spec &other = byFamily.spec;
   if (*other.instruction != Instruction::wgmma || !isOpen(spec) || !(copies(other) || readsInside(other)))
     return std::nullopt;
@@ -53,11 +54,12 @@ std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
   if (!small)
     return std::nullopt;
   const bool turns = readsInside(other) && bitsOf(*other.a.type) == 32;
-  const bool turnsMore = small->turnsBoth && !small->hasSmallD; // lanes, beside a copy
+  const bool both = small->turnsBoth && !small->hasSmallD, collects = *small->plan.spec.store == StoreKind::staged;
   const Analysis analysis = analyse(byFamily, 0);
-  const double seconds = analyse(small->plan, 0).seconds,
-               others = analysis.seconds * (turns && !turnsMore ? ofTurnedWords : 1) + analysis.copies;
-  if (seconds > (small->hasSmallD ? ofSmallD : turnsMore ? ofBothTurned : ofMore) * others)
+  const double seconds = analyse(small->plan, 0).seconds;
+  const double others = both ? (analysis.seconds + analysis.copies) * (collects ? ofCutLines : ofBothTurned)
+                             : analysis.seconds * (turns ? ofTurnedWords : 1) + analysis.copies;
+  if (seconds > (both ? 1 : small->hasSmallD ? surely : ofMore) * others)
     return std::nullopt;
   Spec &decided = small->plan.spec;
   decided.instruction.reason =

@@ -73,6 +73,7 @@ ClocksOfMma clocksOfMeasuredTiles(const Premises &on, const Shape &shape, double
   constexpr double rows = 16, columns = 8, depthBytes = 32, lanes = 32, narrowest = 4;           // of an mma; of a copy
   constexpr int64_t farthest = 64, whole = 512; // bytes of a row that others' lines add; rows that none do
   constexpr int64_t withoutConflicts = 64;      // bytes of a row of shared memory (SharedXor)
+  constexpr double cutLines = 70;               // bytes that one that tiles cut is longer by, each time
   const Plan &plan = on.draft.plan;
   const double element = on.inputBits / 8.0, warps = double(shape.warps()), threads = lanes * warps;
   double acrossK = 0, copies = 0, elements = 0, sent = 0; // of a step: a lane reads; a thread copies; bytes
@@ -96,7 +97,9 @@ ClocksOfMma clocksOfMeasuredTiles(const Premises &on, const Shape &shape, double
   const double ofWarp = ofCopy * copies + ofElement * elements + ofByte * acrossK;
   const double loop = steps * (alone + ctas * warps * ofWarp);
   const double m = double(on.m), n = double(on.n), k = double(on.k);
-  const double moved = double(on.batch) * (element * (m * k + k * n) + bytesOf(*on.draft.spec().d.type) * m * n);
+  const double line = double(shape.n) * bytesOf(*on.draft.spec().d.type); // of a tile of D
+  const double cut = on.collectsSectors ? 1 + cutLines / line : 1;
+  const double moved = double(on.batch) * (element * (m * k + k * n) + bytesOf(*on.draft.spec().d.type) * m * n * cut);
   const double sums = double(shape.m * shape.n) / threads;
   const double meeting = parts == 1 ? 0 : counted + 4.0 * double(shape.m * shape.n) * parts / readRate;
   const double ends = (double(shape.slices() - 1) * ofSums + ctas * warps * ofStore) * sums;

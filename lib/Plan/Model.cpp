@@ -20,7 +20,7 @@ namespace {
 /// products of 320 to 29568 rows and columns (H200, 2026-11-23), have 1.0% behind their best in the place of 1.5.
 double startClocks(const Premises &on) { return on.wgmma ? 300 : 950; }
 constexpr double turnClocks = 100;
-constexpr double takingClocks = 850; // from a counter: each tile takes a CTA so long at least
+constexpr double takingClocks = 750; // from a counter: each tile takes a CTA so long at least
 /// What is left of a tile's start and end where half of it is stored while the other half multiplies
 /// (`epilogue.overlap`): a fit to 19 races of 11 to 19 kernels, each in two regimes (H200, 2026-11-22,
 /// docs/hopper-clock.md, *Half a tile at a time*).

@@ -73,7 +73,7 @@ static bool cutsSectors(const Draft &draft) {
   return !draft.stream && *s.split == SplitMode::none && draft.plannedK() <= mostK && s.beta.value == Scale{0.0} &&
          bytesOf(*s.d.type) >= 2 && !s.d.ld.value.dynamic() && !startsAt(s.d, sectorBytes);
 }
-static constexpr double heldByL2 = 45e6; // bytes of D
+static constexpr double heldByL2 = 50e6; // bytes of D
 
 bool waitsForSectors(const Draft &draft) {
   constexpr double leastD = 6e6; // bytes: smaller ones leave in one wave, whose last tile decides
@@ -82,7 +82,9 @@ bool waitsForSectors(const Draft &draft) {
 
 bool keepsTilesTogether(const Draft &draft) {
   const Spec &s = draft.spec();
-  const bool other = (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] > 1) ||
+  const bool other = (s.scheduler.given && *s.scheduler != Scheduler::dynamic) ||
+                     (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] > 1) ||
+                     (s.storeOverlap.given && *s.storeOverlap > 0) ||
                      (s.persistent.given && *s.persistent == Persistence::off) ||
                      (s.schedule.given && *s.schedule == Schedule::pipelined) ||
                      (s.trigger.given && *s.trigger == Trigger::sums);

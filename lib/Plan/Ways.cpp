@@ -169,7 +169,7 @@ int64_t depthOfShortK(const Draft &draft) {
   const Spec &s = draft.spec();
   const std::optional<int64_t> k = draft.extentK();
   const bool fixed = draft.shifts() || draft.turnsInside(s.a) || draft.turnsInside(s.b);
-  if (!k || fixed || !draft.wgmma() || s.block.given || s.warp.given || s.swizzle.given || longOperand(draft))
+  if (!k || s.k.value.typical || fixed || !draft.wgmma() || s.block.given || s.warp.given || s.swizzle.given)
     return 0;
   for (int64_t bytes : {lineBytes / 4, lineBytes / 2})
     if (*k <= draft.elementsIn(bytes))

@@ -54,6 +54,17 @@ TEST(ByMma, IsTakenWhereItWasFaster) {
       {{36, 95718, 142, "rr"}, 14.5, 18.1},
       {{40, 268, 72, "cr", Elem::s8, 267}, 12.5, 14.3},
       {{64, 4096, 4096, "rc"}, 6.3, 30.0},
+      {{260, 72, 76, "rr", Elem::bf16, 478}, 34.5, 22.5}, // up to 80 wide
+      {{66, 68, 342, "cr", Elem::bf16, 708}, 118.8, 37.8},
+      {{154, 77, 68, "cc", Elem::bf16, 84}, 6.4, 8.8},
+      {{124, 100, 48, "rr", Elem::bf16, 497}, 11.9, 15.2},
+      {{120, 120, 184, "cr", Elem::tf32, 391}, 43.9, 28.2}, // words that both have to be turned
+      {{400, 148, 272, "cr", Elem::tf32, 554}, 263.7, 236.2},
+      {{96, 256, 416, "cr", Elem::tf32, 124}, 33.0, 24.6},
+      {{100, 556, 280, "cr", Elem::tf32, 53}, 20.2, 25.1},
+      {{3764, 1132, 1088, "cr", Elem::tf32}, 34.7, 92.5},
+      {{3540, 3916, 12, "cr", Elem::tf32}, 22.3, 19.2}, // and lines of D that tiles cut
+      {{2852, 15292, 16, "cr", Elem::tf32}, 68.0, 54.3},
   };
   for (const auto &[product, byWgmma, byMma] : rows) {
     const Plan plan = planOf(specOf(product));
@@ -114,9 +125,9 @@ TEST(ByMma, CopiesTakeWhatTheyTook) {
   };
   constexpr double off = 0.05;
   const Row rows[] = {
-      {{304, 2, 16, "rr", Elem::bf16, 983}, 11.51}, // a launch
+      {{2032, 8, 120, "rc", Elem::s8}, 2.77},       // a launch
       {{25, 29, 97, "rr", Elem::f16, 560}, 14.55},  // a warp for each line
-      {{4, 88, 64, "cr", Elem::f16, 2104}, 28.79},  // ... of lines that start at multiples of 8
+      {{28, 84, 300, "rc", Elem::bf16, 99}, 6.64},  // ... of lines that start at multiples of 8
       {{995, 1125, 5345, "rr", Elem::tf32}, 58.65}, // bytes
       {{5, 2746, 502, "cc", Elem::s8}, 5.08},       // turned bytes
       {{10, 1108, 382, "cc", Elem::tf32}, 5.31},    // turned words

@@ -86,6 +86,7 @@ TEST(MmaTime, FewTilesTakeWhatTheyTook) {
       {28, 448, 1692, "rc", {16, 32, 64}, {16, 32, 16}, 0, 3, 4.43, Elem::bf16},        // slices that meet
       {464, 128, 3540, "rr", {32, 64, 64}, {32, 16, 64}, 0, 8, 6.72, Elem::f16},        // ... by what they write
       {24, 113, 123, "rc", {32, 128, 16}, {32, 32, 16}, 0, 1, 52.37, Elem::tf32, 1960}, // memory
+      {2852, 15292, 16, "cr", {64, 64, 16}, {32, 32, 16}, 0, 1, 63.4, Elem::tf32},      // lines of D that tiles cut
   };
   for (const Measured &kernel : kernels)
     EXPECT_NEAR(std::log(expectedMicroseconds(kernel) / kernel.us), 0, off)
