@@ -43,10 +43,11 @@ Spec withMma(Spec spec) {
 /// time that the one with wgmma took, the faster one of both 0.82. Of a larger D four of some hundred took 1.14 to 1.4
 /// times as long by that, so mma has to promise more there. Small products whose words lanes turn take less than their
 /// estimate: of eight such mma was faster in two. Larger ones whose words both have to be turned take more, by a half
-/// where lines of D are cut inside sectors, which mma collects (45 products; H200, 2026-11-30, docs/hopper-types.md,
-/// *mma as operands lie, or a copy and wgmma*).
+/// where tiles cut lines of a D of few k, which mma collects; of more k it was faster in one of three (50 products;
+/// H200, 2026-11-30, docs/hopper-types.md, *mma as operands lie, or a copy and wgmma*).
 std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
   constexpr double surely = 0.9, ofMore = 0.7, ofTurnedWords = 0.75, ofBothTurned = 1.15, ofCutLines = 1.6;
+  constexpr int64_t shortK = 64;
   const Spec &other = byFamily.spec;
   if (*other.instruction != Instruction::wgmma || !isOpen(spec) || !(copies(other) || readsInside(other)))
     return std::nullopt;
@@ -55,9 +56,10 @@ std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
     return std::nullopt;
   const bool turns = readsInside(other) && bitsOf(*other.a.type) == 32;
   const bool both = small->turnsBoth && !small->hasSmallD, collects = *small->plan.spec.store == StoreKind::staged;
+  const double ofBoth = !collects ? ofBothTurned : typicalK(spec) <= shortK ? ofCutLines : ofMore;
   const Analysis analysis = analyse(byFamily, 0);
   const double seconds = analyse(small->plan, 0).seconds;
-  const double others = both ? (analysis.seconds + analysis.copies) * (collects ? ofCutLines : ofBothTurned)
+  const double others = both ? (analysis.seconds + analysis.copies) * ofBoth
                              : analysis.seconds * (turns ? ofTurnedWords : 1) + analysis.copies;
   if (seconds > (both ? 1 : small->hasSmallD ? surely : ofMore) * others)
     return std::nullopt;

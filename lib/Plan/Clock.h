@@ -58,7 +58,7 @@ struct Premises {
   bool waitsForSectors;
   bool keepsTilesTogether; ///< CTAs take tiles from a counter.
   bool collectsSectors;    ///< Warps of mma store lines of a tile whole.
-  bool mayOverlapStores; ///< Some shape may store half a tile while the other half multiplies (`storeOverlap`).
+  bool mayOverlapStores;   ///< Some shape may store half a tile while the other half multiplies (`storeOverlap`).
   bool storesAlongN, writesOddLines;
   bool sectorsOfD, linesOfD; ///< Rows of D start at sectors, at lines of the L2.
   double doubt;              ///< `doubtOf`.

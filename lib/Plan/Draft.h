@@ -461,8 +461,9 @@ constexpr int64_t mostStages = 15;     ///< wgmma: what the barriers' 256 bytes 
 void decideEpilogue(Draft &draft);
 /// Whether lanes store D where TMA could, so that whole sectors are written.
 bool storesByLanesForSectors(const Draft &draft);
-/// wgmma: whether lines of such a D, of which the L2 does not hold all, start inside sectors. CTAs that know their tiles
-/// by themselves drift apart, until parts of a sector that two of them write come too late to meet in the L2.
+/// wgmma: whether CTAs take tiles from a counter, as D decides and the L2 does not hold it, or less than half of it
+/// where lines start at sectors. CTAs that know their tiles by themselves drift apart, until what two of them write of
+/// a sector or a line comes too late to meet in the L2 (docs/hopper-l2.md, *Tiles that drift apart*).
 bool keepsTilesTogether(const Draft &draft);
 /// mma: whether its warps store such a D, whose lines tiles cut, through shared memory, in whole lines of a tile.
 bool collectsSectors(const Draft &draft);

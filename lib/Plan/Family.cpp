@@ -260,10 +260,11 @@ void chooseSpan(Draft &draft) {
   if (span == 128)
     s.swizzle.decide(Swizzle::b128, "rows of 128 bytes spread over all 32 banks: no bank conflicts");
   else
-    s.swizzle.decide(span == 64 ? Swizzle::b64 : Swizzle::b32,
-                     shortDepth > 0
-                         ? formatv("{0} bytes of a row hold all {1} of k", span, *draft.extentK()).str()
-                         : formatv("the tile's {0} bytes along k are a multiple of {1}, not of {2}", bytes, span, 2 * span).str());
+    s.swizzle.decide(
+        span == 64 ? Swizzle::b64 : Swizzle::b32,
+        shortDepth > 0
+            ? formatv("{0} bytes of a row hold all {1} of k", span, *draft.extentK()).str()
+            : formatv("the tile's {0} bytes along k are a multiple of {1}, not of {2}", bytes, span, 2 * span).str());
 }
 
 void chooseSwizzle(Draft &draft) {

@@ -22,7 +22,8 @@ bool hasMeasuredTiles(const Draft &draft) {
   const Spec &s = draft.spec();
   const unsigned bits = bitsOf(*s.a.type);
   return *s.instruction == Instruction::mma && bits >= 8 && bits <= 32 && (s.block.given || !s.warp.given) &&
-         *s.split != SplitMode::stream_k && (hasSmallD(draft) || isNarrow(draft, narrowSide) || draft.needsTurningOfBoth());
+         *s.split != SplitMode::stream_k &&
+         (hasSmallD(draft) || isNarrow(draft, narrowSide) || draft.needsTurningOfBoth());
 }
 
 bool choosesDepth(const Draft &draft) {
@@ -55,8 +56,9 @@ Tiles blocksOfDoubles(const Draft &draft) {
 /// Blocks of products with less of D than one of 64x64 for each SM, or no wider. 457x170x65 of tf32 takes 3.26 us in
 /// 64x64, 2.20 in 32x32, 15420x8x3824 NT 54.1 in 64x16, 41.7 in 128x16 (H200, 2026-11-30, docs/hopper-types.md, *Few
 /// tiles of mma*).
-constexpr Tile measuredBlocks[] = {{64, 64}, {32, 64},  {64, 32},  {32, 32},  {16, 64},  {64, 16},  {16, 32}, {32, 16},
-                             {16, 16}, {128, 64}, {64, 128}, {128, 32}, {32, 128}, {128, 16}, {16, 128}, {128, 128}};
+constexpr Tile measuredBlocks[] = {{64, 64},  {32, 64},  {64, 32},  {32, 32},  {16, 64},  {64, 16},
+                                   {16, 32},  {32, 16},  {16, 16},  {128, 64}, {64, 128}, {128, 32},
+                                   {32, 128}, {128, 16}, {16, 128}, {128, 128}};
 
 /// Warps of f64: all that the estimate can choose among, four of them or, where a given block has more, the fewest.
 Tiles warpTilesOfDoubles(Tile block) {

@@ -99,6 +99,7 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
 /// Clocks that moving bytes takes, whatever waits for them: what memory reads and writes, more where lines of D leave
 /// in parts of 128 bytes, tiles are turned, or small. Where rows of D start inside lines also what the L2 sends and
 /// takes; elsewhere more where lines leave in parts of 256 bytes, or tiles are large, so that few are stored at a time.
+/// Tiles with whole lines write them one after the other. What tiles from a counter hang over by costs its root.
 /// They decide where k is few and D most of it, and more than the L2 holds. Of D in f32, or that the L2 holds, a fit
 /// had 3 to 8% more with them than without (H200, 2026-11-26 and 29, docs/hopper-shapes.md, *Few of k* and *Stages for
 /// the next tile*).
@@ -115,12 +116,14 @@ double bytesClocks(const Premises &on, const Shape &shape, double tiles) {
   const double moved = (batch * (m + n) * k * element + result) / ofMemory;
   const bool turns = !on.storesAlongN;
   const int64_t line = turns ? shape.m : shape.n, lines = turns ? on.m : on.n;
-  const bool cuts = line % 64 != 0 && line < lines; // one that has whole lines writes them one after the other
-  const double size = batch * m * n / tiles / area;  // what a tile has of D
-  double cost = 1 + (turns ? turned : 0) + (cuts ? parts : 0) + small * std::max(0.0, 1 - size);
+  const bool cuts = line < lines;                   // a tile that has whole lines writes them one after the other
+  const double size = batch * m * n / tiles / area; // what a tile has of D
+  const double filled = size * area / (double(shape.m) * double(shape.n));
+  double cost = 1 + (turns ? turned : 0) + (cuts && line % 64 != 0 ? parts : 0) + small * std::max(0.0, 1 - size);
+  cost /= on.keepsTilesTogether ? std::sqrt(filled) : 1;
   if (!s.d.ld.value.dynamic() && !on.linesOfD)
     return atOnce<8>({moved * cost, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
-  cost += (line % 128 == 64 ? halves : 0) + large * std::max(0.0, size - 1);
+  cost += (cuts && line % 128 == 64 ? halves : 0) + large * std::max(0.0, size - 1);
   return moved * cost;
 }
 

@@ -179,8 +179,12 @@ void decideShape(Draft &draft) {
         .fix(s.schedule.range, "pipelined");
   }
   if (keepsTilesTogether(draft)) // without clusters
-    s.scheduler.decide(Scheduler::dynamic, "CTAs take tiles in turn, so that those that write parts of the same sectors "
-                                           "of d do so while the L2 has them");
+    s.scheduler.decide(
+        Scheduler::dynamic,
+        startsAt(s.d, sectorBytes)
+            ? "CTAs take tiles in turn and stay together: of d, which decides, the L2 holds less than half"
+            : "CTAs take tiles in turn, so that those that write parts of the same sectors of d do so "
+              "while the L2 has them");
   decideEpilogue(draft);
   std::optional<Choice> choice = choose(draft);
   // What nobody asked for gives way to stages or tiles that somebody did.

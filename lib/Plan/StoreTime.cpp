@@ -66,13 +66,15 @@ static double bytesOfD(const Draft &draft) {
          bytesOf(*draft.spec().d.type);
 }
 
-/// Whether lines of D start inside sectors, and k is too short to hide what that costs.
-static bool cutsSectors(const Draft &draft) {
+/// Whether D decides: of few k, and no C.
+static bool isMostlyD(const Draft &draft) {
   constexpr int64_t mostK = 192;
   const Spec &s = draft.spec();
   return !draft.stream && *s.split == SplitMode::none && draft.plannedK() <= mostK && s.beta.value == Scale{0.0} &&
-         bytesOf(*s.d.type) >= 2 && !s.d.ld.value.dynamic() && !startsAt(s.d, sectorBytes);
+         !s.d.ld.value.dynamic();
 }
+/// ... and its lines start inside sectors.
+static bool cutsSectors(const Draft &draft) { return isMostlyD(draft) && !startsAt(draft.spec().d, sectorBytes); }
 static constexpr double heldByL2 = 50e6; // bytes of D
 
 bool waitsForSectors(const Draft &draft) {
@@ -81,14 +83,15 @@ bool waitsForSectors(const Draft &draft) {
 }
 
 bool keepsTilesTogether(const Draft &draft) {
+  constexpr double twice = 2;
   const Spec &s = draft.spec();
-  const bool other = (s.scheduler.given && *s.scheduler != Scheduler::dynamic) ||
-                     (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] > 1) ||
-                     (s.storeOverlap.given && *s.storeOverlap > 0) ||
-                     (s.persistent.given && *s.persistent == Persistence::off) ||
-                     (s.schedule.given && *s.schedule == Schedule::pipelined) ||
-                     (s.trigger.given && *s.trigger == Trigger::sums);
-  return draft.wgmma() && !other && cutsSectors(draft) && !draft.shifts() && bytesOfD(draft) >= heldByL2;
+  const bool other =
+      (s.scheduler.given && *s.scheduler != Scheduler::dynamic) ||
+      (s.cluster.given && (*s.cluster)[0] * (*s.cluster)[1] > 1) || (s.storeOverlap.given && *s.storeOverlap > 0) ||
+      (s.persistent.given && *s.persistent == Persistence::off) ||
+      (s.schedule.given && *s.schedule == Schedule::pipelined) || (s.trigger.given && *s.trigger == Trigger::sums);
+  return draft.wgmma() && !other && isMostlyD(draft) && !draft.shifts() &&
+         bytesOfD(draft) >= heldByL2 * (startsAt(s.d, sectorBytes) ? twice : 1);
 }
 
 bool collectsSectors(const Draft &draft) {
@@ -115,10 +118,10 @@ double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, 
 }
 
 double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
-  constexpr double ofMemory = 1800;             // bytes of a clock
-  constexpr double odd = 4.4, half = 0.5;       // what a sector costs that two tiles write
+  constexpr double ofMemory = 1800;              // bytes of a clock
+  constexpr double odd = 4.4, half = 0.5;        // what a sector costs that two tiles write
   constexpr double ofMany = 1, ofPartLine = 0.1; // ... where they are more than the L2 holds; and lines of L2 in parts
-  constexpr double ofBoxes = 0.4;               // boxes of 64 columns do so wherever they meet
+  constexpr double ofBoxes = 0.4;                // boxes of 64 columns do so wherever they meet
   const Spec &s = on.draft.spec();
   const double m = double(on.m), n = double(on.n), batch = double(on.batch);
   const double input = on.inputBits / 8.0, k = double(on.k), result = double(bytesOf(*s.d.type));

@@ -22,14 +22,14 @@ TEST(SectorTime, TilesTakeWhatTheyTook) {
   constexpr Elem f16 = Elem::f16, bf16 = Elem::bf16, f32 = Elem::f32, tf32 = Elem::tf32;
   constexpr Schedule cooperative = Schedule::cooperative, pingpong = Schedule::pingpong;
   const Row rows[] = {
-      {{1804, 12052, 4}, "rc", tf32, f32, 1, {64, 224, 8}, {64, 224, 8}, pingpong, 32.64},          // memory
-      {{5056, 7112, 8}, "cc", f16, f16, 1, {128, 128, 16}, {64, 128, 16}, cooperative, 27.73},      // sectors in parts
-      {{13000, 1076, 72}, "rc", bf16, f32, 1, {128, 216, 64}, {64, 216, 64}, cooperative, 23.9},    // lines in parts
-      {{8912, 5097, 64}, "rr", f16, f16, 1, {128, 128, 64}, {64, 128, 64}, cooperative, 51.02},     // words in parts
-      {{11416, 6532, 184}, "rr", bf16, f32, 1, {256, 160, 64}, {128, 160, 64}, cooperative, 125.8}, // loads
-      {{716, 52, 8}, "rc", tf32, f32, 342, {128, 128, 8}, {128, 128, 8}, cooperative, 24.5, 0.1},       // what hangs over
-      {{296, 104, 8}, "cc", bf16, bf16, 919, {64, 64, 16}, {64, 64, 16}, pingpong, 33.3},           // the counter
-      {{952, 136, 32}, "rc", f16, f16, 822, {128, 136, 32}, {64, 136, 32}, cooperative, 89.3, 0.06},      // whole lines
+      {{1804, 12052, 4}, "rc", tf32, f32, 1, {64, 224, 8}, {64, 224, 8}, pingpong, 32.64},           // memory
+      {{5056, 7112, 8}, "cc", f16, f16, 1, {128, 128, 16}, {64, 128, 16}, cooperative, 27.73},       // sectors in parts
+      {{13000, 1076, 72}, "rc", bf16, f32, 1, {128, 216, 64}, {64, 216, 64}, cooperative, 23.9},     // lines in parts
+      {{8912, 5097, 64}, "rr", f16, f16, 1, {128, 128, 64}, {64, 128, 64}, cooperative, 51.02},      // words in parts
+      {{11416, 6532, 184}, "rr", bf16, f32, 1, {256, 160, 64}, {128, 160, 64}, cooperative, 125.8},  // loads
+      {{716, 52, 8}, "rc", tf32, f32, 342, {128, 128, 8}, {128, 128, 8}, cooperative, 24.5, 0.1},    // what hangs over
+      {{296, 104, 8}, "cc", bf16, bf16, 919, {64, 64, 16}, {64, 64, 16}, pingpong, 33.3},            // the counter
+      {{952, 136, 32}, "rc", f16, f16, 822, {128, 136, 32}, {64, 136, 32}, cooperative, 89.3, 0.06}, // whole lines
   };
   for (const Row &row : rows) {
     Spec spec = problem(row.sizes, row.layouts, row.type, row.batch);
