@@ -19,6 +19,7 @@ struct Small {
   Plan plan;
   bool hasSmallD; ///< Of which estimates are better.
   bool turnsBoth; ///< wgmma would need both operands turned.
+  bool collects;  ///< `collectsSectors`
 };
 /// The product by mma, of which it is known what its tiles take; nullopt where it is none.
 std::optional<Small> measuredByMma(const Spec &spec) {
@@ -30,7 +31,7 @@ std::optional<Small> measuredByMma(const Spec &spec) {
   std::optional<Plan> plan = planDirectly(spec, scratch);
   if (!plan)
     return std::nullopt;
-  return Small{std::move(*plan), hasSmallD(family), family.needsTurningOfBoth()};
+  return Small{std::move(*plan), hasSmallD(family), family.needsTurningOfBoth(), collectsSectors(family)};
 }
 } // namespace
 
@@ -55,8 +56,8 @@ std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
   if (!small)
     return std::nullopt;
   const bool turns = readsInside(other) && bitsOf(*other.a.type) == 32;
-  const bool both = small->turnsBoth && !small->hasSmallD, collects = *small->plan.spec.store == StoreKind::staged;
-  const double ofBoth = !collects ? ofBothTurned : typicalK(spec) <= shortK ? ofCutLines : ofMore;
+  const bool both = small->turnsBoth && !small->hasSmallD;
+  const double ofBoth = !small->collects ? ofBothTurned : typicalK(spec) <= shortK ? ofCutLines : ofMore;
   const Analysis analysis = analyse(byFamily, 0);
   const double seconds = analyse(small->plan, 0).seconds;
   const double others = both ? (analysis.seconds + analysis.copies) * ofBoth

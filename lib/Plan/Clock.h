@@ -76,7 +76,7 @@ int64_t residentCtas(const Premises &on, const Shape &shape); ///< That one SM h
 struct ClocksOfMma {
   double main, around; ///< Main loops, and the launch with what slices of k take to meet.
 };
-/// Of mma of f64 and of few tiles (MmaTime.cpp), of which there are `tiles`.
+/// Of mma of f64 and of measured tiles (MmaTime.cpp), of which there are `tiles`.
 ClocksOfMma clocksOfDoubles(const Premises &on, const Shape &shape, double tiles);
 ClocksOfMma clocksOfMeasuredTiles(const Premises &on, const Shape &shape, double tiles);
 

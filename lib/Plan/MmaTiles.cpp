@@ -1,4 +1,4 @@
-// The tiles of mma kernels: of f64, of products with few of them, and of all others.
+// The tiles of mma kernels: of f64, of products of which many were measured, and of all others.
 #include "MmaTiles.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -7,7 +7,7 @@ namespace gemmc::plan {
 
 namespace {
 constexpr int64_t usualSide = 64;  // of the tile that small ones are beside
-constexpr int64_t narrowSide = 80; // of D, to which they were measured, however many there are
+constexpr int64_t narrowSide = 80; // of a D of any size of which small tiles were measured
 
 bool isNarrow(const Draft &draft, int64_t side) { return std::min(draft.plannedM(), draft.plannedN()) <= side; }
 } // namespace
@@ -53,9 +53,9 @@ Tiles blocksOfDoubles(const Draft &draft) {
   return tiles;
 }
 
-/// Blocks of products with less of D than one of 64x64 for each SM, or no wider. 457x170x65 of tf32 takes 3.26 us in
-/// 64x64, 2.20 in 32x32, 15420x8x3824 NT 54.1 in 64x16, 41.7 in 128x16 (H200, 2026-11-30, docs/hopper-types.md, *Few
-/// tiles of mma*).
+/// Blocks of products with less of D than one of 64x64 for each SM, or not much wider. 457x170x65 of tf32 takes 3.26 us
+/// in 64x64, 2.20 in 32x32, 15420x8x3824 NT 54.1 in 64x16, 41.7 in 128x16, 1086 of 84x68x356 NT 71.2 in 128x32, 45.5 in
+/// 128x128 (H200, 2026-11-30, docs/hopper-types.md, *Few tiles of mma*).
 constexpr Tile measuredBlocks[] = {{64, 64},  {32, 64},  {64, 32},  {32, 32},  {16, 64},  {64, 16},
                                    {16, 32},  {32, 16},  {16, 16},  {128, 64}, {64, 128}, {128, 32},
                                    {32, 128}, {128, 16}, {16, 128}, {128, 128}};
@@ -87,7 +87,7 @@ Tiles warpTilesOfDoubles(Tile block) {
   return tiles;
 }
 
-/// All warps that a small tile can have.
+/// All warps that a tile can have.
 Tiles warpTilesOfMeasured(Tile block) {
   Tiles tiles;
   for (auto [m, n] : {std::pair{64, 64}, {64, 32}, {32, 64}, {32, 32}, {32, 16}, {16, 32}, {16, 16}})

@@ -1,4 +1,4 @@
-// How long mma kernels take of whose tiles the planner tries many: those of f64, and of few tiles.
+// How long mma kernels take of whose tiles the planner tries many: those of f64, and of all measured ones.
 #include "Clock.h"
 #include <algorithm>
 #include <cmath>

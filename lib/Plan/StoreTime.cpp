@@ -96,7 +96,9 @@ bool keepsTilesTogether(const Draft &draft) {
 
 bool collectsSectors(const Draft &draft) {
   constexpr int64_t widest = 128; // columns of a tile of mma
-  return *draft.spec().instruction == Instruction::mma && cutsSectors(draft) && storesAlongN(draft) &&
+  const Spec &s = draft.spec();
+  const bool other = s.store.given && *s.store != StoreKind::staged;
+  return *s.instruction == Instruction::mma && !other && cutsSectors(draft) && storesAlongN(draft) &&
          draft.plannedN() > widest && bytesOfD(draft) >= heldByL2;
 }
 
