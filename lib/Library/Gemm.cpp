@@ -3,6 +3,7 @@
 #include "gemmc/Plan/Fallback.h"
 #include "gemmc/Plan/Typical.h"
 #include "gemmc/Tune/Choose.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace gemmc {
@@ -91,9 +92,16 @@ MaybeFailure Gemm::prepareRepack(Range &range) const {
                  [](const Spec &spec, Diags &) { return makeRepackPlan(spec); });
 }
 
+MaybeFailure Gemm::prepareBare(Range &range) const {
+  return prepare(range.bare, range.typical, /*required=*/false,
+                 [](const Spec &spec, Diags &) { return makePlanWithoutWorkspace(spec); });
+}
+
 MaybeFailure Gemm::preparePlain() const { return prepare(plain, {}, /*required=*/true, makeFallbackPlan); }
 
 MaybeFailure Gemm::prepareFallback() const {
+  if (auto failed = prepareBare(*base))
+    return failed;
   if (auto failed = prepareRepack(*base))
     return failed;
   return preparePlain();
@@ -133,7 +141,13 @@ Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<u
     return *failed;
   if (serves(range.first, args, workspace))
     return range.first.module.get();
-  if (!first->unmet(args))
+  if (workspace && !range.first.module->unmet(args)) { // it is all that lacks
+    if (auto failed = prepareBare(range))
+      return *failed;
+    if (serves(range.bare, args, workspace))
+      return range.bare.module.get();
+  }
+  if (serves(base->first, args, workspace))
     return first;
   if (!workspace || *workspace) { // copies have to lie somewhere
     if (auto failed = prepareRepack(range))
@@ -178,7 +192,11 @@ std::string Gemm::fallbackReason(const GemmArgs &args) const {
   if (args.empty())
     return "";
   const Expr *unmet = base->first.module->unmet(args);
-  return unmet && !serves(rangeOf(args).first, args, std::nullopt) ? unmet->str() : std::string();
+  if (unmet && !serves(rangeOf(args).first, args, std::nullopt))
+    return unmet->str();
+  const auto needed = workspaceBytes(args);
+  const uint64_t given = args.workspace ? args.workspaceBytes : 0;
+  return needed && *needed > given ? llvm::formatv("workspaceBytes >= {0}", *needed).str() : std::string();
 }
 
 } // namespace gemmc

@@ -1,7 +1,9 @@
 // The kernels for launches that a faster one's requirements exclude: the last one promises nothing, so it requires
-// nothing; before it stands one that copies operands to rows that TMA can read.
+// nothing; before it stands one that copies operands to rows that TMA can read. And the one for launches that have no
+// workspace.
 #include "gemmc/Plan/Fallback.h"
 #include "Draft.h"
+#include "gemmc/Plan/Analysis.h"
 #include <type_traits>
 
 namespace gemmc {
@@ -46,6 +48,43 @@ std::optional<Plan> makeRepackPlan(const Spec &spec) {
   // ... or what is faster than that one.
   bool repacks = plan && (plan->a.repacked || plan->b.repacked || plan->asTheyLie);
   return repacks ? plan : std::nullopt;
+}
+
+/// The fastest plan of `spec` whole, or in slices that meet in clusters.
+static std::optional<Plan> planOfSlicesInClusters(const Spec &spec) {
+  std::optional<Plan> best;
+  for (int64_t slices : {1, 2, 4, 8}) {
+    Spec cut = spec;
+    force(cut.split, slices > 1 ? SplitMode::split_k : SplitMode::none);
+    if (slices > 1)
+      force(cut.splitSlices, slices), force(cut.splitThrough, SplitThrough::cluster);
+    Diags scratch;
+    std::optional<Plan> plan = makePlan(cut, scratch);
+    if (plan && (!best || analyse(*plan, 0).seconds < analyse(*best, 0).seconds))
+      best = std::move(plan);
+  }
+  return best;
+}
+
+std::optional<Plan> makePlanWithoutWorkspace(const Spec &spec) {
+  Spec bare = spec;
+  if (!bare.scheduler.given)
+    force(bare.scheduler, Scheduler::fixed);
+  auto planned = [&]() -> std::optional<Plan> {
+    Diags scratch;
+    std::optional<Plan> plan = makePlan(bare, scratch);
+    const bool open = !bare.split.given && !bare.splitSlices.given && !bare.splitThrough.given;
+    const bool meets =
+        plan && *plan->spec.split != SplitMode::none && *plan->spec.splitThrough != SplitThrough::cluster;
+    return meets && open ? planOfSlicesInClusters(bare) : plan;
+  };
+  std::optional<Plan> plan = planned();
+  if (!plan || !(plan->a.repacked || plan->b.repacked))
+    return plan;
+  for (Field<Repack> *repack : {&bare.a.repack, &bare.b.repack})
+    if (!repack->given)
+      force(*repack, Repack::off);
+  return planned();
 }
 
 std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {

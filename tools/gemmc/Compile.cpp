@@ -32,12 +32,14 @@ cl::opt<bool> verifyEach("verify-each", cl::desc("Verify the IR between all pass
 cl::opt<std::string> templates("templates", cl::desc("Read the PTX templates from a directory"), cl::value_desc("dir"),
                                cl::sub(compile));
 cl::opt<FallbackChoice>
-    fallback("fallback", cl::desc("Take the kernel for launches that the first one's requirements exclude:"),
+    fallback("fallback",
+             cl::desc("Take the kernel for launches that the first one's requirements, or no workspace, exclude:"),
              cl::ValueOptional, cl::init(FallbackChoice::none), cl::sub(compile),
              cl::values(clEnumValN(FallbackChoice::plain, "", "the last one, which is right for all launches"),
                         clEnumValN(FallbackChoice::plain, "plain", "the same"),
                         clEnumValN(FallbackChoice::repack, "repack",
-                                   "the first one, which copies operands at odd pitches, if there is one")));
+                                   "the first one, which copies operands at odd pitches, if there is one"),
+                        clEnumValN(FallbackChoice::bare, "no-workspace", "the one that needs no workspace")));
 cl::opt<bool> timing("timing", cl::desc("Print the milliseconds of each step to standard error"), cl::sub(compile));
 
 /// Prints how long the steps took.

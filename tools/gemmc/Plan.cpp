@@ -14,12 +14,14 @@ cl::opt<std::string> output("o", cl::desc("Write to a file"), cl::value_desc("fi
 cl::opt<bool> asJson("json", cl::desc("Print JSON: fields, the kernel's view, requirements"), cl::sub(plan));
 cl::opt<bool> bare("no-reasons", cl::desc("Leave the comments out"), cl::sub(plan));
 cl::opt<FallbackChoice>
-    fallback("fallback", cl::desc("Take the kernel for launches that the first one's requirements exclude:"),
+    fallback("fallback",
+             cl::desc("Take the kernel for launches that the first one's requirements, or no workspace, exclude:"),
              cl::ValueOptional, cl::init(FallbackChoice::none), cl::sub(plan),
              cl::values(clEnumValN(FallbackChoice::plain, "", "the last one, which is right for all launches"),
                         clEnumValN(FallbackChoice::plain, "plain", "the same"),
                         clEnumValN(FallbackChoice::repack, "repack",
-                                   "the first one, which copies operands at odd pitches, if there is one")));
+                                   "the first one, which copies operands at odd pitches, if there is one"),
+                        clEnumValN(FallbackChoice::bare, "no-workspace", "the one that needs no workspace")));
 
 int run() {
   Diags diags;

@@ -10,8 +10,10 @@ namespace gemmc::tool {
 std::optional<Plan> planOf(const Spec &spec, FallbackChoice choice, const TuningInput &tuning, Diags &diags) {
   if (choice == FallbackChoice::none)
     return tune::choosePlan(spec, tuning.get(), diags);
-  auto repacked = choice == FallbackChoice::repack ? makeRepackPlan(spec) : std::nullopt;
-  return repacked ? repacked : makeFallbackPlan(spec, diags);
+  std::optional<Plan> other = choice == FallbackChoice::repack ? makeRepackPlan(spec)
+                              : choice == FallbackChoice::bare ? makePlanWithoutWorkspace(spec)
+                                                               : std::nullopt;
+  return other ? other : makeFallbackPlan(spec, diags);
 }
 
 SpecInput::SpecInput(cl::SubCommand &sub)

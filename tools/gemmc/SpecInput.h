@@ -11,7 +11,7 @@
 namespace gemmc::tool {
 
 /// Which kernel of a spec: the first, or one for launches that its requirements exclude.
-enum class FallbackChoice { none, repack, plain };
+enum class FallbackChoice { none, repack, plain, bare };
 /// The first is planned by what was measured for it, if anything was. Nullopt after a reported error.
 std::optional<Plan> planOf(const Spec &spec, FallbackChoice choice, const TuningInput &tuning, Diags &diags);
 

@@ -49,9 +49,10 @@ public:
   /// prepare(). `args.workspaceReady` counts where no size has ranges.
   MaybeFailure launch(void *stream, const GemmArgs &args) const;
   /// Bytes of workspace that launch() needs for `args`; 0 for most kernels. With less, operands at odd pitches are not
-  /// copied to rows that TMA reads, sums of slices do not meet there, and a slower kernel runs.
+  /// copied to rows that TMA reads, sums of slices do not meet there, no counter gives tiles, and a slower kernel runs.
   Outcome<uint64_t> workspaceBytes(const GemmArgs &args) const;
-  /// Whether `args` need the fallback kernel; the requirement that does not hold, or an empty string.
+  /// Whether `args` need another kernel; the requirement that does not hold, the workspace that lacks, or an empty
+  /// string.
   std::string fallbackReason(const GemmArgs &args) const;
   /// Compiles and loads now what launch() takes for the sizes, leading dimensions, alignment and workspace of `args`.
   MaybeFailure prepare(const GemmArgs &args) const;
@@ -77,12 +78,13 @@ private:
   /// Kernels that are planned for the same sizes.
   struct Range {
     Sizes typical{};
-    Kernel first, repack;
+    Kernel first, repack, bare; ///< `bare`: without a workspace.
   };
   using MakePlan = llvm::function_ref<std::optional<Plan>(const Spec &, Diags &)>;
   MaybeFailure prepare(Kernel &kernel, const Sizes &typical, bool required, MakePlan makePlan) const;
   MaybeFailure prepareFirst(Range &range) const;
   MaybeFailure prepareRepack(Range &range) const;
+  MaybeFailure prepareBare(Range &range) const;
   MaybeFailure preparePlain() const;
   Range &rangeOf(const GemmArgs &args) const;
   /// Whether `kernel` is there, its requirements hold, and so many bytes of workspace (none: any) are enough for it.

@@ -207,6 +207,37 @@ TEST_F(GemmTest, ARangeWithoutItsWorkspaceHasTheKernelOfTypicalSizes) {
   EXPECT_NE(fake->launches.back().config.gridX, without);
 }
 
+// A kernel that needs a workspace gives way to one that needs none, however the sizes are known.
+TEST_F(GemmTest, WithoutAWorkspaceAnotherKernelRuns) {
+  struct Row {
+    const char *text;
+    int64_t m, n, k;
+    bool wgmma; ///< TMA reads its operands without a copy.
+  };
+  const Row rows[] = {
+      {"problem: {m: 16, n: 16, k: 200000}\nb: {layout: col}\n", 16, 16, 200000, true},      // slices meet there
+      {"problem: {m: 8000, n: 4008, k: 40}\nb: {layout: col}\n", 8000, 4008, 40, true},      // tiles from a counter
+      {"problem: {m: 2048, n: 2048, k: 2047}\nb: {layout: col}\n", 2048, 2048, 2047, false}, // copies
+  };
+  for (const Row &row : rows) {
+    auto gemm = create(row.text);
+    ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+    GemmArgs some = args(row.m, row.n, row.k);
+    auto bytes = (*gemm)->workspaceBytes(some);
+    ASSERT_TRUE(bool(bytes)) << bytes.failure().str();
+    ASSERT_GT(*bytes, 0u) << row.text;
+    const size_t before = fake->maps.size();
+    MaybeFailure failed = (*gemm)->launch(nullptr, some);
+    ASSERT_FALSE(failed) << row.text << failed->str();
+    EXPECT_EQ(fake->maps.size() > before, row.wgmma) << row.text;
+    EXPECT_EQ((*gemm)->fallbackReason(some), "workspaceBytes >= " + std::to_string(*bytes));
+    some.workspace = 0x7000000, some.workspaceBytes = *bytes;
+    ASSERT_FALSE((*gemm)->launch(nullptr, some));
+    EXPECT_EQ((*gemm)->fallbackReason(some), "");
+    EXPECT_EQ(*(*gemm)->workspaceBytes(some), *bytes);
+  }
+}
+
 // As for everything else that plans: the database's answer for this device and problem, also of a range.
 TEST_F(GemmTest, WhatWasMeasuredIsTaken) {
   Temporary folder;
