@@ -102,7 +102,7 @@ bool collectsSectors(const Draft &draft) {
          draft.plannedN() > widest && bytesOfD(draft) >= heldByL2;
 }
 
-/// Bytes of D that an SM writes for its tiles; of a large D what hangs over its edges costs half as much.
+/// Bytes of D that an SM writes for its tiles; of a large D what they are larger than D costs its root.
 static double bytesByPort(const Premises &on, const Shape &shape, double waves) {
   const double whole = waves * double(shape.m * shape.n) * bytesOf(*on.draft.spec().d.type);
   if (!on.keepsTilesTogether)
