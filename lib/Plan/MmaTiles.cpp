@@ -137,10 +137,13 @@ llvm::SmallVector<Depth, 6> depthsOfMeasured(const Draft &draft, Tile block, Til
   constexpr int64_t wanted = 4, narrow = 32;
   const int64_t deepest = draft.elementsIn(mostDepthBytes(draft));
   const int64_t warps = block.m / warp.m * (block.n / warp.n), usual = mmaDepth(draft);
+  const Field<int64_t> &buffers = draft.spec().fragmentBuffers;
+  const bool pairs = buffers.given && *buffers == 2; // of steps
   llvm::SmallVector<Depth, 6> depths;
   if (warps <= wanted)
     for (int64_t depth : {usual, 2 * usual})
-      if (depth <= deepest && (depth == usual || hasSmallD(draft) || isNarrow(draft, narrow)))
+      if (depth <= deepest && (depth == usual || hasSmallD(draft) || isNarrow(draft, narrow)) &&
+          (!pairs || depth * warps / wanted % (2 * draft.matrix->k) == 0))
         depths.push_back({depth, depth * warps / wanted});
   return depths;
 }

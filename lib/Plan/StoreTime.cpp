@@ -68,10 +68,10 @@ static double bytesOfD(const Draft &draft) {
 
 /// Whether D decides: of few k, and no C.
 static bool isMostlyD(const Draft &draft) {
-  constexpr int64_t mostK = 192;
+  constexpr int64_t mostBytes = 384; // of k
   const Spec &s = draft.spec();
-  return !draft.stream && *s.split == SplitMode::none && draft.plannedK() <= mostK && s.beta.value == Scale{0.0} &&
-         !s.d.ld.value.dynamic();
+  return !draft.stream && *s.split == SplitMode::none && !draft.inCluster() &&
+         draft.plannedK() <= draft.elementsIn(mostBytes) && s.beta.value == Scale{0.0} && !s.d.ld.value.dynamic();
 }
 /// ... and its lines start inside sectors.
 static bool cutsSectors(const Draft &draft) { return isMostlyD(draft) && !startsAt(draft.spec().d, sectorBytes); }
@@ -98,8 +98,8 @@ bool collectsSectors(const Draft &draft) {
   constexpr int64_t widest = 128; // columns of a tile of mma
   const Spec &s = draft.spec();
   const bool other = s.store.given && *s.store != StoreKind::staged;
-  return *s.instruction == Instruction::mma && !other && cutsSectors(draft) && storesAlongN(draft) &&
-         draft.plannedN() > widest && bytesOfD(draft) >= heldByL2;
+  return *s.target == Target::sm_90a && *s.instruction == Instruction::mma && !other && cutsSectors(draft) &&
+         storesAlongN(draft) && draft.plannedN() > widest && bytesOfD(draft) >= heldByL2;
 }
 
 /// Bytes of D that an SM writes for its tiles; of a large D what they are larger than D costs its root.

@@ -168,7 +168,10 @@ bool isSmall(const Draft &draft, int64_t rowsAndColumns) {
 int64_t depthOfShortK(const Draft &draft) {
   const Spec &s = draft.spec();
   const std::optional<int64_t> k = draft.extentK();
-  const bool fixed = draft.shifts() || draft.turnsInside(s.a) || draft.turnsInside(s.b);
+  // Who reads an operand into registers reads rows of 128 bytes, also where 16 bits stand for words (SixteenBits.cpp).
+  auto registers = [](const Field<FragmentLoad> &load) { return load.given && *load == FragmentLoad::ldmatrix; };
+  const bool fixed = draft.shifts() || draft.turnsInside(s.a) || draft.turnsInside(s.b) || registers(s.fragmentsA) ||
+                     registers(s.fragmentsB);
   if (!k || s.k.value.typical || fixed || !draft.wgmma() || s.block.given || s.warp.given || s.swizzle.given)
     return 0;
   for (int64_t bytes : {lineBytes / 4, lineBytes / 2})

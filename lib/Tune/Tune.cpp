@@ -156,8 +156,13 @@ std::vector<std::string> Tuner::variationsOf(llvm::StringRef choice) const {
 /// Other ways for the leader's CTAs to begin and to end, to wait, to store, and to come by their tiles.
 std::vector<std::string> Tuner::walksOf(llvm::StringRef choice) const {
   std::vector<std::string> out;
-  if (!spec.scheduler.given)
-    out.push_back((choice + " raster.scheduler=dynamic").str());
+  if (!spec.scheduler.given) {
+    Diags scratch;
+    Spec leader = spec;
+    const std::optional<Plan> plan = applyChoice(leader, choice, scratch) ? makePlan(leader, scratch) : std::nullopt;
+    const bool counter = plan && *plan->spec.scheduler == Scheduler::dynamic;
+    out.push_back((choice + (counter ? " raster.scheduler=static" : " raster.scheduler=dynamic")).str());
+  }
   if (!spec.rasterOrder.given)
     out.push_back((choice + " raster.order=hilbert").str());
   if (!spec.dependent.given)

@@ -39,7 +39,8 @@ cl::opt<FallbackChoice>
                         clEnumValN(FallbackChoice::plain, "plain", "the same"),
                         clEnumValN(FallbackChoice::repack, "repack",
                                    "the first one, which copies operands at odd pitches, if there is one"),
-                        clEnumValN(FallbackChoice::bare, "no-workspace", "the one that needs no workspace")));
+                        clEnumValN(FallbackChoice::bare, "no-workspace",
+                                   "the one that needs no workspace but for what the spec gives")));
 cl::opt<bool> timing("timing", cl::desc("Print the milliseconds of each step to standard error"), cl::sub(compile));
 
 /// Prints how long the steps took.

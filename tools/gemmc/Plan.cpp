@@ -21,7 +21,8 @@ cl::opt<FallbackChoice>
                         clEnumValN(FallbackChoice::plain, "plain", "the same"),
                         clEnumValN(FallbackChoice::repack, "repack",
                                    "the first one, which copies operands at odd pitches, if there is one"),
-                        clEnumValN(FallbackChoice::bare, "no-workspace", "the one that needs no workspace")));
+                        clEnumValN(FallbackChoice::bare, "no-workspace",
+                                   "the one that needs no workspace but for what the spec gives")));
 
 int run() {
   Diags diags;

@@ -54,7 +54,8 @@ public:
   /// Whether `args` need another kernel; the requirement that does not hold, the workspace that lacks, or an empty
   /// string.
   std::string fallbackReason(const GemmArgs &args) const;
-  /// Compiles and loads now what launch() takes for the sizes, leading dimensions, alignment and workspace of `args`.
+  /// Compiles and loads now what launch() takes for the sizes, leading dimensions, alignment and workspace
+  /// (`workspaceBytes`, wherever it will be) of `args`.
   MaybeFailure prepare(const GemmArgs &args) const;
   /// Compiles and loads the fallback kernels now, once.
   MaybeFailure prepareFallback() const;
