@@ -113,8 +113,13 @@ double halfSectorClocks(const Premises &on, const Shape &shape, double waves, do
 /// stores 15 bytes a clock, and memory takes what is moved; what is loaded comes late. A fit to 14 tiles of each of 26
 /// products of 700 to 9000 rows and columns, k of 16 to 208, in all layouts: its choice is 2% slower than the best of
 /// them, that of before 14% (H200, 2026-11-29).
+/// Of a D that the L2 does not hold, whose tiles come from a counter, a fit to 144 kernels of 35 such products of f16,
+/// bf16, tf32 and e4m3, 6% off, its choice 1.9% behind the best (H200, 2026-11-30, docs/hopper-l2.md, *Tiles that drift
+/// apart*).
 double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves);
 /// A bound of it, whatever the warp tile and the stages are.
 double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, double waves);
+/// What part of its tiles D is; the rest hangs over its edges.
+double filledPart(const Premises &on, const Shape &shape);
 
 } // namespace gemmc::plan

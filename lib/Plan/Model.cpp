@@ -118,9 +118,8 @@ double bytesClocks(const Premises &on, const Shape &shape, double tiles) {
   const int64_t line = turns ? shape.m : shape.n, lines = turns ? on.m : on.n;
   const bool cuts = line < lines;                   // a tile that has whole lines writes them one after the other
   const double size = batch * m * n / tiles / area; // what a tile has of D
-  const double filled = size * area / (double(shape.m) * double(shape.n));
   double cost = 1 + (turns ? turned : 0) + (cuts && line % 64 != 0 ? parts : 0) + small * std::max(0.0, 1 - size);
-  cost /= on.keepsTilesTogether ? std::sqrt(filled) : 1;
+  cost /= on.keepsTilesTogether ? std::sqrt(filledPart(on, shape)) : 1;
   if (!s.d.ld.value.dynamic() && !on.linesOfD)
     return atOnce<8>({moved * cost, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
   cost += (cuts && line % 128 == 64 ? halves : 0) + large * std::max(0.0, size - 1);

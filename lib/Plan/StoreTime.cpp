@@ -102,15 +102,17 @@ bool collectsSectors(const Draft &draft) {
          storesAlongN(draft) && draft.plannedN() > widest && bytesOfD(draft) >= heldByL2;
 }
 
-/// Bytes of D that an SM writes for its tiles; of a large D what they are larger than D costs its root.
-static double bytesByPort(const Premises &on, const Shape &shape, double waves) {
-  const double whole = waves * double(shape.m * shape.n) * bytesOf(*on.draft.spec().d.type);
-  if (!on.keepsTilesTogether)
-    return whole;
+double filledPart(const Premises &on, const Shape &shape) {
   auto filled = [](int64_t extent, int64_t tile) {
     return double(extent) / double(llvm::divideCeil(extent, tile) * tile);
   };
-  return whole * std::sqrt(filled(on.m, shape.m) * filled(on.n, shape.n));
+  return filled(on.m, shape.m) * filled(on.n, shape.n);
+}
+
+/// Bytes of D that an SM writes for its tiles; of a large D what they are larger than D costs its root.
+static double bytesByPort(const Premises &on, const Shape &shape, double waves) {
+  return waves * double(shape.m * shape.n) * bytesOf(*on.draft.spec().d.type) *
+         (on.keepsTilesTogether ? std::sqrt(filledPart(on, shape)) : 1);
 }
 
 double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {

@@ -52,7 +52,7 @@ public:
   /// copied to rows that TMA reads, sums of slices do not meet there, no counter gives tiles, and a slower kernel runs.
   Outcome<uint64_t> workspaceBytes(const GemmArgs &args) const;
   /// Whether `args` need another kernel; the requirement that does not hold, the workspace that lacks, or an empty
-  /// string.
+  /// string. Compiles the kernel that it asks where nobody has.
   std::string fallbackReason(const GemmArgs &args) const;
   /// Compiles and loads now what launch() takes for the sizes, leading dimensions, alignment and workspace
   /// (`workspaceBytes`, wherever it will be) of `args`.
