@@ -1,7 +1,6 @@
 """What the scripts that race kernels on a GPU have in common (utils/race-builds, utils/race-kernels)."""
 import argparse
 import json
-import os
 import pathlib
 import random
 import shutil
@@ -9,8 +8,8 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-GEMMC = ROOT / "build" / "bin" / "gemmc"
+import given
+
 NO_DEVICE = 3  # gemmc's exit code where there is no GPU
 MOST_SECONDS = 90  # of one race: gemmc itself waits 60 for a kernel that hangs
 
@@ -49,20 +48,26 @@ def race(arguments, specs, others, warm_up):
     return 0 if raced and not failed else 1
 
 
-def results(path):
-    """(name, report) of each line; what a `run` that was stopped has begun is named and passed over."""
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            print(f"{path}:{number}: no result: {line[:40]}", file=sys.stderr)
-            continue
-        yield entry["name"], entry["report"]
+def results(path, read):
+    """What `read` makes of the name and the report of each line; problems that failed are counted and left out."""
+    def one(entry):
+        if not isinstance(entry["name"], str):
+            raise TypeError("a name is a text")
+        return None if isinstance(entry.get("failure"), str) else read(entry["name"], entry["report"])
+
+    found = given.rows(path, one, f"`{pathlib.Path(sys.argv[0]).name} run`")
+    if failed := found.count(None):
+        print(f"{path}: {failed} of {len(found)} problems failed, left out", file=sys.stderr)
+    return [each for each in found if each is not None]
+
+
+def median(kernel):
+    return given.positive(kernel["median_us"])
 
 
 def best_rival(report):
     """The least time of cuBLASLt's algorithms; None where it has none."""
-    return min((each["median_us"] for each in report["cublaslt"]), default=None)
+    return min(map(median, report["cublaslt"]), default=None)
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
@@ -75,30 +80,7 @@ def bounds(text):
     return low, high
 
 
-def natural(text):
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is less than 1")
-    return int(text)
-
-
-def program(text):  # not to be looked for on PATH
-    path = pathlib.Path(text).resolve()
-    if not os.access(path, os.X_OK) or path.is_dir():
-        raise argparse.ArgumentTypeError(f"`{text}` is no program")
-    return path
-
-
-def there(text):
-    if not pathlib.Path(text).exists():
-        raise argparse.ArgumentTypeError(f"`{text}` does not exist")
-    return pathlib.Path(text)
-
-
-def add_gemmc(parser):
-    parser.add_argument("--gemmc", type=program, default=str(GEMMC), help="default: build/bin/gemmc")
-
-
 def add_run(parser, rounds):
-    parser.add_argument("folder", type=there)
+    parser.add_argument("folder", type=given.folder)
     parser.add_argument("--seconds", type=float, default=120, help="default: 120")
-    parser.add_argument("--rounds", type=natural, default=rounds, help=f"default: {rounds}")
+    parser.add_argument("--rounds", type=given.natural, default=rounds, help=f"default: {rounds}")

@@ -14,6 +14,8 @@ import tempfile
 import threading
 import time
 
+import given
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITE = ROOT / "examples" / "bench" / "suite.yaml"
 
@@ -67,19 +69,38 @@ def to_flow(value):
 
 def is_suite(path):
     """Whether a file has problems, not the fields of one spec."""
-    return re.search(r"^problems:", path.read_text(), re.M) is not None
+    return re.search(r"^problems:", given.text_of(path), re.M) is not None
 
 
 def read(path=SUITE):
-    """The problems of a suite, each a dict of `name`, `class` and the fields of its spec."""
-    text = path.read_text()
-    found = re.search(r"^defaults: *(\{.*\}) *$", text, re.M)
-    defaults = flow(found[1]) if found else {}
-    return [merged(defaults, flow(entry)) for entry in re.findall(r"^ *- (\{.*\}) *$", text, re.M)]
+    """The problems of a suite, each a dict of `name`, `class` and the fields of its spec. What cannot be read, or has no
+    problems, ends the script."""
+    defaults, problems = {}, []
+    for number, line in enumerate(given.text_of(path).splitlines(), 1):
+        if not (found := re.match(r"(defaults:| *-)( |$)", line)):
+            continue
+        try:
+            entry = merged({}, flow(re.sub(r"\s#.*", "", line[found.end():])))
+            if found[1] == "defaults:":
+                defaults = entry
+                continue
+            problems.append(merged(defaults, entry))
+            if not isinstance(problems[-1]["name"], str) or not all(isinstance(size, int) for size in sizes(problems[-1])):
+                raise TypeError("a name is a text, sizes are numbers")
+        except (AttributeError, LookupError, TypeError, ValueError):
+            given.refuse(f"{path}:{number}: a suite has a problem a line, `- {{name: one, problem: {{m: 8, n: 8, k: 8}}}}`, "
+                         f"and `defaults: {{...}}` in front of them: {line.strip()[:40]}")
+    if not problems:
+        given.refuse(f"{path} has no problems: name a suite, as {SUITE.relative_to(ROOT)} is one")
+    return problems
 
 
 def sizes(problem):
     return tuple(problem["problem"][axis] for axis in "mnk")
+
+
+def class_of(problem):
+    return problem.get("class", "")
 
 
 def flops(problem):
@@ -95,10 +116,20 @@ def write_spec(problem, path):
 
 
 def chosen(problems, only):
-    """Those that one of the texts describes: each of its words, a regular expression, is found in the name or class."""
+    """Those that one of the texts describes: each of its words, a regular expression, is found in the name or class. A text
+    that describes none ends the script."""
     def fits(problem, text):
-        return all(re.search(word, problem["name"]) or re.search(word, problem["class"]) for word in text.split())
+        return all(re.search(word, problem["name"]) or re.search(word, class_of(problem)) for word in text.split())
 
+    for text in only or ():
+        try:
+            found = any(fits(problem, text) for problem in problems)
+        except re.error as error:
+            given.refuse(f"--only `{text}` is no regular expression: {error}")
+        if not found:
+            classes = ", ".join(sorted(set(map(class_of, problems)) - {""})) or "none"
+            given.refuse(f"--only `{text}`: no problem has it in its name or class; there are {problems[0]['name']} and "
+                         f"others like it, the classes are: {classes}")
     return [problem for problem in problems if not only or any(fits(problem, text) for text in only)]
 
 
@@ -121,7 +152,7 @@ def groups(problems):
     known, out = {key(problem) for problem in problems}, []
     for problem in problems:
         group = [problem]
-        if problem["class"] == "odd" and key(aligned(problem)) not in known:
+        if class_of(problem) == "odd" and key(aligned(problem)) not in known:
             group.append(aligned(problem))
             known.add(key(group[-1]))
         out.append(group)
@@ -150,9 +181,9 @@ class Session:
         self.end, self.options = time.monotonic() + seconds, list(options)
         self.lines, self.errors, self.lock = [], [], threading.Lock()
 
-    def resume(self, text):
-        """Takes over the lines of an earlier session but those of failures."""
-        for line in map(json.loads, text.splitlines()):
+    def resume(self, lines):
+        """Takes over those of an earlier session but failures."""
+        for line in lines:
             if "failure" not in line:
                 self.keep(line)
 
@@ -206,11 +237,32 @@ class Session:
 # ---- results ---------------------------------------------------------------------------------------------------------
 
 
+def checked(entry):
+    """A line of results as it is; an exception where it is something else."""
+    if not isinstance(entry["name"], str):
+        raise TypeError("a name is a text")
+    if "failure" not in entry:
+        report = entry["report"]
+        for number in (report["gemmc"]["median_us"], report.get("ratio"), report.get("ratio_to_first")):
+            if number is not None:
+                given.positive(number)
+    return entry
+
+
+def lines(path):
+    return given.rows(path, checked, "`gemmc bench SUITE --lines`")
+
+
+def lines_of_runs(path):
+    """Those of a session, which say in which run each was measured."""
+    return given.rows(path, lambda entry: {**checked(entry), "run": int(entry["run"])}, "`utils/gpu-check bench`")
+
+
 class Result:
     """What the runs of one problem gave: medians over them. `ratio` is None where cuBLASLt was not measured."""
 
     def __init__(self, problem, lines):
-        self.problem, self.name, self.group = problem, problem["name"], problem["class"]
+        self.problem, self.name, self.group = problem, problem["name"], class_of(problem)
         reports = [line["report"] for line in lines if "report" in line]
         self.failure = next((line["failure"] for line in lines if "failure" in line), None)
         self.runs = len(reports)
