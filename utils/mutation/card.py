@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 
+import given
 from mutation.bounded import MISALIGNED, TRIES, UNMAPPED, bounded, on_grid_of
 from mutation.kernel import Kernel, text_of
 
@@ -203,7 +204,7 @@ def measure(lab, jobs, path, threads, say=print):
     before = answers(path) if pathlib.Path(path).exists() else {}
     jobs = [job for job in jobs if before.get(job[3], {}).get(job[0], {}).get("result", "error") == "error"]
     lock, counts, skipped = threading.Lock(), collections.Counter(), collections.Counter()
-    with open(path, "a") as out, concurrent.futures.ThreadPoolExecutor(threads) as pool:
+    with given.append(pathlib.Path(path)) as out, concurrent.futures.ThreadPoolExecutor(threads) as pool:
         def one(job):
             step, kernel, operator, digest, text = job
             if lab.left() < 5:
@@ -229,8 +230,12 @@ def measure(lab, jobs, path, threads, say=print):
 
 def answers(path):
     """{digest: {step: row}} of a file; the last answer counts."""
+    def checked(row):
+        if not all(isinstance(row[word], str) for word in ("digest", "operator", "step", "result", "detail")):
+            raise TypeError("all of these are texts")
+        return row
+
     found = collections.defaultdict(dict)
-    for line in pathlib.Path(path).read_text().splitlines():
-        row = json.loads(line)
+    for row in given.rows(pathlib.Path(path), checked, "`utils/mutate --measured`"):
         found[row["digest"]][row["step"]] = row
     return found
