@@ -57,28 +57,53 @@ Outcome<std::shared_ptr<const Gemm>> Gemm::create(std::string_view spec, const O
   return std::shared_ptr<const Gemm>(std::move(gemm));
 }
 
+/// Whether another load of the same kernel can only fail as this one did.
+static bool isFinal(const Failure &failure) { return failure.code == 0 || failure.id == Diag::ptx_rejected; }
+
+bool Gemm::Kernel::rests() {
+  unsigned left = rest;
+  while (left && !rest.compare_exchange_weak(left, left - 1)) {
+  }
+  return left;
+}
+
 MaybeFailure Gemm::prepare(Kernel &kernel, const Sizes &typical, bool required, MakePlan makePlan) const {
-  std::call_once(kernel.once, [&] {
-    std::lock_guard lock(compilation->mutex);
+  if (kernel.ready)
+    return kernel.failure;
+  std::lock_guard lock(compilation->mutex);
+  if (kernel.ready)
+    return kernel.failure;
+  if (!kernel.text) {
     Diags &diags = compilation->diags;
     auto plan = makePlan(plannedFor(*compilation->spec, typical), diags);
     auto compiled = plan ? compilePlan(*plan, diags) : std::nullopt;
-    if (compiled) {
-      auto &[text, module] = *compilation->modules.try_emplace(compiled->ptx).first;
-      if (!module) {
-        auto loaded = GpuModule::load(device, text, std::move(compiled->launch), targetOf(text));
-        if (loaded)
-          module = *loaded;
-        else
-          kernel.failure = loaded.failure();
-      }
-      kernel.module = module;
-      kernel.text = &text;
-    } else if (required) {
-      kernel.failure = compilation->failure();
+    if (!compiled) {
+      if (required)
+        kernel.failure = compilation->failure();
+      kernel.ready = true;
+      return kernel.failure;
     }
-    kernel.ready = true;
-  });
+    kernel.text = &compilation->modules.try_emplace(compiled->ptx).first->first;
+    kernel.launch = std::move(compiled->launch);
+  }
+  std::shared_ptr<const GpuModule> &module = compilation->modules.find(*kernel.text)->second;
+  kernel.failure.reset();
+  if (!module) {
+    auto loaded = GpuModule::load(device, *kernel.text, kernel.launch, targetOf(*kernel.text));
+    if (loaded)
+      module = *loaded;
+    else
+      kernel.failure = loaded.failure();
+  }
+  if (kernel.failure && !isFinal(*kernel.failure)) { // each try may take as long as the kernel's assembly
+    constexpr unsigned longest = 10;
+    kernel.rest = (1u << std::min(kernel.failures.load(), longest)) - 1;
+    ++kernel.failures;
+    return kernel.failure;
+  }
+  kernel.module = module;
+  kernel.launch = {};
+  kernel.ready = true;
   return kernel.failure;
 }
 
@@ -100,11 +125,8 @@ MaybeFailure Gemm::prepareBare(Range &range) const {
 MaybeFailure Gemm::preparePlain() const { return prepare(plain, {}, /*required=*/true, makeFallbackPlan); }
 
 MaybeFailure Gemm::prepareFallback() const {
-  if (auto failed = prepareBare(*base))
-    return failed;
-  if (auto failed = prepareRepack(*base))
-    return failed;
-  return preparePlain();
+  MaybeFailure bare = prepareBare(*base), repack = prepareRepack(*base), last = preparePlain(); // each may be had alone
+  return last ? last : repack ? repack : bare;
 }
 
 Gemm::Range &Gemm::rangeOf(const GemmArgs &args) const {
@@ -131,30 +153,29 @@ bool Gemm::serves(const Kernel &kernel, const GemmArgs &args, std::optional<uint
           gemmc::workspaceBytes(kernel.module->info(), args, device->sms).value_or(UINT64_MAX) <= *workspace);
 }
 
-Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const {
-  // Wrong arguments are nobody's reason to compile another kernel: let the first one say what is wrong with them.
+Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace,
+                                           bool insists) const {
   const GpuModule *first = base->first.module.get();
-  if (args.empty() || checkShape(first->info(), args))
+  if (auto failed = checkShape(first->info(), args)) // nobody's reason to compile another kernel
+    return *failed;
+  if (args.empty())
     return first;
   Range &range = rangeOf(args);
-  if (auto failed = prepareFirst(range))
-    return *failed;
-  if (serves(range.first, args, workspace))
+  auto has = [&](Kernel &kernel, MaybeFailure (Gemm::*make)(Range &) const) {
+    const bool rests = !kernel.ready && !insists && kernel.rests();
+    return !rests && !(this->*make)(range) && serves(kernel, args, workspace);
+  };
+  if (has(range.first, &Gemm::prepareFirst))
     return range.first.module.get();
-  if (workspace && !range.first.module->unmet(args)) { // it is all that lacks
-    if (auto failed = prepareBare(range))
-      return *failed;
-    if (serves(range.bare, args, workspace))
-      return range.bare.module.get();
-  }
+  const GpuModule *usual = range.first.ready ? range.first.module.get() : nullptr;
+  const bool lacksWorkspace = workspace && usual && !usual->unmet(args); // it is all that lacks
+  if (lacksWorkspace && has(range.bare, &Gemm::prepareBare))
+    return range.bare.module.get();
   if (serves(base->first, args, workspace))
     return first;
-  if (!workspace || *workspace) { // copies have to lie somewhere
-    if (auto failed = prepareRepack(range))
-      return *failed;
-    if (serves(range.repack, args, workspace))
-      return range.repack.module.get();
-  }
+  const bool hasRoom = !workspace || *workspace; // copies have to lie somewhere
+  if (hasRoom && has(range.repack, &Gemm::prepareRepack))
+    return range.repack.module.get();
   if (auto failed = preparePlain())
     return *failed;
   return plain.module.get();
@@ -162,37 +183,43 @@ Outcome<const GpuModule *> Gemm::moduleFor(const GemmArgs &args, std::optional<u
 
 MaybeFailure Gemm::launch(void *stream, const GemmArgs &args) const {
   GemmArgs own = args;
-  own.workspaceReady &= !ranged; // another kernel may have been there since
   const Range &range = args.m > 0 && args.n > 0 ? rangeOf(args) : *base;
-  for (const Range *one :
-       {&range, static_cast<const Range *>(base.get())}) { // most launches: nothing has to be decided
-    const GpuModule *module = one->first.ready ? one->first.module.get() : nullptr;
-    if (module && module->prepared(own)) // then it is what moduleFor finds for such arguments
-      return module->launch(static_cast<cuda::Stream>(stream), own);
-  }
-  auto module = moduleFor(own, own.workspace ? own.workspaceBytes : 0);
+  const bool stoodIn = range.stoodIn();
+  own.workspaceReady &= !ranged && !stoodIn; // another kernel may have been there since
+  auto isAtHand = [&](const Kernel &kernel) { return kernel.ready && kernel.module && kernel.module->prepared(own); };
+  // Most launches: nothing has to be decided. What is at hand is what moduleFor finds for such arguments, but where
+  // `base` stood in for a kernel that could not be loaded then.
+  for (const Range *one : {&range, static_cast<const Range *>(base.get())})
+    if (isAtHand(one->first) && (one == &range || !stoodIn))
+      return one->first.module->launch(static_cast<cuda::Stream>(stream), own);
+  auto module = moduleFor(own, own.workspace ? own.workspaceBytes : 0, /*insists=*/false);
   if (!module)
     return module.failure();
   return (*module)->launch(static_cast<cuda::Stream>(stream), own);
 }
 
 MaybeFailure Gemm::prepare(const GemmArgs &args) const {
-  auto module = moduleFor(args, args.workspaceBytes);
+  auto module = moduleFor(args, args.workspaceBytes, /*insists=*/true);
   return module ? MaybeFailure() : module.failure();
 }
 
 Outcome<uint64_t> Gemm::workspaceBytes(const GemmArgs &args) const {
-  auto module = moduleFor(args, std::nullopt);
+  auto module = moduleFor(args, std::nullopt, /*insists=*/false);
   if (!module)
     return module.failure();
   return gemmc::workspaceBytes((*module)->info(), args, device->sms).value_or(0);
 }
 
 std::string Gemm::fallbackReason(const GemmArgs &args) const {
+  if (auto failed = checkShape(info(), args))
+    return failed->str();
   if (args.empty())
     return "";
-  const Expr *unmet = base->first.module->unmet(args);
-  if (unmet && !serves(rangeOf(args).first, args, std::nullopt))
+  Range &range = rangeOf(args);
+  if (auto failed = prepareFirst(range))
+    return failed->str();
+  const Expr *unmet = range.first.module->unmet(args);
+  if (unmet && !serves(base->first, args, std::nullopt))
     return unmet->str();
   const auto needed = workspaceBytes(args);
   const uint64_t given = args.workspace ? args.workspaceBytes : 0;

@@ -46,18 +46,21 @@ public:
   /// GpuModule::launch, also for what is allocated. Where the kernel's requirements do not hold for these arguments
   /// (alignment, K = 0), the fallback kernel runs. A kernel is compiled at its first use, also by a launch into a
   /// stream that is being captured, which takes tenths of a second (milliseconds from the cache of cubins): see
-  /// prepare(). `args.workspaceReady` counts where no size has ranges.
+  /// prepare(). `args.workspaceReady` counts where no size has ranges. A kernel that cannot be loaded (no memory,
+  /// say) is tried again by later launches, ever fewer of them; meanwhile the next one that serves the arguments runs,
+  /// and workspaceReady does not count any more.
   MaybeFailure launch(void *stream, const GemmArgs &args) const;
   /// Bytes of workspace that launch() needs for `args`; 0 for most kernels. With less, operands at odd pitches are not
   /// copied to rows that TMA reads, sums of slices do not meet there, no counter gives tiles, and a slower kernel runs.
   Outcome<uint64_t> workspaceBytes(const GemmArgs &args) const;
-  /// Whether `args` need another kernel; the requirement that does not hold, the workspace that lacks, or an empty
-  /// string. Compiles the kernel that it asks where nobody has.
+  /// Why `args` get neither the kernel of their sizes nor that of the typical ones: the requirement that does not hold
+  /// or the workspace that lacks. Or why the former cannot be loaded, or what is wrong with `args`; else an empty
+  /// string. Compiles and loads the kernel that it asks where nobody has.
   std::string fallbackReason(const GemmArgs &args) const;
   /// Compiles and loads now what launch() takes for the sizes, leading dimensions, alignment and workspace
-  /// (`workspaceBytes`, wherever it will be) of `args`.
+  /// (`workspaceBytes`, wherever it will be) of `args`. A failure only where launch() would have no kernel.
   MaybeFailure prepare(const GemmArgs &args) const;
-  /// Compiles and loads the fallback kernels now, once.
+  /// Compiles and loads the fallback kernels now, once. After a failure, those that lack.
   MaybeFailure prepareFallback() const;
 
   /// Of the kernel for the typical sizes.
@@ -69,17 +72,23 @@ private:
   Gemm();
   /// A kernel that is compiled when it is needed.
   struct Kernel {
-    std::once_flag once;
-    std::atomic<bool> ready = false;         ///< `module` will not change any more.
+    std::atomic<bool> ready = false; ///< Nothing of it will change any more; before, all below is Compilation::mutex'.
     std::shared_ptr<const GpuModule> module; ///< None: not for this spec, or `failure` says why.
-    const std::string *text = nullptr;       ///< Its PTX.
+    const std::string *text = nullptr;       ///< Its PTX, once it is compiled.
+    ptx::LaunchInfo launch;                  ///< Of that, until it is loaded.
     MaybeFailure failure;
+    std::atomic<unsigned> failures = 0; ///< Loads that a later one may make good.
+    std::atomic<unsigned> rest = 0;     ///< Launches that do not try again.
+    /// Takes one launch off the rest; false when none is left.
+    bool rests();
   };
   using Sizes = std::array<int64_t, 3>; ///< m, n, k; 0: as the spec says.
   /// Kernels that are planned for the same sizes.
   struct Range {
     Sizes typical{};
     Kernel first, repack, bare; ///< `bare`: without a workspace.
+    /// Whether another kernel may have run where one of these could not be loaded.
+    bool stoodIn() const { return first.failures || repack.failures || bare.failures; }
   };
   using MakePlan = llvm::function_ref<std::optional<Plan>(const Spec &, Diags &)>;
   MaybeFailure prepare(Kernel &kernel, const Sizes &typical, bool required, MakePlan makePlan) const;
@@ -90,8 +99,9 @@ private:
   Range &rangeOf(const GemmArgs &args) const;
   /// Whether `kernel` is there, its requirements hold, and so many bytes of workspace (none: any) are enough for it.
   bool serves(const Kernel &kernel, const GemmArgs &args, std::optional<uint64_t> workspace) const;
-  /// The module for `args`, the best that so many bytes of workspace allow; one that is not there is made.
-  Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace) const;
+  /// The module for `args`, the best that so many bytes of workspace allow; one that is not there is made. What could
+  /// not be loaded is tried again: now (`insists`), or as it comes to it (Kernel::rest).
+  Outcome<const GpuModule *> moduleFor(const GemmArgs &args, std::optional<uint64_t> workspace, bool insists) const;
   std::shared_ptr<const Device> device;
   std::unique_ptr<Compilation> compilation;
   bool ranged = false;         ///< A size is dynamic, and nothing is typical for it.

@@ -169,6 +169,189 @@ TEST_F(GemmTest, ATypicalSizeIsPlannedForAlone) {
   EXPECT_EQ((*gemm)->info().kernels.back().dynamicShared, (*fixed)->info().kernels.back().dynamicShared);
 }
 
+constexpr const char *allAtLaunch = "problem: {m: dynamic, n: dynamic, k: dynamic}\n"
+                                    "b: {layout: col}\n";
+
+// Memory that lacked comes back: the range has its kernel then, also where another one has launched the same before.
+TEST_F(GemmTest, ALoadThatFailedIsTriedAgain) {
+  auto gemm = create(allAtLaunch);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  const GemmArgs some = args(64, 512, 512);
+  auto launch = [&] {
+    MaybeFailure failed = (*gemm)->launch(nullptr, some);
+    EXPECT_FALSE(failed) << failed->str();
+    return fake->launches.back().config.sharedBytes;
+  };
+  auto loads = [&] { return llvm::count(fake->calls, "cuModuleLoadDataEx"); };
+  fake->failing["cuModuleLoadDataEx"] = cuda::outOfMemory;
+  const std::string why = (*gemm)->fallbackReason(some);
+  EXPECT_NE(why.find("OUT_OF_MEMORY"), std::string::npos) << why;
+  const auto before = loads();
+  const auto ofBase = launch();
+  EXPECT_EQ(loads(), before + 1);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(launch(), ofBase);
+  EXPECT_LE(loads(), before + 8); // each try may take tenths of a second
+  EXPECT_EQ(fake->modules, 1);
+  fake->failing.clear();
+  EXPECT_FALSE((*gemm)->prepare(some)); // does not wait for its turn
+  EXPECT_EQ(fake->modules, 2);
+  EXPECT_NE(launch(), ofBase);
+  EXPECT_EQ((*gemm)->fallbackReason(some), "");
+}
+
+TEST_F(GemmTest, TheNextLaunchTriesAgain) {
+  auto gemm = create(allAtLaunch);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  fake->failing["cuModuleLoadDataEx"] = cuda::outOfMemory;
+  fake->failsOnce = true;
+  ASSERT_FALSE((*gemm)->launch(nullptr, args(64, 512, 512)));
+  EXPECT_EQ(fake->modules, 1);
+  ASSERT_FALSE((*gemm)->launch(nullptr, args(64, 512, 512)));
+  EXPECT_EQ(fake->modules, 2);
+  EXPECT_NE(fake->launches[0].config.sharedBytes, fake->launches[1].config.sharedBytes);
+}
+
+// What no later load can make good is not tried again.
+TEST_F(GemmTest, ARefusedKernelIsNotLoadedAgain) {
+  auto gemm = create(allAtLaunch);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  fake->failing["cuModuleLoadDataEx"] = cuda::invalidPtx;
+  ASSERT_FALSE((*gemm)->launch(nullptr, args(64, 512, 512)));
+  fake->failing.clear();
+  for (int i = 0; i < 4; ++i)
+    ASSERT_FALSE((*gemm)->launch(nullptr, args(64, 512, 512)));
+  EXPECT_EQ(fake->modules, 1);
+  EXPECT_NE((*gemm)->fallbackReason(args(64, 512, 512)), "");
+}
+
+// Kernels that need not be there give way to the one behind them, which is right for all.
+TEST_F(GemmTest, AKernelThatCannotBeLoadedGivesWay) {
+  for (const char *text : {"problem: {m: 16, n: 16, k: 200000}\nb: {layout: col}\n",         // bare
+                           "problem: {m: 2048, n: 2048, k: dynamic}\nb: {layout: col}\n"}) { // repack
+    auto gemm = create(text);
+    ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+    const int before = fake->modules;
+    const bool deep = (*gemm)->info().k.isConst();
+    GemmArgs some = deep ? args(16, 16, 200000) : args(2048, 2048, 4095);
+    if (!deep)
+      some.workspace = 0x7000000, some.workspaceBytes = 64 << 20;
+    fake->failing["cuModuleLoadDataEx"] = cuda::outOfMemory;
+    fake->failsOnce = true;
+    for (int i = 1; i <= 3; ++i) {
+      fake->launches.clear();
+      MaybeFailure failed = (*gemm)->launch(nullptr, some);
+      ASSERT_FALSE(failed) << text << failed->str();
+      EXPECT_EQ(fake->modules, before + std::min(i, 2)) << text;    // the one behind it, then itself
+      EXPECT_EQ(fake->launches.size() > 1, !deep && i > 1) << text; // copies
+    }
+    fake->failsOnce = false;
+    fake->failing["cuModuleLoadDataEx"] = cuda::outOfMemory;
+    auto other = create(text);
+    EXPECT_FALSE(other); // the first one must be there
+    fake->failing.clear();
+  }
+}
+
+TEST_F(GemmTest, TheFallbacksAreLoadedOnceThereIsMemory) {
+  auto gemm = create(allAtLaunch);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  fake->failing["cuModuleLoadDataEx"] = cuda::outOfMemory;
+  MaybeFailure failed = (*gemm)->prepareFallback();
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->code, cuda::outOfMemory);
+  EXPECT_TRUE((*gemm)->launch(nullptr, args(256, 255, 255))); // there is none
+  fake->failing.clear();
+  EXPECT_FALSE((*gemm)->prepareFallback());
+  const int all = fake->modules;
+  EXPECT_GT(all, 1);
+  EXPECT_FALSE((*gemm)->prepareFallback());
+  EXPECT_EQ(fake->modules, all);
+}
+
+// Another kernel has been in the workspace meanwhile: that it is ready does not count any more.
+TEST_F(GemmTest, AWorkspaceOfAStandInIsNotReady) {
+  constexpr const char *counted = "problem: {m: 8000, n: 4008, k: dynamic}\nb: {layout: col}\n"
+                                  "typical: {k: 40}\n";
+  auto gemm = create(counted);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  GemmArgs odd = args(8000, 4008, 39);
+  odd.workspace = 0x7000000, odd.workspaceBytes = 256 << 20;
+  auto launched = [&] {
+    fake->launches.clear();
+    MaybeFailure failed = (*gemm)->launch(nullptr, odd);
+    EXPECT_FALSE(failed) << failed->str();
+    return fake->launches.size();
+  };
+  fake->failing["cuModuleLoadDataEx"] = cuda::outOfMemory;
+  fake->failsOnce = true;
+  EXPECT_EQ(launched(), 1u);
+  const size_t all = launched();
+  odd.workspaceReady = true;
+  EXPECT_EQ(launched(), all);
+  auto other = create(counted); // where nothing has failed it counts
+  ASSERT_TRUE(bool(other));
+  gemm = other;
+  odd.workspaceReady = false;
+  EXPECT_EQ(launched(), all);
+  odd.workspaceReady = true;
+  EXPECT_LT(launched(), all);
+}
+
+// Launches that may not load: 900 within a capture, with a driver that cannot be asked for an exception.
+TEST_F(GemmTest, ACaptureThatForbidsALoadIsForgotten) {
+  auto gemm = create(allAtLaunch);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  fake->failing["cuModuleLoadDataEx"] = cuda::captureUnsupported;
+  ASSERT_FALSE((*gemm)->launch(nullptr, args(64, 512, 512)));
+  fake->failing.clear();
+  ASSERT_FALSE((*gemm)->launch(nullptr, args(64, 512, 512)));
+  EXPECT_EQ(fake->modules, 2);
+}
+
+// Threads come while the load fails, then works: each launch is right, the kernel is loaded once.
+TEST_F(GemmTest, ThreadsShareAFailedLoad) {
+  auto gemm = create(allAtLaunch);
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  fake->failing["cuModuleLoadDataEx"] = cuda::outOfMemory;
+  fake->failsOnce = true;
+  std::atomic<int> failures{0};
+  std::mutex oneByOne; // of the launches themselves: the fake's records
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int j = 0; j < 8; ++j) {
+        failures += bool((*gemm)->prepare(args(64, 512, 512)));
+        std::lock_guard lock(oneByOne);
+        failures += bool((*gemm)->launch(nullptr, args(64, 512, 512)));
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(fake->modules, 2);
+}
+
+// The same answer before and after the launch that compiles the range's kernel.
+TEST_F(GemmTest, TheReasonDoesNotDependOnWhoAskedFirst) {
+  auto gemm = create("problem: {m: dynamic, n: dynamic, k: dynamic}\n");
+  ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+  GemmArgs narrow = args(8, 12, 4096);
+  narrow.ldb = narrow.ldc = narrow.ldd = 16;
+  const std::string before = (*gemm)->fallbackReason(narrow);
+  ASSERT_FALSE((*gemm)->launch(nullptr, narrow));
+  EXPECT_EQ((*gemm)->fallbackReason(narrow), before);
+  GemmArgs negative = args(8, 16, -1);
+  negative.ldb = 16;
+  const std::string wrong = (*gemm)->fallbackReason(negative);
+  MaybeFailure failed = (*gemm)->launch(nullptr, negative);
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->id, Diag::launch_negative);
+  EXPECT_EQ(wrong, failed->str());
+  EXPECT_TRUE((*gemm)->prepare(negative));
+  EXPECT_FALSE((*gemm)->workspaceBytes(negative));
+}
+
 // What a launch needs is compiled and loaded, and the capture goes on.
 TEST_F(GemmTest, ACapturedStreamGetsItsKernelToo) {
   auto gemm = create(rowsAtLaunch);
