@@ -1,7 +1,10 @@
 #include "gemmc/Runtime/Ptxas.h"
 #include "gemmc/Runtime/GpuModule.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -57,10 +60,11 @@ private:
   Path path;
 };
 
-/// Runs `arguments` with both outputs in `log`; the wait status. Bounded by limits on the child, not by an alarm in
-/// this process, which may be somebody else's.
-Outcome<int> runProgram(const std::vector<std::string> &arguments, const std::string &log,
-                        const PtxasOptions &options) {
+/// Runs `arguments` with both outputs in `log`; the wait status. Nullopt: it ended, and nobody can say how, as this
+/// process ignores SIGCHLD (a server, or what inherits that) or waits for every child elsewhere: both are its own
+/// affair. Bounded by limits on the child, not by an alarm in this process, which may be somebody else's.
+Outcome<std::optional<int>> runProgram(const std::vector<std::string> &arguments, const std::string &log,
+                                       const PtxasOptions &options) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -80,10 +84,13 @@ Outcome<int> runProgram(const std::vector<std::string> &arguments, const std::st
   prlimit(child, RLIMIT_AS, &memory, nullptr);
   prlimit(child, RLIMIT_CORE, &core, nullptr);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0)
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno == ECHILD)
+      return std::optional<int>();
     if (errno != EINTR)
       return Failure::make(Diag::ptxas_failed, std::strerror(errno));
-  return status;
+  }
+  return std::optional(status);
 }
 
 std::string readWhole(const std::string &path) {
@@ -97,6 +104,42 @@ std::string cleaned(llvm::StringRef log, llvm::StringRef file) {
   for (size_t at = out.find(file); at != std::string::npos; at = out.find(file))
     out.replace(at, file.size(), "ptx");
   return out;
+}
+
+/// Whether a log of ptxas has a message of an error: `ptxas FILE, line 7; error   : TEXT`, `ptxas fatal   : TEXT`.
+bool tellsError(llvm::StringRef log) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  log.split(lines, '\n');
+  return llvm::any_of(lines, [](llvm::StringRef line) {
+    llvm::StringRef kind = line.split(" : ").first.rtrim();
+    return kind.starts_with("ptxas ") && (kind.ends_with(" error") || kind.ends_with(" fatal"));
+  });
+}
+
+/// Whether `file` is an ELF file with all of its tables, which lie behind what they tell of.
+bool isWhole(llvm::StringRef file) {
+  constexpr llvm::StringRef magic = "\x7f"
+                                    "ELF\2\1"; // 64 bits, little endian
+  if (file.size() < 64 || !file.starts_with(magic))
+    return false;
+  using llvm::support::endian::read16le, llvm::support::endian::read64le;
+  auto ends = [&](unsigned start, unsigned bytes, unsigned count) {
+    return llvm::SaturatingAdd(read64le(file.data() + start),
+                               uint64_t(read16le(file.data() + bytes)) * read16le(file.data() + count));
+  };
+  return ends(32, 54, 56) <= file.size() && ends(40, 58, 60) <= file.size(); // of the segments, of the sections
+}
+
+/// The failure of a program that ended nobody knows how; nothing where `cubin` shows that it did its work.
+MaybeFailure judgeByWork(const std::string &log, const std::string &cubin, const std::string &input,
+                         const std::string &program) {
+  std::string text = cleaned(log, input);
+  if (tellsError(text))
+    return Failure::make(Diag::ptxas_failed, text);
+  if (isWhole(cubin))
+    return std::nullopt;
+  return Failure::make(Diag::ptxas_nothing, program)
+      .hint("how it ended is not known: SIGCHLD is ignored here, or somebody else waited for it");
 }
 
 /// The failure behind a wait status; nothing for a clean exit.
@@ -168,11 +211,11 @@ Outcome<PtxasResult> assemblePtx(llvm::StringRef ptx, const PtxasOptions &option
   auto status = runProgram(arguments, log, options);
   if (!status)
     return status.failure();
-  std::string text = readWhole(log);
-  if (auto failed = judge(*status, text, input, options, *directory))
+  std::string text = readWhole(log), cubin = readWhole(output);
+  if (auto failed =
+          *status ? judge(**status, text, input, options, *directory) : judgeByWork(text, cubin, input, program))
     return *failed;
   PtxasResult result;
-  std::string cubin = readWhole(output);
   if (cubin.empty())
     return Failure::make(Diag::ptxas_nothing, program);
   result.cubin.assign(cubin.begin(), cubin.end());

@@ -4,6 +4,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
 
@@ -124,6 +125,47 @@ TEST(Ptxas, EndlessWorkIsStopped) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.failure().id, Diag::ptxas_limit);
   llvm::sys::fs::remove_directories(llvm::sys::path::parent_path(result.failure().args[1]));
+}
+
+namespace {
+/// This process ignores SIGCHLD while it lives: nobody can say how a child ended.
+struct NoStatus {
+  struct sigaction before{};
+  NoStatus() {
+    struct sigaction ignored{};
+    ignored.sa_handler = SIG_IGN;
+    sigaction(SIGCHLD, &ignored, &before);
+  }
+  ~NoStatus() { sigaction(SIGCHLD, &before, nullptr); }
+};
+} // namespace
+
+// Then ptxas is judged by what it wrote.
+TEST(Ptxas, NoStatusIsNoFailure) {
+  NoStatus none;
+  // An ELF file is whole where its tables end within it: here one section of 64 bytes behind the head.
+  const std::string head = "printf '\\177ELF\\2\\1\\1%033d\\100%017d\\100\\0\\1\\0\\0\\0' 0 0 | tr 0 '\\0' > \"$4\"\n";
+  const std::string rest = "head -c 64 /dev/zero >> \"$4\"\n";
+  auto whole = assembleWith(Script(head + rest));
+  EXPECT_TRUE(bool(whole)) << whole.failure().str();
+  for (const std::string &text :
+       {head, std::string("printf text > \"$4\""), std::string("exit 0"), std::string("kill -SEGV $$")}) {
+    auto nothing = assembleWith(Script(text));
+    ASSERT_FALSE(nothing) << text;
+    EXPECT_EQ(nothing.failure().id, Diag::ptxas_nothing) << text;
+    EXPECT_NE(nothing.failure().str().find("SIGCHLD"), std::string::npos) << nothing.failure().str();
+  }
+  for (const char *message : {"ptxas $5, line 7; error   : Unknown symbol", "ptxas fatal   : No input"}) {
+    auto failed = assembleWith(Script(head + rest + "echo \"" + message + "\" >&2; exit 255"));
+    ASSERT_FALSE(failed) << message;
+    EXPECT_EQ(failed.failure().id, Diag::ptxas_failed) << message;
+  }
+  auto advised = assembleWith(Script(head + rest + "echo 'ptxas info    : Function properties for error'"));
+  EXPECT_TRUE(bool(advised));
+  if (!findPtxas())
+    return;
+  auto real = assemblePtx(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n");
+  EXPECT_TRUE(bool(real)) << real.failure().str();
 }
 
 TEST(Ptxas, TheEnvironmentNamesIt) {
