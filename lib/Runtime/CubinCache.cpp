@@ -1,6 +1,7 @@
 #include "gemmc/Runtime/CubinCache.h"
 #include "gemmc/Runtime/CudaApi.h"
 #include "gemmc/Runtime/Ptxas.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -10,6 +11,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -57,7 +60,17 @@ std::string CubinCache::fileOf(StringRef key) const {
 
 std::optional<std::vector<char>> CubinCache::find(StringRef key) const {
   std::string path = fileOf(key);
-  auto file = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  // What has no end, or waits for a writer (a FIFO), is no entry; it is asked of what was opened.
+  const int handle = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (handle < 0)
+    return std::nullopt;
+  auto close = make_scope_exit([&] { ::close(handle); });
+  sys::fs::file_status status;
+  if (sys::fs::status(handle, status) || status.type() != sys::fs::file_type::regular_file || status.getSize() > limit)
+    return std::nullopt;
+  // Read, not mapped: somebody may cut it off meanwhile.
+  auto file = MemoryBuffer::getOpenFile(handle, path, status.getSize(), /*RequiresNullTerminator=*/false,
+                                        /*IsVolatile=*/true);
   if (!file)
     return std::nullopt;
   StringRef text = (*file)->getBuffer();
@@ -66,11 +79,8 @@ std::optional<std::vector<char>> CubinCache::find(StringRef key) const {
   StringRef content = text.drop_front(headBytes);
   if (text.substr(magic.size() + digestBytes, digestBytes) != digestOf(content))
     return std::nullopt;
-  int handle = -1; // the age of an entry is that of its last use
-  if (!sys::fs::openFileForWrite(path, handle, sys::fs::CD_OpenExisting, sys::fs::OF_None)) {
-    (void)sys::fs::setLastAccessAndModificationTime(handle, std::chrono::system_clock::now());
-    (void)sys::fs::closeFile(handle);
-  }
+  // The age of an entry is that of its last use.
+  (void)sys::fs::setLastAccessAndModificationTime(handle, std::chrono::system_clock::now());
   return std::vector<char>(content.begin(), content.end());
 }
 

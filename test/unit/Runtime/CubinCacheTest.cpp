@@ -3,6 +3,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <thread>
 
 using namespace gemmc;
@@ -65,6 +66,18 @@ TEST_F(CubinCacheTest, DamageIsNoEntryAndIsMended) {
     ASSERT_TRUE(cache().store(key, cubin));
     EXPECT_EQ(cache().find(key), cubin);
   }
+}
+
+// Reading it would wait for a writer that never comes.
+TEST_F(CubinCacheTest, AFifoIsNoEntry) {
+  ASSERT_TRUE(cache().store(key, cubin));
+  std::string path = files().front();
+  ASSERT_FALSE(llvm::sys::fs::remove(path));
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_FALSE(cache().find(key));
+  ASSERT_TRUE(cache().store(key, cubin));
+  EXPECT_EQ(cache().find(key), cubin);
+  EXPECT_FALSE(cache(cubin.size()).find(key)); // larger than all entries may be
 }
 
 TEST_F(CubinCacheTest, TheOldestGo) {
