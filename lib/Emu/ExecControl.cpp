@@ -10,7 +10,22 @@ using llvm::formatv;
 namespace gemmc::emu {
 namespace {
 
+/// A branch, ret or exit marked `.uni` is one for all lanes that execute it (9.7.12.3).
+void checkUniform(Warp &warp, const Code &code, bool isUniform) {
+  if (isUniform || !warp.cluster.check)
+    return;
+  const Mask lanes = warp.group().mask;
+  warp.cluster.check->report(warp, code, firstLane(lanes), "WS-4",
+                             formatv("the lanes {0:x} of the warp execute this instruction together and part here: "
+                                     "`.uni` says that they do not",
+                                     lanes));
+}
+
 Step bra(Warp &warp, const Code &code, Mask mask) { return warp.branch(mask, code.target); }
+Step braUniform(Warp &warp, const Code &code, Mask mask) {
+  checkUniform(warp, code, mask == warp.group().mask);
+  return warp.branch(mask, code.target);
+}
 /// `imm[0]`: the jump table; operand 0: the index in it. Lanes go in as many groups as there are targets.
 Step branchIndexed(Warp &warp, const Code &code, Mask mask) {
   const std::vector<uint32_t> &table = warp.program.jumpTables[code.imm[0]];
@@ -24,7 +39,10 @@ Step branchIndexed(Warp &warp, const Code &code, Mask mask) {
     lanesOf[table[index]] |= laneBits[l];
   }
   Group &here = warp.group();
-  if (lanesOf.size() == 1 && mask == here.mask) {
+  const bool isUniform = lanesOf.size() == 1 && mask == here.mask;
+  if (code.flags)
+    checkUniform(warp, code, isUniform);
+  if (isUniform) {
     here.pc = lanesOf.begin()->first;
     return Step::Jump;
   }
@@ -95,9 +113,10 @@ Step callUnknown(Warp &warp, const Code &code, Mask mask) {
 }
 
 Step exit(Warp &warp, const Code &code, Mask mask) {
-  unsigned group = warp.index / 4;
-  if (group < warp.cta.warpgroups.size()) {
-    sem::WarpgroupState &state = warp.cta.warpgroups[group].state;
+  if (code.flags)
+    checkUniform(warp, code, mask == warp.group().mask);
+  if (warp.cta.hasWarpgroup(warp)) {
+    sem::WarpgroupState &state = warp.cta.warpgroups[warp.index / 4].state;
     sem::Broken broken = sem::stepWarpgroup(state, {sem::WarpgroupCommand::exit, warp.index % 4, 0, 0}).broken;
     if (broken)
       return warp.fail(code, firstLane(mask), broken.rule, broken.text);
@@ -180,6 +199,9 @@ std::optional<Step> checkNumbers(Warp &warp, const Code &code, Mask mask, uint32
   for (unsigned l = lane; l < numLanes; ++l)
     if (mask >> l & 1 && warp.value(code.args[code.imm[0]], l) != id)
       return warp.fail(code, l, "NB-1", "the lanes of a warp name different barriers");
+  for (unsigned l = lane; hasCount && l < numLanes; ++l)
+    if (mask >> l & 1 && static_cast<uint32_t>(warp.value(code.args[code.imm[1]], l)) != count)
+      return warp.fail(code, l, "NB-3", formatv("the lanes of a warp give barrier {0} different counts", id).str());
   if (hasCount && count == 0 && code.flags & Arrive)
     return warp.fail(code, lane, "NB-11", formatv("barrier {0} is used with 0 threads", id).str());
   if (warp.cluster.check && count > warp.cta.warps.size() * numLanes)
@@ -307,6 +329,12 @@ Step clusterWait(Warp &warp, const Code &code, Mask mask) {
 Step setMaxRegisters(Warp &warp, const Code &code, Mask mask) {
   if (auto step = warp.aligned(code, mask))
     return *step;
+  if (!warp.cta.hasWarpgroup(warp))
+    return warp.fail(code, firstLane(mask), "SR-2",
+                     formatv("`setmaxnreg` in warp {0}, but the CTA has {1} threads: a warpgroup is 128, four whole "
+                             "warps",
+                             warp.index, warp.cta.numThreads)
+                         .str());
   using Command = sem::RegisterPoolCommand;
   auto wanted = static_cast<uint32_t>(code.imm[0]);
   auto outcome =
@@ -350,17 +378,21 @@ void Cta::exited() {
   }
 }
 
-Exec execBra(Decoder &) { return bra; }
+Exec execBra(Decoder &d) { return d.has("uni") && d.code->guard >= 0 ? braUniform : bra; }
 Exec execBrxIdx(Decoder &d) {
   auto table = d.jumpTable();
   d.code->imm[0] = table.value_or(0);
+  d.flag("uni", 1);
   return table ? branchIndexed : unmodelled;
 }
 Exec execCall(Decoder &d) {
   llvm::StringRef callee = d.inst->ops[1].name;
   return callee == "vprintf" ? callPrint : callee == "__assertfail" ? callAssert : callUnknown;
 }
-Exec execRet(Decoder &) { return exit; }
+Exec execRet(Decoder &d) {
+  d.flag("uni", 1);
+  return exit;
+}
 Exec execExit(Decoder &) { return exit; }
 Exec execTrap(Decoder &) { return trap; }
 Exec execBrkpt(Decoder &) { return nothing; }

@@ -18,13 +18,13 @@ namespace {
 std::optional<Step> warpgroupReady(Warp &warp, const Code &code, Mask mask) {
   if (auto wait = warp.aligned(code, mask))
     return wait;
+  if (!warp.cta.hasWarpgroup(warp))
+    return warp.fail(code, 0, "WG-11",
+                     formatv("`wgmma` in warp {0}, but the CTA has {1} threads: a warpgroup is 128, four whole warps",
+                             warp.index, warp.cta.numThreads)
+                         .str());
   if (mask != allLanes)
     return warp.fail(code, firstLane(mask), "WG-11", "`wgmma` in a warp some of whose lanes have exited");
-  if ((warp.index | 3) >= warp.cta.warps.size())
-    return warp.fail(
-        code, 0, "WG-11",
-        formatv("`wgmma` in warp {0}, but the CTA has {1} warps: a warpgroup is 4", warp.index, warp.cta.warps.size())
-            .str());
   return std::nullopt;
 }
 
@@ -107,7 +107,12 @@ Step issue(Warp &warp, const Code &code, Mask mask) {
     return *wait;
   WgmmaOp op;
   op.code = &code;
-  op.accumulate = warp.pred(code.args[3]) & 1;
+  const Mask accumulate = warp.pred(code.args[3]);
+  if (accumulate && accumulate != allLanes)
+    return warp.fail(
+        code, firstLane(accumulate & 1 ? ~accumulate : accumulate), "WG-4",
+        "the lanes of a warp give different scale-d: some add to what the accumulators hold, others do not");
+  op.accumulate = accumulate;
   if (code.args[1].kind == Arg::Value) {
     auto descriptor = uniformDescriptor(warp, code, code.args[1]);
     if (!descriptor)

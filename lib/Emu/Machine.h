@@ -159,6 +159,8 @@ public:
   sem::RegisterPoolState registers;
 
   uint32_t numThreads = 0;
+  /// Whether the warp is one of four whole ones that begin at a multiple of four (9.7.15.1).
+  bool hasWarpgroup(const Warp &warp) const { return warp.index / 4 < warpgroups.size(); }
   /// By warp: lanes that live.
   llvm::SmallVector<Mask, 32> alive() const;
   bool done() const;

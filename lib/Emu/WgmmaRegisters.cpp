@@ -57,7 +57,7 @@ std::optional<WgmmaRegisters::Broken> WgmmaRegisters::touch(State &state, const 
       broken = Broken{state.waitedAt > reg.issuedAt ? "WG-3" : "WG-2", names[index], reg.pc};
     reg.touchedAt = ++state.sequence;
     reg.touchedPc = pc;
-    reg.shape = -1;
+    reg.shape = State::touchedShape;
   }
   return broken;
 }
@@ -69,15 +69,18 @@ std::optional<WgmmaRegisters::Broken> WgmmaRegisters::issue(State &state, const 
   std::optional<Broken> broken;
   auto check = [&](uint16_t index, bool accumulates) {
     State::Register &reg = state.registers[index];
-    bool sameShape = accumulates && reg.shape == shape;
+    const int32_t use = accumulates ? shape : State::fragmentShape;
+    const bool otherUse = reg.shape != State::touchedShape && reg.shape != use;
     if (reg.touchedAt > state.fencedAt && !broken)
       broken = Broken{"WG-1", names[index], reg.touchedPc};
-    if (reg.group && reg.shape >= 0 && !sameShape && !broken)
+    if (reg.group && otherUse && !broken)
       broken = Broken{"WG-2", names[index], reg.pc};
+    if (reg.issuedAt > state.fencedAt && otherUse && !broken)
+      broken = Broken{"WG-1", names[index], reg.pc};
     reg.group = group + 1;
     reg.pc = pc;
     reg.issuedAt = ++state.sequence;
-    reg.shape = accumulates ? shape : -1;
+    reg.shape = use;
   };
   for (uint16_t index : wgmmas[pc].accumulators)
     check(index, true);

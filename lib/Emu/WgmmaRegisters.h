@@ -1,6 +1,7 @@
 /// Registers that wgmma uses asynchronously (PTX ISA 9.7.15.3, 9.7.15.7): accumulators and fragments of A belong to the
 /// operation until it has been waited for (WG-2), and what was touched before an operation is ordered before it by a
-/// wgmma.fence only (WG-1); accumulators handed from wgmma to wgmma of the same shape need none.
+/// wgmma.fence only (WG-1), be it by a wgmma; accumulators handed from wgmma to wgmma of the same shape need none, and
+/// fragments that are only read again.
 #pragma once
 #include "Program.h"
 #include <optional>
@@ -14,11 +15,12 @@ public:
 
   /// Of one warp.
   struct State {
+    static constexpr int32_t touchedShape = -2, fragmentShape = -1;
     struct Register {
       uint32_t touchedAt = 0; ///< Sequence number of the last touch by something else than wgmma.
       uint32_t touchedPc = 0;
-      int32_t shape = -1; ///< Of the last wgmma that had it as accumulator,
-      uint32_t group = 0; ///< and its group plus 1 while it is in flight.
+      int32_t shape = touchedShape; ///< Of the last wgmma that used it; `fragmentShape`: not as accumulator.
+      uint32_t group = 0;           ///< Its group plus 1 while it is in flight.
       uint32_t pc = 0;
       uint32_t issuedAt = 0;
     };
