@@ -111,6 +111,8 @@ void Check::handOver(const Warp &warp, const Known &known, Mask mask, Clocks &to
     learn(to[strict[space]], warpComponent(warp), own.fenced[space]);
     learn(to[strict[space]], copyComponent(warp), own.copiesFenced[space]);
   }
+  if (llvm::any_of(own.fencedRemote, [](Epoch at) { return at != 0; })) // hardly ever
+    learn(to[Sight::asyncRemote], warpComponent(warp), own.fencedRemote);
 }
 
 void Check::handFenced(const Warp &warp, Mask mask, FenceScope scope, Clocks &to) const {
@@ -168,6 +170,11 @@ void Check::proxyFence(Warp &warp, Mask mask, uint32_t flags) {
   const uint32_t wanted[2] = {fenceShared, fenceGlobal};
   const Sight loose[2] = {Sight::looseShared, Sight::looseGlobal};
   bool useful = false;
+  if (cluster.ctas.size() > 1 && flags & fenceShared && !(flags & fenceOwn)) {
+    state.lanes.each(mask,
+                     [](LaneClocks::Part &part) { part.clocks[Sight::looseRemote].join(part.clocks[Sight::generic]); });
+    forLanes(mask, [&](unsigned l) { state.own.fencedRemote[l] = state.now; });
+  }
   for (unsigned space = 0; space < 2; ++space) {
     if (!(flags & wanted[space]))
       continue;
@@ -222,6 +229,13 @@ void Check::aliasFence(Warp &warp, Mask mask) {
   ++state.now;
 }
 
+/// Relaxed reads: `near` for a fence behind them of .cta scope, `far` for wider ones.
+void Check::observes(Warp &warp, Mask mask, const Clocks &near, const Clocks &far) {
+  of(warp).observed.join(mask, near);
+  if (cluster.ctas.size() > 1)
+    of(warp).observedFar.join(mask, far);
+}
+
 /// Relaxed reads and waits of a lane before it become acquires, its relaxed writes and arrivals behind it releases: for
 /// those whom its scope includes.
 void Check::fence(Warp &warp, const Code &code, Mask mask) {
@@ -230,8 +244,8 @@ void Check::fence(Warp &warp, const Code &code, Mask mask) {
   const FenceScope scope = scopeOf(code);
   if (scope == wideFence && (code.ordering.acquires || !code.ordering.releases))
     state.counted.each(mask, [](LaneClocks::Part &part) { part.clocks = Clocks(); });
-  if (code.ordering.acquires || !code.ordering.releases)
-    state.observed.each(mask, [&](LaneClocks::Part &part) {
+  auto take = [&](LaneClocks &observed) {
+    observed.each(mask, [&](LaneClocks::Part &part) {
       ForeignClocks later; // for a wider fence
       if (scope != wideFence)
         std::swap(later, part.clocks.foreign);
@@ -239,6 +253,12 @@ void Check::fence(Warp &warp, const Code &code, Mask mask) {
       part.clocks = Clocks();
       part.clocks.foreign = std::move(later);
     });
+  };
+  if (code.ordering.acquires || !code.ordering.releases) {
+    take(state.observed);
+    if (scope != anyFence)
+      take(state.observedFar);
+  }
   const bool isSc = isScFence(*code.inst);
   if (isSc)
     state.lanes.each(mask, [&](LaneClocks::Part &part) {

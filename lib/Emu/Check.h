@@ -63,6 +63,8 @@ public:
   void exit(Warp &warp, Mask mask);
 
   // --- mbarriers: offsets in the window of a CTA
+  /// Says in `command` which mbarrier it is for, and in which phase that is.
+  void identify(const Cta &cta, uint32_t offset, sem::MbarrierCommand &command) const;
   void mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command, uint64_t before,
                 const sem::MbarrierOutcome &outcome, bool byThread);
   void mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, uint32_t offset);
@@ -80,7 +82,8 @@ public:
 
   // --- Accesses
   /// `constant`: a read by the cache that is not coherent.
-  enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8, constant = 16 };
+  /// `together`: the lanes make one collective write, and who knows of one of them knows of it.
+  enum Use : uint8_t { read = 1, write = 2, strong = 4, collective = 8, constant = 16, together = 32 };
   void generic(Warp &warp, const Code &code, Mask mask, const uint64_t *addresses, Where where, unsigned bytes,
                unsigned use);
   /// Lanes store `bytes` each, aligned to them, at `to` by one instruction that is not strong; `stored(lane)`: what.
@@ -97,6 +100,7 @@ public:
     const Clocks *clocks = nullptr;
     const Clocks *issue = nullptr; ///< wgmma: when it was issued; `clocks` are those of the last wgmma.fence.
     bool repeats = false;          ///< A bulk store that another lane issues as well, by the same instruction (BG-7).
+    const Cta *home = nullptr;     ///< Whose shared memory it accesses.
   };
   /// An instruction for bulk copies begins: what its lanes access is told from what they access when it comes again.
   void bulkBegins(Warp &warp) { ++of(warp).now; }
@@ -144,6 +148,7 @@ private:
   struct OwnLanes {
     PerLane copies{}, bulkRead{}, bulkDone{};             ///< Waited for.
     PerLane fenced[2] = {}, copiesFenced[2] = {}, init{}; ///< Fenced; [0] shared, [1] global.
+    PerLane fencedRemote{};                               ///< Shared memory of other CTAs.
     PerLane oneWay{}, copiesOneWay{}, oneWayAcquire{};    ///< The halves of one-way fences.
     PerLane plainFence{}, initFences{};                   ///< When it last executed one of these fences.
     PerLane aliased{};                                    ///< The same of fence.proxy.alias.
@@ -177,16 +182,19 @@ private:
   /// What goes with the strong accesses of an address: what their releases hand over, and, of kernels with fence.sc,
   /// what has happened before them.
   struct Location {
-    ReleaseSequence<Clocks> released;
+    /// By the CTA of who acquires; `near`: by a fence of .cta scope, which takes what its own CTA has released. In a
+    /// cluster of one CTA `released` is all.
+    llvm::SmallVector<ReleaseSequence<Clocks>, 1> released, near;
     Clock happened;
   };
   struct WarpState : Known {
     Mask exist = 0; ///< Lanes that the CTA has.
     std::unique_ptr<Clocks> atWgmmaFence;
     std::array<llvm::SmallVector<AtFence, 1>, numFenceScopes> fences; ///< For relaxed writes behind them.
-    LaneClocks observed;                                              ///< By relaxed reads, for fences behind them.
-    LaneClocks counted;                                   ///< The same by atomics that count, for `Sight::counted`.
-    std::array<AtFence, 2> scFences;                      ///< The last fence.sc, and the one before.
+    LaneClocks observed;             ///< By relaxed reads, for fences behind them, of whatever scope;
+    LaneClocks observedFar;          ///< in a cluster of several CTAs all of it, for fences of a wider scope than .cta.
+    LaneClocks counted;              ///< The same by atomics that count, for `Sight::counted`.
+    std::array<AtFence, 2> scFences; ///< The last fence.sc, and the one before.
     PerLane mapReleased[numFenceScopes] = {};             ///< Fences of tensor maps, of these scopes.
     std::array<std::vector<uint32_t>, numLanes> copyEnds; ///< By lane and group: serial of the last copy.
     PerLane lastCopy{};
@@ -209,7 +217,8 @@ private:
     uint32_t component = 0;
     Access init;
     uint32_t completed = 0; ///< Phases.
-    uint32_t issued = 0;    ///< Highest epoch of a copy that will be counted here.
+    uint32_t inits = 0;
+    uint32_t issued = 0; ///< Highest epoch of a copy that will be counted here.
     uint32_t issuedPc = 0;
     bool observed = true;                                        ///< Somebody has waited for the last completed phase.
     Clocks accumulated, accumulatedFar, published, publishedFar; ///< Far: with `.cluster` scope on both sides.
@@ -245,6 +254,7 @@ private:
   void handOver(const Warp &warp, const Known &known, Mask mask, Clocks &to, bool executionOnly = false) const;
   /// What their last fences of that scope, or a wider one, let relaxed writes of the lanes hand over.
   void handFenced(const Warp &warp, Mask mask, FenceScope scope, Clocks &to) const;
+  void observes(Warp &warp, Mask mask, const Clocks &near, const Clocks &far);
   void countedUp(Warp &warp, const Code &code, unsigned lane, Clocks seen);
   /// The lines of atomics behind which a fence would order the two; empty: no such. `owner`: the cluster of `before`.
   std::string whereCounted(const Agent &agent, const Access &before, uint64_t owner) const;
@@ -270,6 +280,10 @@ private:
   Problem problem(const Agent &agent, const Access &before, const char *rule, const llvm::Twine &text) const;
   std::optional<Problem> judge(const Agent &agent, const Access &before, Space space) const;
   bool sameCta(const Agent &agent, const Access &before) const;
+  /// Whether the earlier access is one to shared memory of another CTA than its thread's.
+  bool isRemote(const Agent &agent, const Access &before) const {
+    return agent.home && agent.home->rank != before.warp / cluster.warpsPerCta;
+  }
   std::optional<Problem> judgeOrder(const Agent &agent, const Access &before, Space space) const;
   std::optional<Problem> judgeGeneric(const Agent &agent, const Access &before) const;
   std::optional<Problem> judgeProxies(const Agent &agent, const Access &before, Space space) const;
@@ -333,12 +347,22 @@ private:
   SharedClocks clusterAccumulated = std::make_shared<Clocks>();
   std::unordered_map<uint64_t, Location> locations;
   WgmmaRegisters wgmmaRegisters;
-  /// fence.proxy.tensormap::generic.acquire of a thread, and the writes that it has made visible: cluster, component,
-  /// epoch.
+  /// A write of a tensor map.
+  struct MapWrite {
+    uint64_t cluster;
+    uint32_t component;
+    Epoch epoch;
+    Mask lanes;
+    bool covers(const MapWrite &other) const {
+      return cluster == other.cluster && component == other.component && epoch == other.epoch &&
+             !(other.lanes & ~lanes);
+    }
+  };
+  /// fence.proxy.tensormap::generic.acquire of a thread, and the writes that it has made visible.
   struct MapAcquire {
     Access event;
     FenceScope scope = anyFence;
-    std::vector<std::tuple<uint64_t, uint32_t, Epoch>> writes;
+    std::vector<MapWrite> writes;
   };
   std::map<uint64_t, std::vector<MapAcquire>> mapAcquires;
   uint64_t globalUses = 0;

@@ -28,11 +28,12 @@ Epoch Check::ownEpoch(const Warp &warp, unsigned lane, Sight order, uint32_t com
       order == Sight::execution || order == Sight::ordered || order == Sight::generic || order == Sight::counted;
   unsigned space = order == Sight::asyncGlobal || order == Sight::looseGlobal;
   if (component == warpComponent(warp))
-    return happened                      ? ~Epoch(0)
-           : order == Sight::initialised ? own.init[lane]
-           : order == Sight::oneWay      ? own.oneWay[lane]
-           : order == Sight::aliased     ? own.aliased[lane]
-                                         : own.fenced[space][lane];
+    return happened                                                     ? ~Epoch(0)
+           : order == Sight::initialised                                ? own.init[lane]
+           : order == Sight::oneWay                                     ? own.oneWay[lane]
+           : order == Sight::aliased                                    ? own.aliased[lane]
+           : order == Sight::asyncRemote || order == Sight::looseRemote ? own.fencedRemote[lane]
+                                                                        : own.fenced[space][lane];
   if (component == copyComponent(warp))
     return happened                 ? own.copies[lane]
            : order == Sight::oneWay ? own.copiesOneWay[lane]
@@ -94,19 +95,29 @@ std::optional<Check::Problem> Check::judgeGeneric(const Agent &agent, const Acce
 /// Generic before asynchronous.
 std::optional<Check::Problem> Check::judgeProxies(const Agent &agent, const Access &before, Space space) const {
   bool isShared = space == Space::shared;
-  Sight strict = isShared ? Sight::asyncShared : Sight::asyncGlobal;
-  Sight loose = isShared ? Sight::looseShared : Sight::looseGlobal;
+  const bool remote = isShared && isRemote(agent, before);
+  Sight strict = remote ? Sight::asyncRemote : isShared ? Sight::asyncShared : Sight::asyncGlobal;
+  Sight loose = remote ? Sight::looseRemote : isShared ? Sight::looseShared : Sight::looseGlobal;
   Sight other = isShared ? Sight::asyncGlobal : Sight::asyncShared;
   if (ordered(agent, strict, before))
     return std::nullopt;
   if (agent.issue && ordered(agent, *agent.issue, strict, before))
     return problem(agent, before, "WG-7", "no wgmma.fence between the wait for this data and the wgmma that reads it");
-  if (isShared && ordered(agent, Sight::oneWay, before))
+  if (isShared && !remote && ordered(agent, Sight::oneWay, before))
     return problem(agent, before, "FP-4",
                    formatv("the {0} has the release half of a one-way proxy fence behind it, and its acquire half "
                            "is missing in this thread: fence.proxy.async::generic.acquire",
                            before));
   if (ordered(agent, loose, before))
+    return problem(agent, before, "PX-2",
+                   formatv("the {0} is fenced by another thread than the one that made it", before));
+  if (remote && (ordered(agent, Sight::asyncShared, before) || ordered(agent, Sight::oneWay, before)))
+    return problem(agent, before, "PX-8",
+                   formatv("the {0} was one of another CTA's shared memory, and the fence behind it is for "
+                           ".shared::cta, the memory of its own CTA",
+                           before));
+  // A thread of the CTA whose bytes these are fences them by .shared::cta, too.
+  if (remote && agent.home == &agent.actor.warp.cta && ordered(agent, Sight::looseShared, before))
     return problem(agent, before, "PX-2",
                    formatv("the {0} is fenced by another thread than the one that made it", before));
   bool inTime = ordered(agent, Sight::execution, before) ||
@@ -210,7 +221,9 @@ std::optional<Check::Problem> Check::judgeOrder(const Agent &agent, const Access
     return problem(agent, before, "MB-3", formatv("{0} of the bytes of a valid mbarrier", agent.access));
   if (before.isAsync())
     return judgeAsync(agent, before);
-  return agent.access.isAsync() ? judgeProxies(agent, before, space) : judgeGeneric(agent, before);
+  // st.async completes like a bulk copy, but no manual says that it is one of another proxy (9.7.9.12).
+  const bool isOtherProxy = agent.access.isAsync() && agent.actor.code.inst->op != ptx::Op::StAsync;
+  return isOtherProxy ? judgeProxies(agent, before, space) : judgeGeneric(agent, before);
 }
 
 // --- Cells
@@ -338,6 +351,7 @@ void Check::touch(Agent &agent, Space space, Shadow &shadow, uint64_t address, u
 
 void Check::shared(Agent &agent, Cta &cta, uint32_t offset, uint64_t bytes, bool writes) {
   checkRemote(agent.actor, cta, agent.access.isAsync());
+  agent.home = &cta;
   touch(agent, Space::shared, *of(cta).shadow, offset, bytes, !writes, writes);
   if (writes || agent.access.kind != Access::bulk || agent.access.component < 5 * numWarps)
     return;
@@ -421,7 +435,7 @@ Check::Agent Check::genericAgent(Warp &warp, const Code &code, unsigned lane, un
   agent.access.ofCta = use & strong && code.ordering.atCta;
   const bool packed = code.type == Type::f16x2 || code.type == Type::bf16x2; // two accesses, one each element (8.2.5)
   agent.access.bytes = use & strong ? packed ? code.bytes / 2 : code.bytes : 0;
-  agent.access.collective = use & collective && !(use & write);
+  agent.access.collective = use & collective && (!(use & write) || use & together);
   agent.access.component = warpComponent(warp);
   agent.access.epoch = agent.access.issued = of(warp).now;
   agent.access.lanes = use & collective ? allLanes : laneBits[lane];
@@ -462,6 +476,7 @@ void Check::generic(Warp &warp, const Code &code, Mask mask, const uint64_t *add
       address %= window::size;
       Cta &cta = *cluster.ctas[address >> window::rankShift];
       checkRemote(agent.actor, cta);
+      agent.home = &cta;
       touch(agent, Space::shared, *of(cta).shadow, address & ((1u << window::rankShift) - 1), bytes, use & read,
             use & write);
     }
@@ -520,75 +535,45 @@ void Check::compareLanes(Warp &warp, const Code &code, Mask mask, std::byte *con
 /// whatever fence is behind it (8.11.1).
 void Check::strongAccess(Warp &warp, const Code &code, unsigned lane, uint64_t key, bool isGlobal, unsigned use) {
   Location &location = locations[key];
+  const unsigned rank = warp.cta.rank, numCtas = cluster.ctas.size();
+  if (location.released.empty()) {
+    location.released.resize(numCtas);
+    location.near.resize(numCtas > 1 ? numCtas : 0);
+  }
   LaunchCheck *launch = isGlobal && code.ordering.isWide() ? cluster.launch.check.get() : nullptr;
   const Mask mask = laneBits[lane];
   if (hasScFences)
     happens(warp, location, launch, key, lane, (use & write) != 0);
   if (use & read && code.inst->op != ptx::Op::Red) {
-    Clocks known = location.released.handed;
+    Clocks known = location.released[rank].handed;
     if (launch)
       launch->acquire(key, known.foreign);
     if (code.ordering.acquires)
       acquire(warp, mask, known);
     else {
-      of(warp).observed.join(mask, known);
+      observes(warp, mask, numCtas > 1 ? location.near[rank].handed : known, known);
       countedUp(warp, code, lane, std::move(known));
     }
   }
   if (!(use & write))
     return;
-  Clocks near, wide;
+  Clocks near, far, wide;
   ReleaseBy by{warp.number() * numLanes + lane, code.ordering.releases, (use & read) != 0};
   if (by.isRelease)
     release(warp, mask, near);
   else {
     handFenced(warp, mask, anyFence, near);
     handFenced(warp, mask, wideFence, wide);
+    if (numCtas > 1)
+      handFenced(warp, mask, clusterFence, far);
   }
-  location.released.written(by, near);
+  for (unsigned i = 0; i < numCtas; ++i) {
+    location.released[i].written(by, i == rank || by.isRelease ? near : far);
+    if (numCtas > 1)
+      location.near[i].written(by, i == rank ? near : Clocks());
+  }
   if (launch)
     launch->release(key, index, by, by.isRelease ? near : wide);
-}
-
-// --- cp.async
-
-void Check::copyIssued(Warp &warp, const Code &code, const CpAsync &copy,
-                       const std::array<uint64_t, numLanes> &sources) {
-  llvm::SmallVector<Agent, 0> agents;
-  llvm::SmallVector<GlobalUse, numLanes> read;
-  agents.reserve(numLanes);
-  forLanes(copy.pending, [&](unsigned l) {
-    Agent &agent = agents.emplace_back(genericAgent(warp, code, l, 0));
-    agent.access.kind = Access::copy;
-    agent.access.component = copyComponent(warp);
-    agent.access.epoch = copy.serial;
-    uint32_t offset = 0;
-    if (Cta *cta = cluster.ctaOf(copy.dst[l], offset))
-      shared(agent, *cta, offset, copy.bytes, true);
-    if (copy.src[l])
-      read.push_back(insideCluster(agent, {sources[l], copy.srcBytes[l]}, true, false));
-    of(warp).lastCopy[l] = copy.serial;
-  });
-  acrossClusters(read, false);
-  ++of(warp.cta).sharedUses;
-}
-void Check::copiesCommitted(Warp &warp, Mask mask) {
-  forLanes(mask, [&](unsigned l) { of(warp).copyEnds[l].push_back(warp.async.lastSerial); });
-}
-/// After the lanes' group states have moved on.
-void Check::copiesWaited(Warp &warp, Mask mask) {
-  WarpState &state = of(warp);
-  ++state.now;
-  forLanes(mask, [&](unsigned l) {
-    const sem::GroupsState &groups = warp.async.copyGroups[l];
-    std::vector<uint32_t> &ends = state.copyEnds[l];
-    while (ends.size() < groups.committed) // wait_all commits
-      ends.push_back(warp.async.lastSerial);
-    if (groups.done)
-      state.own.copies[l] = ends[groups.done - 1];
-    state.copyWait.at[l] = state.now;
-    state.copyWait.committed[l] = ends.empty() ? 0 : ends.back();
-  });
 }
 
 } // namespace gemmc::emu

@@ -1,4 +1,4 @@
-// mbarriers, bulk copies and wgmma as actors of their own.
+// mbarriers, cp.async, bulk copies and wgmma as actors of their own.
 #include "Check.h"
 #include "Lanes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -109,6 +109,17 @@ void Check::invalidated(const Actor &actor, Cta &cta, uint32_t offset, const Bar
   }
 }
 
+void Check::identify(const Cta &cta, uint32_t offset, sem::MbarrierCommand &command) const {
+  const auto &barriers = ctas[cta.rank].barriers;
+  auto found = barriers.find(offset);
+  command.object = (offset / 8 & 0x7fff) | cta.rank << 15;
+  command.phases = 0;
+  if (found == barriers.end())
+    return;
+  command.object |= (found->second.inits & 0xff) << 19;
+  command.phases = found->second.completed;
+}
+
 void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::MbarrierCommand &command,
                      uint64_t before, const sem::MbarrierOutcome &outcome, bool byThread) {
   using Command = sem::MbarrierCommand;
@@ -138,6 +149,7 @@ void Check::mbarrier(const Actor &actor, Cta &cta, uint32_t offset, const sem::M
     barrier.uses.clear();
     agent.access.write = true;
     barrier.init = init ? agent.access : Access();
+    barrier.inits += init;
     barrier.observed = true;
     of(cta).shadow->use(
         offset, 8, false, [](const Cell &, uint64_t) { return true; }, [&](Cell &cell) { cell.write = agent.access; });
@@ -193,7 +205,7 @@ void Check::mbarrierPassed(Warp &warp, const Code &code, Mask mask, Cta &cta, ui
   const bool relaxed = code.ordering.relaxed;
   Clocks known = relaxed ? Clocks() : published;
   if (relaxed) // for a fence behind it
-    of(warp).observed.join(mask, published);
+    observes(warp, mask, barrier.published, published);
   for (Sight order : {Sight::execution, Sight::oneWay})
     known[order].join(barrier.publishedFar[order]);
   if (!relaxed)
@@ -232,6 +244,47 @@ std::optional<uint64_t> Check::kStepOf(const Warp &warp, const Wait &wait) const
   const auto &barriers = ctas[warp.cta.rank].barriers;
   auto found = barriers.find(wait.address & ((1u << window::rankShift) - 1));
   return found == barriers.end() ? std::nullopt : about(found->first, found->second.completed).kStep;
+}
+
+// --- cp.async
+
+void Check::copyIssued(Warp &warp, const Code &code, const CpAsync &copy,
+                       const std::array<uint64_t, numLanes> &sources) {
+  llvm::SmallVector<Agent, 0> agents;
+  llvm::SmallVector<GlobalUse, numLanes> read;
+  agents.reserve(numLanes);
+  forLanes(copy.pending, [&](unsigned l) {
+    Agent &agent = agents.emplace_back(genericAgent(warp, code, l, 0));
+    agent.access.kind = Access::copy;
+    agent.access.component = copyComponent(warp);
+    agent.access.epoch = copy.serial;
+    uint32_t offset = 0;
+    if (Cta *cta = cluster.ctaOf(copy.dst[l], offset))
+      shared(agent, *cta, offset, copy.bytes, true);
+    if (copy.src[l])
+      read.push_back(insideCluster(agent, {sources[l], copy.srcBytes[l]}, true, false));
+    of(warp).lastCopy[l] = copy.serial;
+  });
+  acrossClusters(read, false);
+  ++of(warp.cta).sharedUses;
+}
+void Check::copiesCommitted(Warp &warp, Mask mask) {
+  forLanes(mask, [&](unsigned l) { of(warp).copyEnds[l].push_back(warp.async.lastSerial); });
+}
+/// After the lanes' group states have moved on.
+void Check::copiesWaited(Warp &warp, Mask mask) {
+  WarpState &state = of(warp);
+  ++state.now;
+  forLanes(mask, [&](unsigned l) {
+    const sem::GroupsState &groups = warp.async.copyGroups[l];
+    std::vector<uint32_t> &ends = state.copyEnds[l];
+    while (ends.size() < groups.committed) // wait_all commits
+      ends.push_back(warp.async.lastSerial);
+    if (groups.done)
+      state.own.copies[l] = ends[groups.done - 1];
+    state.copyWait.at[l] = state.now;
+    state.copyWait.committed[l] = ends.empty() ? 0 : ends.back();
+  });
 }
 
 // --- Bulk copies

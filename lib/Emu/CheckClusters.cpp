@@ -198,6 +198,12 @@ void LaunchCheck::access(uint64_t address, uint64_t bytes, const Use &now,
   }
 }
 
+bool isReleased(const Access &write, const std::array<Epoch, numLanes> &released) {
+  Mask lanes = 0;
+  forLanes(write.lanes, [&](unsigned l) { lanes |= released[l] >= write.epoch ? laneBits[l] : 0; });
+  return write.collective ? lanes != 0 : lanes == write.lanes;
+}
+
 void LaunchCheck::mapReleased(const Use &by, Mask lanes) {
   std::lock_guard lock(mutex);
   auto &at = mapReleases[{by.cluster, by.access.component}];
@@ -213,10 +219,7 @@ void LaunchCheck::writes(uint64_t address, uint64_t bytes, llvm::function_ref<vo
       continue;
     const Use &write = uses[number - 1].use;
     auto found = mapReleases.find({write.cluster, write.access.component});
-    bool released = found != mapReleases.end();
-    forLanes(released ? write.access.lanes : 0,
-             [&](unsigned l) { released &= found->second[l] >= write.access.epoch; });
-    visit(write, released);
+    visit(write, found != mapReleases.end() && isReleased(write.access, found->second));
   }
 }
 

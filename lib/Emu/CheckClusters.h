@@ -14,6 +14,9 @@ namespace gemmc::emu {
 /// fence.sc, and membar, which is one (9.7.13.4).
 bool isScFence(const ptx::Inst &inst);
 
+/// Whether the lanes that made a write have released it as a tensor map. `released`: by lane, when they did so last.
+bool isReleased(const Access &write, const std::array<Epoch, numLanes> &released);
+
 class LaunchCheck {
 public:
   /// `granuleBits`: what one cell stands for, as in the shadow of a cluster.

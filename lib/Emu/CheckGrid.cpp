@@ -81,15 +81,13 @@ void Check::mapAcquired(Warp &warp, const Code &code, Mask mask, const uint64_t 
       if (cell.write.kind != Access::generic || !ordered(agent, Sight::generic, cell.write))
         return;
       const auto &released = warps[cell.write.warp].mapReleased[sameCta(agent, cell.write) ? anyFence : clusterFence];
-      bool good = true;
-      forLanes(cell.write.lanes, [&](unsigned writer) { good &= released[writer] >= cell.write.epoch; });
-      if (good)
-        acquire.writes.push_back({index, cell.write.component, cell.write.epoch});
+      if (isReleased(cell.write, released))
+        acquire.writes.push_back({index, cell.write.component, cell.write.epoch, cell.write.lanes});
     });
     if (acquire.scope == wideFence)
       cluster.launch.check->writes(addresses[l], mapBytes, [&](const LaunchCheck::Use &write, bool released) {
         if (released && agent.clocks->foreign.knows(&ForeignClocks::Known::generic, write.cluster, write.access))
-          acquire.writes.push_back({write.cluster, write.access.component, write.access.epoch});
+          acquire.writes.push_back({write.cluster, write.access.component, write.access.epoch, write.access.lanes});
       });
     auto &list = mapAcquires[addresses[l]];
     llvm::erase_if(list, [&](const MapAcquire &other) {
@@ -108,9 +106,10 @@ void Check::mapUsed(Agent &agent, uint64_t address) {
   const auto *acquires = &mapAcquires[address];
   bool told = false;
   auto see = [&](uint64_t writer, const Access &write, FenceScope scope) {
+    const MapWrite wanted{writer, write.component, write.epoch, write.lanes};
     bool good = llvm::any_of(*acquires, [&](const MapAcquire &acquire) {
       return acquire.scope >= scope && ordered(agent, Sight::generic, acquire.event) &&
-             llvm::is_contained(acquire.writes, std::tuple(writer, write.component, write.epoch));
+             llvm::any_of(acquire.writes, [&](const MapWrite &seen) { return seen.covers(wanted); });
     });
     if (!good && !told)
       report(

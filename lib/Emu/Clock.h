@@ -72,14 +72,16 @@ enum class Sight : uint8_t {
   generic,
   asyncShared,
   asyncGlobal,
+  asyncRemote,
   looseShared,
   looseGlobal,
+  looseRemote,
   initialised,
   oneWay,
   aliased,
   counted
 };
-constexpr unsigned numSights = 11;
+constexpr unsigned numSights = 13;
 
 /// By cluster of the launch: which of its events are visible here, to generic accesses and to the asynchronous proxy
 /// (global memory; fenced by its own thread, fenced by somebody), and which have happened, as far as fence.sc asks.

@@ -9,6 +9,9 @@ namespace gemmc::emu {
 /// executes it; else it is the late effect of an operation that the thread issued.
 std::optional<sem::MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, unsigned lane, std::byte *at,
                                                     const sem::MbarrierCommand &command, bool byThread = true);
+/// Whether a generic address of an mbarrier is in the executing CTA's shared memory (another space is not refused
+/// here); else there is a finding of that rule, about what is done there.
+bool isOwnObject(Warp &warp, const Code &code, const Arg &arg, unsigned lane, const char *rule, const char *what);
 
 /// A range in the shared memory of one CTA of the cluster.
 struct SharedRange {

@@ -219,7 +219,8 @@ Step cpArrive(Warp &warp, const Code &code, Mask mask) {
   forLanes(mask, [&](unsigned l) {
     if (step == Step::Stop)
       return;
-    objects[l] = warp.memory(code.where, warp.address(code.args[0], l), 8, 8, l, code);
+    if (isOwnObject(warp, code, code.args[0], l, "MB-24", "arrives at"))
+      objects[l] = warp.memory(code.where, warp.address(code.args[0], l), 8, 8, l, code);
     sem::MbarrierCommand pend;
     pend.op = sem::MbarrierCommand::pend;
     if (!objects[l] || (!code.flags && !commandMbarrier(warp, code, l, objects[l], pend)))

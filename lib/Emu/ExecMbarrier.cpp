@@ -19,12 +19,17 @@ static uint64_t loadWord(const std::byte *at) {
 }
 
 std::optional<MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, unsigned lane, std::byte *at,
-                                               const MbarrierCommand &command, bool byThread) {
+                                               const MbarrierCommand &wanted, bool byThread) {
   uint64_t before = loadWord(at);
+  Check *const check = warp.cluster.check.get();
+  MbarrierCommand command = wanted;
+  uint32_t offset = 0;
+  Cta *const cta = check ? warp.cluster.ctaOf(at, offset) : nullptr;
+  if (cta && command.op != MbarrierCommand::testParity) // which asks for no token
+    check->identify(*cta, offset, command);
   MbarrierOutcome outcome = sem::stepMbarrier(before, command);
   if (outcome.broken) {
     Cluster &cluster = warp.cluster;
-    uint32_t offset = 0;
     Cta *cta = cluster.ctaOf(at, offset);
     uint64_t address = cta ? (uint64_t(cta->rank) << window::rankShift) + offset : 0;
     cluster.note(Verdict::error, outcome.broken.rule, outcome.broken.text + ": " + describeObject(cluster, address),
@@ -36,12 +41,22 @@ std::optional<MbarrierOutcome> commandMbarrier(Warp &warp, const Code &code, uns
     std::memcpy(at, &outcome.word, 8);
     ++warp.cluster.version;
   }
-  if (Check *check = warp.cluster.check.get()) {
-    uint32_t offset = 0;
-    if (Cta *cta = warp.cluster.ctaOf(at, offset))
-      check->mbarrier({warp, code, lane}, *cta, offset, command, before, outcome, byThread);
-  }
+  if (cta)
+    check->mbarrier({warp, code, lane}, *cta, offset, command, before, outcome, byThread);
   return outcome;
+}
+
+bool isOwnObject(Warp &warp, const Code &code, const Arg &arg, unsigned lane, const char *rule, const char *what) {
+  const uint64_t shared = warp.address(arg, lane) - window::shared;
+  if (code.where != Where::Generic || shared >= window::size || shared >> window::rankShift == warp.cta.rank)
+    return true;
+  warp.fail(code, lane, rule,
+            formatv("{0} an mbarrier of CTA {1} of the cluster{2}", what, shared >> window::rankShift,
+                    llvm::StringRef(rule) == "MB-12" ? ": only the CTA's own can be tested"
+                                                     : " by a generic address, which must be in the CTA's own shared "
+                                                       "memory (.shared::cluster reaches others)")
+                .str());
+  return false;
 }
 
 namespace {
@@ -67,7 +82,10 @@ template <MbarrierCommand::Op op, bool noComplete = false> Step command(Warp &wa
     if (code.imm[2] >= 0)
       command.tx = warp.value(code.args[code.imm[2]], l);
     command.hasExpect = code.imm[2] >= 0 && (op == MbarrierCommand::arrive || op == MbarrierCommand::drop);
-    std::byte *at = objectAt(warp, code, code.args[code.imm[0]], l);
+    const Arg &object = code.args[code.imm[0]];
+    constexpr bool isOwn = op == MbarrierCommand::init || op == MbarrierCommand::inval || op == MbarrierCommand::arrive;
+    const bool good = !isOwn || isOwnObject(warp, code, object, l, "MB-24", "works on");
+    std::byte *at = good ? objectAt(warp, code, object, l) : nullptr;
     auto outcome = at ? commandMbarrier(warp, code, l, at, command) : std::nullopt;
     if (!outcome)
       step = Step::Stop;
@@ -92,15 +110,8 @@ enum Flag : uint32_t { Parity = 1, Try = 2 };
 
 /// Only a thread of the object's own CTA may wait for it.
 std::byte *ownObjectAt(Warp &warp, const Code &code, unsigned lane) {
-  uint64_t address = warp.address(code.args[1], lane), shared = address - window::shared;
-  if (code.where == Where::Generic && shared < window::size && shared >> window::rankShift != warp.cta.rank) {
-    warp.fail(code, lane, "MB-12",
-              formatv("waits for an mbarrier of CTA {0} of the cluster: only the CTA's own can be tested",
-                      shared >> window::rankShift)
-                  .str());
-    return nullptr;
-  }
-  return objectAt(warp, code, code.args[1], lane);
+  const bool good = isOwnObject(warp, code, code.args[1], lane, "MB-12", "waits for");
+  return good ? objectAt(warp, code, code.args[1], lane) : nullptr;
 }
 
 /// The lanes whose phase is complete; nullopt after a finding. Neighbours mostly ask the same.

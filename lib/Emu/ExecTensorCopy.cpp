@@ -43,6 +43,15 @@ struct TensorAccess {
 /// address.
 std::shared_ptr<TensorAccess> readAccess(Warp &warp, const Code &code, unsigned index, unsigned lane) {
   const Arg &arg = code.args[index];
+  const uint64_t window = warp.address(arg, lane) / window::size;
+  if (window == window::shared / window::size || window == window::local / window::size) {
+    warp.fail(
+        code, lane, "TM-10",
+        formatv("the tensor map at {0:x} is in {1} memory: it must be a parameter, a constant or in global memory",
+                warp.address(arg, lane), window == window::local / window::size ? "local" : "shared")
+            .str());
+    return nullptr;
+  }
   const std::byte *bytes = warp.memory(Where::Generic, warp.address(arg, lane), 128, 64, lane, code);
   if (!bytes)
     return nullptr;

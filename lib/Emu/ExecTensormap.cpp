@@ -68,13 +68,22 @@ Step copyMap(Warp &warp, const Code &code, Mask mask) {
     to[l] = warp.address(code.args[0], l);
     from[l] = warp.address(code.args[1], l);
   });
+  for (unsigned l = lane; l < numLanes; ++l)
+    if (mask >> l & 1 && (to[l] != to[lane] || from[l] != from[lane]))
+      return warp.fail(code, l, "FP-6",
+                       formatv("the lanes of a warp give different {0}s to `tensormap.cp_fenceproxy`: the warp copies "
+                               "one map",
+                               to[l] != to[lane] ? "destination" : "source")
+                           .str());
   std::byte *target = warp.memory(Where::Global, to[lane], mapBytes, mapAlign, lane, code);
   const std::byte *source = target ? warp.memory(Where::Shared, from[lane], mapBytes, mapAlign, lane, code) : nullptr;
   if (!source)
     return Step::Stop;
   if (Check *check = warp.cluster.check.get()) {
-    check->generic(warp, code, laneBits[lane], from.data(), Where::Shared, mapBytes, Check::read);
-    check->generic(warp, code, laneBits[lane], to.data(), Where::Global, mapBytes, Check::write);
+    // All lanes execute it: each must know the source, and each has written.
+    check->generic(warp, code, mask, from.data(), Where::Shared, mapBytes, Check::read);
+    check->generic(warp, code, laneBits[lane], to.data(), Where::Global, mapBytes,
+                   Check::write | Check::collective | Check::together);
     check->mapReleased(warp, code, mask);
   }
   std::memcpy(target, source, mapBytes);

@@ -6,8 +6,27 @@ namespace gemmc::emu::sem {
 namespace {
 
 constexpr uint64_t field20 = (1 << 20) - 1, field21 = (1 << 21) - 1;
-/// A token is the word with this bit set, so that neither serves as the other.
-constexpr uint64_t tokenBit = uint64_t(1) << 63;
+/// What an arrive returns: from the highest bit on `100`, pending arrivals (20), number of the phase (14), object (27).
+/// A word of an mbarrier does not serve as one, nor does the other way round.
+struct Token {
+  static constexpr uint64_t mark = 4;
+  static constexpr unsigned objectBits = 27, phaseBits = 14, pendingBits = 20;
+  uint32_t object = 0, phase = 0, pending = 0;
+  uint64_t encode() const { return ((mark << pendingBits | pending) << phaseBits | phase) << objectBits | object; }
+  static std::optional<Token> decode(uint64_t bits) {
+    if (bits >> 61 != mark)
+      return std::nullopt;
+    auto field = [&](unsigned from, unsigned count) {
+      return static_cast<uint32_t>(bits >> from & ((uint64_t(1) << count) - 1));
+    };
+    return Token{field(0, objectBits), field(objectBits, phaseBits), field(objectBits + phaseBits, pendingBits)};
+  }
+};
+/// The phase as tokens have it, and the number that it is modulo.
+std::pair<uint32_t, uint32_t> phaseOf(const MbarrierState &state, const MbarrierCommand &command) {
+  const uint32_t period = command.phases ? 1u << Token::phaseBits : 4;
+  return {command.phases.value_or(state.phase) % period, period};
+}
 
 bool countInRange(uint32_t count) { return count >= 1 && count <= static_cast<uint32_t>(mbarrierMax); }
 bool txInRange(int64_t tx) { return tx >= -mbarrierMax && tx <= mbarrierMax; }
@@ -60,14 +79,16 @@ struct Stepper {
     complete();
     return out.completed ? Broken{} : checkReachable();
   }
-  Broken testToken(uint64_t token) {
-    std::optional<MbarrierState> then =
-        token & tokenBit ? decodeMbarrier(token & ~tokenBit) : std::optional<MbarrierState>();
+  Broken testToken(const MbarrierCommand &command) {
+    std::optional<Token> then = Token::decode(command.token);
     if (!then)
-      return broken("MB-14", "{0:x} is not a state that an arrive returned", token);
-    if (then->phase == state.phase)
+      return broken("MB-14", "{0:x} is not a state that an arrive returned", command.token);
+    if (then->object != command.object)
+      return broken("MB-14", "the state is another mbarrier's, or that of one that was invalidated since");
+    auto [phase, period] = phaseOf(state, command);
+    if (then->phase == phase)
       return {};
-    if (((then->phase + 1) & 3) != state.phase)
+    if ((then->phase + 1) % period != phase)
       return broken("MB-14", "the state is older than the phase before the current one");
     out.passed = true;
     return {};
@@ -90,7 +111,7 @@ struct Stepper {
       ++state.pending;
       return {};
     case MbarrierCommand::testToken:
-      return testToken(command.token);
+      return testToken(command);
     case MbarrierCommand::testParity:
       if (command.parity > 1)
         return broken("MB-25", "waits for parity {0}: a phase is even (0) or odd (1)", command.parity);
@@ -151,15 +172,13 @@ MbarrierOutcome stepMbarrier(uint64_t word, const MbarrierCommand &command) {
   }
   out.word = encodeMbarrier(stepper.state);
   if (command.op == MbarrierCommand::arrive || command.op == MbarrierCommand::drop)
-    out.token = word | tokenBit;
+    out.token = Token{command.object, phaseOf(*state, command).first, state->pending}.encode();
   return out;
 }
 
 std::optional<uint32_t> pendingOfToken(uint64_t token) {
-  if (!(token & tokenBit))
-    return std::nullopt;
-  std::optional<MbarrierState> state = decodeMbarrier(token & ~tokenBit);
-  return state ? std::optional(state->pending) : std::nullopt;
+  std::optional<Token> then = Token::decode(token);
+  return then ? std::optional(then->pending) : std::nullopt;
 }
 
 std::string describeMbarrier(uint64_t word) {

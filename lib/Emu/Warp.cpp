@@ -176,6 +176,7 @@ struct Window {
 };
 
 enum class User : uint8_t { Other, Mbarrier, Matrix, Copy, Bulk, Map };
+bool isStrong(const ptx::Inst &inst) { return inst.has("relaxed") || inst.has("acquire") || inst.has("release"); }
 /// Whose rules an address must keep beside those of every access.
 User userOf(const Code &code) {
   using ptx::Op;
@@ -240,12 +241,40 @@ const char *ruleOfAlignment(const Code &code, unsigned align) {
     return "AD-1";
   }
 }
-/// An instruction that works on shared memory alone was given a generic address of something else.
-const char *ruleOfSpace(const Code &code, Where space) {
-  if (code.where != Where::Generic || space == Where::Shared || space == Where::SharedCluster)
-    return nullptr;
-  User user = userOf(code);
-  return user == User::Mbarrier ? "MB-24" : user == User::Matrix ? "MM-3" : nullptr;
+/// A generic address is in a window that is none for the instruction: which rule is broken, and what is wrong.
+std::pair<const char *, const char *> wrongSpace(const Warp &warp, const Code &code, Where space, uint64_t offset) {
+  using ptx::Op;
+  const bool isShared = space == Where::SharedCluster, isModule = space == Where::Const;
+  const bool isOwn = isShared && offset >> window::rankShift == warp.cta.rank;
+  const bool isConstant = isModule && offset < warp.program.constBytes; // variables of the module lie behind them
+  const bool isReadOnly = isConstant || space == Where::Param;
+  const bool isGlobal = space == Where::Global || (isModule && !isConstant);
+  const Op op = code.inst->op;
+  switch (op) {
+  case Op::Ldmatrix:
+  case Op::Stmatrix:
+    return {isOwn ? nullptr : "MM-3", "is not in the CTA's shared memory"};
+  case Op::WmmaLoad:
+  case Op::WmmaLoadC:
+  case Op::WmmaStore:
+    return {isOwn || isGlobal ? nullptr : "MM-3", "is not in global memory or the CTA's shared memory"};
+  case Op::TensormapField:
+  case Op::TensormapDim:
+    return {isOwn || isGlobal ? nullptr : "FP-9", "is not in global memory or the CTA's shared memory"};
+  case Op::St:
+    if (isReadOnly)
+      return {"AD-5", "is in memory that is only read"};
+    [[fallthrough]];
+  case Op::Ld:
+    return {space == Where::Local && !code.inst->has("volatile") && isStrong(*code.inst) ? "AD-4" : nullptr,
+            "is in local memory, where .relaxed, .acquire and .release mean nothing"};
+  case Op::Atom:
+  case Op::AtomCas:
+  case Op::Red:
+    return {isReadOnly ? "AD-5" : space == Where::Local ? "AD-4" : nullptr, "is not in global or shared memory"};
+  default:
+    return {userOf(code) == User::Mbarrier && !isShared ? "MB-24" : nullptr, "is not in shared memory"};
+  }
 }
 
 Window sharedWindow(Warp &warp, Where where, uint64_t address, uint64_t bytes) {
@@ -303,8 +332,11 @@ std::byte *Warp::anyMemory(Where where, uint64_t address, uint64_t bytes, unsign
       space = where == Where::Generic ? Where::Global : where;
   }
   Window found;
-  if (const char *rule = ruleOfSpace(code, space); rule && align <= 16) {
-    found.problem = "is not in shared memory";
+  auto [rule, problem] = where == Where::Generic && code.where == Where::Generic && code.inst
+                             ? wrongSpace(*this, code, space, offset)
+                             : std::pair<const char *, const char *>();
+  if (rule) {
+    found.problem = problem;
     found.rule = rule;
   } else if (align & (align - 1) || address % align) {
     found.problem = formatv("is not aligned to {0} bytes", align);

@@ -47,6 +47,10 @@ struct MbarrierCommand {
   uint32_t tx = 0;     ///< Bytes.
   uint32_t parity = 0; ///< 0 or 1.
   uint64_t token = 0;  ///< From an earlier arrive.
+  /// What a token is told from those of other mbarriers by (below 2^27), and from older ones of its own: its phases so
+  /// far. Without that number a token names a phase modulo 4.
+  uint32_t object = 0;
+  std::optional<uint32_t> phases;
 };
 
 struct MbarrierOutcome {

@@ -208,6 +208,22 @@ TEST(SemMbarrier, EarlyBytes) {
   EXPECT_TRUE(out.completed);
 }
 
+// A token names its mbarrier and, where phases are counted, the phase itself and not only its number modulo 4.
+TEST(SemMbarrier, TokensNameObjectAndPhase) {
+  const uint64_t word = stepMbarrier(0, {.op = Command::init, .count = 2}).word;
+  const uint64_t token = stepMbarrier(word, {.op = Command::arrive, .object = 7, .phases = 5}).token;
+  EXPECT_EQ(pendingOfToken(token), 2u);
+  auto test = [&](uint32_t object, uint32_t phases) {
+    return stepMbarrier(word, {.op = Command::testToken, .token = token, .object = object, .phases = phases});
+  };
+  EXPECT_FALSE(test(7, 5).broken || test(7, 5).passed);
+  EXPECT_TRUE(test(7, 6).passed);
+  for (auto [object, phases] : {std::pair(8u, 5u), {7u, 7u}, {7u, 9u}, {7u, 4u}})
+    EXPECT_STREQ(test(object, phases).broken.rule, "MB-14");
+  EXPECT_EQ(pendingOfToken(word), std::nullopt);
+  EXPECT_STREQ(stepMbarrier(word, {.op = Command::testToken, .token = word}).broken.rule, "MB-14");
+}
+
 TEST(SemMbarrier, PendingLimit) {
   uint64_t word = encodeMbarrier({0, 1, mbarrierMax, 0});
   EXPECT_STREQ(stepMbarrier(word, {.op = Command::pend}).broken.rule, "CA-7");
