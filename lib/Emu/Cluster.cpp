@@ -274,6 +274,21 @@ bool Cluster::endsForMistakes() {
   return true;
 }
 
+/// Two groups of a warp that wait for each other at one shfl, vote, match or redux that stands at two places; nullptr:
+/// none. By the manual such lanes meet: only qualifiers and mask must be the same (9.7.9.6, 9.7.13.9).
+static const Group *meetsElsewhere(const Warp &warp, const Group &group) {
+  auto instOf = [&](const Group &one) { return warp.program.code[one.pc].inst; };
+  const ptx::Inst *inst = group.wait.what == Wait::Converge ? instOf(group) : nullptr;
+  if (!inst ||
+      !is_contained({ptx::Op::Shfl, ptx::Op::Vote, ptx::Op::VoteBallot, ptx::Op::Match, ptx::Op::Redux}, inst->op))
+    return nullptr;
+  for (const Group &other : warp.groups)
+    if (other.pc != group.pc && other.wait.what == Wait::Converge && other.wait.lanes == group.wait.lanes &&
+        instOf(other) && instOf(other)->mnemonic() == inst->mnemonic())
+      return &other;
+  return nullptr;
+}
+
 /// One finding for the whole cluster: at the first group that waits for an mbarrier, else at the first one, the others
 /// named in the text.
 void Cluster::reportDeadlock() {
@@ -290,8 +305,21 @@ void Cluster::reportDeadlock() {
   first.code = "deadlock";
   first.message = "no thread can go on and no asynchronous operation is in flight:" + describeWaits();
   failed = true;
+  for (auto &cta : ctas)
+    for (auto &warp : cta->warps)
+      for (const Group &group : warp->groups)
+        if (const Group *other = meetsElsewhere(*warp, group); other && first.code == "deadlock") {
+          first = findingAt(*warp, group);
+          first.verdict = Verdict::incomplete;
+          first.code = "unmodelled";
+          first.message = formatv("other lanes of the warp execute it at ptx line {0}: by the manual they do so "
+                                  "together, but the emulator brings lanes together at one instruction only",
+                                  program.code[other->pc].line);
+        }
+  const bool isDeadlock = first.code == "deadlock";
   launch.report(std::move(first));
-  reportCauses();
+  if (isDeadlock)
+    reportCauses();
 }
 
 /// Warps that have exited without having arrived.

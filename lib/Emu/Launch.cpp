@@ -65,6 +65,8 @@ std::string refusal(const Program &program, const LaunchParams &params) {
       return formatv("the kernel demands another cluster shape than {0}x{1}x{2}", params.cluster[0], params.cluster[1],
                      params.cluster[2]);
   }
+  if (function.maxclusterrank && ctas > function.maxclusterrank)
+    return formatv("a cluster of {0} CTAs: the kernel was made for at most {1}", ctas, function.maxclusterrank);
   uint64_t most = function.maxntid[0] ? uint64_t(function.maxntid[0]) * std::max(1u, function.maxntid[1]) *
                                             std::max(1u, function.maxntid[2])
                                       : 1024;

@@ -137,6 +137,8 @@ void Checker::directives() {
   uint64_t ctas = uint64_t(cluster[0]) * cluster[1] * cluster[2];
   if (ctas > 16 || cluster[0] > 16 || cluster[1] > 16 || cluster[2] > 16)
     fail(Diag::ptx_directive_value, "reqnctapercluster", ctas, "at most 16 CTAs");
+  if (ctas && function.maxclusterrank)
+    fail(Diag::ptx_directive_value, "maxclusterrank", function.maxclusterrank, "none beside .reqnctapercluster");
   if ((ctas || function.explicitcluster || function.maxclusterrank) && (target.sm < 90 || version < 78))
     fail(Diag::ptx_needs_target, ".reqnctapercluster", "sm_90 and PTX 7.8", module.target);
 }

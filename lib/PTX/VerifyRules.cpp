@@ -89,14 +89,46 @@ void vectorAccess(Checker &c, unsigned index) {
   if (count * bitsOf(c.inst->type()) > 128)
     c.fail(Diag::ptx_too_wide, c.shown(), count * bitsOf(c.inst->type()));
 }
-void verifyLd(Checker &c) { vectorAccess(c, 0); }
-void verifySt(Checker &c) { vectorAccess(c, 1); }
+/// Modifiers that mean something in some spaces only (9.7.9.8, 9.7.9.11, 9.7.13.5); ptxas 13 refuses them elsewhere.
+void modifiersInSpace(Checker &c) {
+  auto find = [&](std::initializer_list<StringRef> names) {
+    const auto *found = llvm::find_if(names, [&](StringRef name) { return c.inst->has(name); });
+    return found == names.end() ? StringRef() : *found;
+  };
+  auto exclude = [&](StringRef one, StringRef space) {
+    if (!one.empty() && !space.empty())
+      c.fail(Diag::ptx_excludes_modifier, one, ("`." + space + "`").str(), c.shown());
+  };
+  const StringRef alone = find({"param", "param::entry", "param::func", "const", "local"});
+  exclude(find({"relaxed", "acquire", "release"}), alone);
+  if (alone != "local")
+    exclude(find({"volatile"}), alone);
+  const StringRef shared = find({"shared", "shared::cta", "shared::cluster"});
+  exclude(find({"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"}),
+          alone == "local" ? alone : shared);
+  exclude(find({"L2::cache_hint"}), shared);
+  exclude(find({"L2::64B", "L2::128B", "L2::256B"}), shared);
+  if (c.inst->op == Op::Atom || c.inst->op == Op::Red)
+    exclude(find({"v2", "v4", "v8"}), shared);
+}
+void verifyLd(Checker &c) {
+  vectorAccess(c, 0);
+  modifiersInSpace(c);
+}
+void verifySt(Checker &c) {
+  vectorAccess(c, 1);
+  modifiersInSpace(c);
+}
 void verifyStAsync(Checker &c) { vectorAccess(c, 1); }
 void verifyAtom(Checker &c) {
   vectorAccess(c, 0);
   vectorAccess(c, 2);
+  modifiersInSpace(c);
 }
-void verifyRed(Checker &c) { vectorAccess(c, 1); }
+void verifyRed(Checker &c) {
+  vectorAccess(c, 1);
+  modifiersInSpace(c);
+}
 
 /// x1, x2, x4: as many 8x8 matrices, one register of each a thread (9.7.14.5.15).
 void verifyLdmatrix(Checker &c) { c.length(0, countOf(*c.inst, 'x')); }
