@@ -5,6 +5,7 @@
 #include "gemmc/Support/Yaml.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -59,12 +60,31 @@ bool readText(const YamlNode &node, std::string &text) {
   return true;
 }
 
-bool readSizes(const YamlNode &node, std::string &sizes) {
+/// What was multiplied: `4096x4096x4096`, of a batch `4 of 64x64x64`.
+struct Sizes {
+  int64_t products = 1;
+  std::array<int64_t, 3> of{};
+};
+
+std::optional<Sizes> parseSizes(StringRef text) {
+  auto isSize = [](StringRef word, int64_t &size) { return !word.getAsInteger(10, size) && size >= 0; };
+  Sizes sizes;
+  auto [products, of] = text.split(" of ");
+  if (of.empty())
+    of = text;
+  else if (!isSize(products, sizes.products))
+    return std::nullopt;
   llvm::SmallVector<StringRef> numbers;
-  StringRef(node.text).split(numbers, 'x');
-  int64_t value = 0;
-  if (numbers.size() != 3 ||
-      llvm::any_of(numbers, [&](StringRef each) { return each.getAsInteger(10, value) || value < 0; }))
+  of.split(numbers, 'x');
+  if (numbers.size() != sizes.of.size() || !llvm::all_of(llvm::zip_equal(numbers, sizes.of), [&](auto pair) {
+        return isSize(std::get<0>(pair), std::get<1>(pair));
+      }))
+    return std::nullopt;
+  return sizes;
+}
+
+bool readSizes(const YamlNode &node, std::string &sizes) {
+  if (!parseSizes(node.text))
     return false;
   sizes = node.text;
   return true;
@@ -91,12 +111,12 @@ const std::vector<Key> &keys() {
        [](const YamlNode &node, Tuned &t) { return readNumber(node, t.kernels) && t.kernels > 0; }},
       {"problem", "a problem's text", [](const Tuned &t) { return quoted(t.problem); },
        [](const YamlNode &node, Tuned &t) { return readText(node, t.problem); }},
-      {"sizes", "three sizes like 4096x4096x4096", [](const Tuned &t) { return t.sizes; },
+      {"sizes", "three sizes like 4096x4096x4096, of a batch `16 of 64x64x64`", [](const Tuned &t) { return t.sizes; },
        [](const YamlNode &node, Tuned &t) { return readSizes(node, t.sizes); }},
       {"choice", "words `path=value`", [](const Tuned &t) { return quoted(t.choice); },
        [](const YamlNode &node, Tuned &t) { return readText(node, t.choice); }},
       {"us", "microseconds", [](const Tuned &t) { return microseconds(t.seconds); },
-       [](const YamlNode &node, Tuned &t) { return readMicroseconds(node, t.seconds) && t.seconds > 0; }},
+       [](const YamlNode &node, Tuned &t) { return readMicroseconds(node, t.seconds); }},
       {"cublaslt_us", "microseconds, 0 when cuBLASLt was not measured",
        [](const Tuned &t) { return microseconds(t.cublasSeconds); },
        [](const YamlNode &node, Tuned &t) { return readMicroseconds(node, t.cublasSeconds); }},
@@ -129,15 +149,24 @@ std::string seen(const YamlNode &node) {
   llvm_unreachable("unknown kind of node");
 }
 
-/// Whether a problem is one of the sizes that it was measured with: `sm_90a 64x4096xdynamic~128 a=...`.
+/// Whether a problem is one of the sizes that it was measured with: `sm_90a 64x4096xdynamic~128 a=... batch=4 ...`.
 bool hasSizes(const Tuned &tuned) {
-  llvm::SmallVector<StringRef> ofProblem, measured;
-  StringRef(tuned.problem).split(' ').second.split(' ').first.split(ofProblem, 'x');
-  StringRef(tuned.sizes).split(measured, 'x');
-  return ofProblem.size() == measured.size() && llvm::all_of(llvm::zip(ofProblem, measured), [](auto pair) {
-           auto [wanted, size] = pair;
-           return size != "0" && (wanted == size || wanted.starts_with("dynamic"));
-         });
+  const Sizes sizes = *parseSizes(tuned.sizes);
+  auto isSize = [](StringRef wanted, int64_t size) { return isOpenSize(wanted) || wanted == std::to_string(size); };
+  auto isProduct = [&](const std::array<int64_t, 3> &of) {
+    return llvm::all_of(llvm::zip_equal(sizesOfProblem(tuned.problem), of),
+                        [&](auto pair) { return isSize(std::get<0>(pair), std::get<1>(pair)); });
+  };
+  const StringRef batch = StringRef(tuned.problem).split(" batch=").second.split(' ').first;
+  if (!batch.empty())
+    return isSize(batch, sizes.products) && isProduct(sizes.of);
+  auto [m, n, k] = sizes.of;
+  auto times = [&](int64_t size) { // a size that overflows is nobody's
+    int64_t all = 0;
+    return llvm::MulOverflow(size, sizes.products, all) ? -1 : all;
+  };
+  // Of a batch that was one product older databases have its own sizes.
+  return isProduct({times(m), n, k}) || isProduct({m, times(n), k});
 }
 
 std::optional<Tuned> readEntry(const YamlNode &node, Diags &diags) {
@@ -171,6 +200,12 @@ std::optional<Tuned> readEntry(const YamlNode &node, Diags &diags) {
   return tuned;
 }
 } // namespace
+
+std::array<StringRef, 3> sizesOfProblem(StringRef problem) {
+  auto [m, others] = problem.split(' ').second.split(' ').first.split('x');
+  auto [n, k] = others.split('x');
+  return {m, n, k};
+}
 
 std::optional<std::string> whyNoChoice(StringRef choice) {
   llvm::SmallVector<StringRef> words;

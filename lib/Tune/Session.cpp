@@ -1,6 +1,8 @@
 #include "gemmc/Tune/Session.h"
 #include "gemmc/Plan/Key.h"
 #include "gemmc/Tune/Choose.h"
+#include "gemmc/Tune/Entries.h"
+#include "llvm/ADT/STLExtras.h"
 #include <chrono>
 #include <ctime>
 
@@ -10,12 +12,15 @@ namespace gemmc::tune {
 namespace {
 using Clock = std::chrono::steady_clock;
 
-/// The sizes that a job multiplies: its own, those that are dynamic of the options, which have them all.
-std::string sizesOf(const Spec &spec, const run::ProblemOptions &options) {
-  auto one = [](const Field<Size> &size, const std::optional<int64_t> &given) {
-    return size.value.dynamic() ? *given : *size.value.fixed;
-  };
-  return formatv("{0}x{1}x{2}", one(spec.m, options.m), one(spec.n, options.n), one(spec.k, options.k));
+/// What a job multiplies, as its problem says it: of a batch that is planned as one product that product. Sizes that
+/// the problem leaves open are those of the options, which have them all.
+std::string sizesOf(const Spec &spec, const ProblemKey &key, const run::ProblemOptions &options) {
+  const std::optional<int64_t> given[] = {options.m, options.n, options.k};
+  std::string text;
+  for (auto [size, open] : llvm::zip_equal(sizesOfProblem(key.problem), given))
+    text += (text.empty() ? "" : "x") + (isOpenSize(size) ? std::to_string(*open) : size.str());
+  const int64_t products = key.folded ? 1 : spec.batch.value.fixed.value_or(options.batch.value_or(1));
+  return products == 1 ? text : std::to_string(products) + " of " + text;
 }
 
 Tuned tunedOf(const Job &job, const ProblemKey &key, const TuneReport &report, const TuneRequest &request) {
@@ -23,8 +28,7 @@ Tuned tunedOf(const Job &job, const ProblemKey &key, const TuneReport &report, c
   tuned.device = report.device;
   tuned.problem = key.text();
   tuned.choice = wholeChoice(job.spec, report.winner);
-  tuned.sizes = formatv("{0}{1}x{2}x{3}", report.args.batch == 1 ? "" : std::to_string(report.args.batch) + " of ",
-                        report.args.m, report.args.n, report.args.k);
+  tuned.sizes = sizesOf(job.spec, key, request.problem);
   tuned.seconds = report.final.ours.median;
   tuned.cublasSeconds = report.final.cublas.empty() || key.folded ? 0 : report.final.cublas.front().median;
   tuned.rounds = request.rounds;
@@ -69,7 +73,7 @@ Outcome<unsigned> tuneAll(llvm::ArrayRef<Job> jobs, const SessionRequest &reques
       auto known = database->find(device->name, key->text());
       if (!known)
         return known.failure();
-      if (*known && (*known)->kernels == kernelVersion && (*known)->sizes == sizesOf(job.spec, each.problem)) {
+      if (*known && (*known)->kernels == kernelVersion && (*known)->sizes == sizesOf(job.spec, *key, each.problem)) {
         result.state = JobResult::kept;
         result.tuned = **known;
         listener(result);
@@ -92,7 +96,7 @@ Outcome<unsigned> tuneAll(llvm::ArrayRef<Job> jobs, const SessionRequest &reques
       listener(result);
       continue;
     }
-    result.tuned = tunedOf(job, *key, *report, request.tune);
+    result.tuned = tunedOf(job, *key, *report, each);
     result.report = std::move(*report);
     if (database)
       if (auto failed = database->store(result.tuned))

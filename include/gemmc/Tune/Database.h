@@ -19,7 +19,7 @@ struct Tuned {
   std::string problem; ///< ProblemKey::text().
   int64_t kernels = kernelVersion;
   std::string choice;       ///< `path=value` words, as applyChoice takes them.
-  std::string sizes;        ///< `4096x4096x4096`: what was multiplied; a problem's sizes may be dynamic.
+  std::string sizes;        ///< `4096x4096x4096`, `4 of 64x64x64`: what was multiplied; a problem's may be dynamic.
   double seconds = 0;       ///< Median.
   double cublasSeconds = 0; ///< Median of cuBLASLt's best algorithm; 0: not measured.
   int64_t rounds = 0;

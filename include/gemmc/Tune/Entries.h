@@ -22,6 +22,11 @@ std::optional<Tuned> findBuiltIn(llvm::StringRef device, llvm::StringRef problem
 /// The tables' texts, by file name: for the test that reads them.
 std::vector<std::pair<std::string, std::string>> builtInTables();
 
+/// The three sizes of a problem's text, each a number or one that is given at launch (isOpenSize).
+std::array<llvm::StringRef, 3> sizesOfProblem(llvm::StringRef problem);
+/// `dynamic`, `dynamic~64`.
+inline bool isOpenSize(llvm::StringRef size) { return size.starts_with("dynamic"); }
+
 /// Whether a choice sets only fields that say how: else why not.
 std::optional<std::string> whyNoChoice(llvm::StringRef choice);
 

@@ -44,6 +44,7 @@ std::string lineWith(llvm::StringRef from, llvm::StringRef to) {
 TEST(Entries, WhatIsWrittenIsReadBack) {
   std::vector<Tuned> entries(3, entry());
   entries[1].cublasSeconds = 0;
+  entries[2].seconds = 0; // of a product without an element
   std::string text = printEntries(entries);
   Diags diags;
   auto back = readEntries(diags.addSource("t", text), diags);
@@ -76,8 +77,31 @@ TEST(Entries, WrongOnesAreNamedAtTheirPlace) {
   EXPECT_EQ(problemsOf(lineWith("us: 203.200", "us: -1")).size(), 1u);
   for (const char *date : {"yesterday", "2026-13-01", "2026-00-01", "2026-01-32", "2026-01-00"})
     EXPECT_EQ(problemsOf(lineWith("2026-11-21", date)).size(), 1u) << date;
-  for (const char *sizes : {"abc", "4096x4096", "4096x4096x4096x1", "4096x-1x4096", "4096x4096x"})
+  for (const char *sizes : {"abc", "4096x4096", "4096x4096x4096x1", "4096x-1x4096", "4096x4096x", "4 of 1024x4096x409",
+                            "5 of 1024x4096x4096", "-4 of 1024x4096x4096", " of 4096x4096x4096", "4 of ",
+                            "4 of 2 of 512x4096x4096", "4611686018427387904 of 4x4096x4096"})
     EXPECT_EQ(problemsOf(lineWith("sizes: 4096x4096x4096", std::string("sizes: ") + sizes)).size(), 1u) << sizes;
+}
+
+TEST(Entries, SizesOfBatches) {
+  auto fits = [](std::string problem, std::string sizes) {
+    std::string text = lineWith("sm_90a 4096x4096x4096 a=bf16:row:4096:16", problem);
+    return problemsOf(text.replace(text.find("sizes: ") + 7, 14, sizes)).empty();
+  };
+  const std::string batch = "sm_90a 64x64x64 a=bf16:row:64:16 batch=4 strides=4096,4096,4096",
+                    open = "sm_90a 64xdynamicx64 a=bf16:row:64:16 batch=dynamic~8 strides=0,0,0";
+  EXPECT_TRUE(fits(batch, "4 of 64x64x64"));
+  EXPECT_FALSE(fits(batch, "3 of 64x64x64"));
+  EXPECT_FALSE(fits(batch, "64x64x64"));
+  EXPECT_FALSE(fits(batch, "4 of 64x64x32"));
+  EXPECT_TRUE(fits(open, "7 of 64x5x64"));
+  EXPECT_TRUE(fits(open, "64x5x64"));
+  EXPECT_FALSE(fits(open, "7 of 5x64x64"));
+  // As databases have a batch that was one product.
+  EXPECT_TRUE(fits("sm_90a 64x512x512 a=x", "4 of 16x512x512"));
+  EXPECT_TRUE(fits("sm_90a 512x64x512 a=x", "4 of 512x16x512"));
+  EXPECT_FALSE(fits("sm_90a 512x512x64 a=x", "4 of 512x512x16"));
+  EXPECT_TRUE(fits("sm_90a 64x512x0 a=x", "64x512x0"));
 }
 
 TEST(Entries, AChoiceSaysHowAndNotWhat) {

@@ -5,6 +5,9 @@
 #include "Temporary.h"
 #include "gemmc/Plan/Key.h"
 #include "gemmc/Plan/Plan.h"
+#include "gemmc/Tune/Entries.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include <chrono>
 
 using namespace gemmc;
@@ -48,7 +51,6 @@ protected:
         return Failure::make(Diag::launch_requirement, "n % 8 == 0");
       TuneReport report;
       report.device = device->name;
-      report.args.m = *spec.m.value.fixed, report.args.n = *spec.n.value.fixed, report.args.k = *spec.k.value.fixed;
       report.final.ours.median = microseconds * 1e-6;
       ++measured;
       return report;
@@ -104,8 +106,10 @@ TEST_F(SessionTest, ABatchThatIsOneProduct) {
   ASSERT_TRUE(bool(run(batch)));
   auto row = database->find("NVIDIA H200", problemKey(one.spec)->text());
   ASSERT_TRUE(row && *row);
-  EXPECT_EQ((*row)->sizes, "4 of 16x512x512");
+  EXPECT_EQ((*row)->sizes, "64x512x512");
   EXPECT_EQ((*row)->cublasSeconds, 0);
+  ASSERT_TRUE(bool(run({batch, one})));
+  EXPECT_EQ(states, (States{JobResult::measured, JobResult::kept, JobResult::kept}));
 }
 
 TEST_F(SessionTest, NobodyLeavesWhileTheClockSettles) {
@@ -143,6 +147,32 @@ TEST_F(SessionTest, WhatIsKnownIsSkipped) {
   request.again = true;
   ASSERT_TRUE(bool(run(jobs)));
   EXPECT_EQ(measured, 6u);
+}
+
+/// Batches and products without k, too, and all of them may be taken elsewhere.
+TEST_F(SessionTest, WhateverWasMeasuredIsKeptAndTaken) {
+  pretend(10);
+  std::vector<Job> jobs{job("batch", "{m: 64, n: 64, k: 64, batch: 4}"), job("none", "{m: 64, n: 64, k: 0}"),
+                        job("empty", "{m: 64, n: 0, k: 64}"), job("any", "{m: dynamic, n: 64, k: 64, batch: dynamic}"),
+                        job("no products", "{m: 64, n: 64, k: 64, batch: 0}")};
+  request.tune.problem.batch = 3;
+  auto first = run(llvm::ArrayRef(jobs).slice(3, 1));
+  ASSERT_TRUE(bool(first)) << first.failure().str();
+  ASSERT_TRUE(bool(run(llvm::ArrayRef(jobs).slice(3, 1))));
+  request.tune.problem.batch.reset();
+  jobs.erase(jobs.begin() + 3);
+  ASSERT_TRUE(bool(run(jobs)));
+  ASSERT_TRUE(bool(run(jobs)));
+  EXPECT_EQ(llvm::count(states, JobResult::kept), 5) << llvm::join(lines, "\n");
+  std::string text = printEntries(*database->all());
+  for (const char *sizes : {"sizes: 4 of 64x64x64,", "sizes: 64x64x0,", "sizes: 3 of 4096x64x64,"})
+    EXPECT_NE(text.find(sizes), std::string::npos) << sizes;
+  auto back = readEntries(diags.addSource("table", text), diags);
+  for (const Problem &problem : diags.all())
+    ADD_FAILURE() << problem.message;
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->size(), 5u);
+  EXPECT_EQ(measured, 5u);
 }
 
 TEST_F(SessionTest, OldKernelsAndOtherSizesAreMeasuredAgain) {
