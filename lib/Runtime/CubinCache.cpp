@@ -1,6 +1,7 @@
 #include "gemmc/Runtime/CubinCache.h"
 #include "gemmc/Runtime/CudaApi.h"
 #include "gemmc/Runtime/Ptxas.h"
+#include "gemmc/Support/UniqueFile.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -88,10 +89,9 @@ bool CubinCache::store(StringRef key, ArrayRef<char> cubin) const {
   if (sys::fs::create_directories(folder, /*IgnoreExisting=*/true, sys::fs::owner_all))
     return false;
   StringRef content(cubin.data(), cubin.size());
-  SmallString<128> path;
+  std::string path;
   int handle = -1;
-  if (sys::fs::createUniqueFile(folder + "/%%%%%%%%" + temporary, handle, path, sys::fs::OF_None,
-                                sys::fs::owner_read | sys::fs::owner_write))
+  if (createUniqueFile(folder + "/", temporary, sys::fs::owner_read | sys::fs::owner_write, handle, path))
     return false;
   raw_fd_ostream os(handle, /*shouldClose=*/true);
   os << magic << key << digestOf(content) << content;

@@ -93,7 +93,7 @@ int writeCubin(const Compiled &compiled, Diags &diags) {
   if (!assembled)
     return finishWith(assembled.failure(), diags);
   for (const std::string &line : assembled->report.advisories)
-    errs() << line << "\n";
+    diags.report(Diag::runtime_hint, {}, line);
   writeFile(output, StringRef(assembled->cubin.data(), assembled->cubin.size()), diags);
   return finish(diags);
 }

@@ -1,8 +1,10 @@
 #include "Tool.h"
+#include "gemmc/Support/UniqueFile.h"
 #include "gemmc/Support/Yaml.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include <new>
@@ -84,18 +86,22 @@ std::optional<StringRef> readCode(StringRef path, Diags &diags) {
 
 /// A file as a whole, by a temporary one beside it and a rename, if all of it could be written.
 static Error writeWhole(StringRef path, StringRef text) {
-  auto file = sys::fs::TempFile::create(path + ".temp-stream-%%%%%%");
-  if (!file)
-    return createFileError(path, file.takeError());
-  raw_fd_ostream os(file->FD, /*shouldClose=*/false);
-  os << text;
-  os.flush();
-  if (std::error_code error = os.error()) {
-    os.clear_error();
-    consumeError(file->discard());
+  int handle = -1;
+  std::string temporary;
+  const unsigned mode = sys::fs::all_read | sys::fs::all_write;
+  if (std::error_code error = createUniqueFile(path + ".temp-stream-", "", mode, handle, temporary))
     return errorCodeToError(error);
-  }
-  return file->keep(path);
+  sys::RemoveFileOnSignal(temporary);
+  raw_fd_ostream os(handle, /*shouldClose=*/true);
+  os << text;
+  os.close();
+  std::error_code error = os.error();
+  os.clear_error();
+  if (!error && sys::fs::rename(temporary, path))
+    error = sys::fs::copy_file(temporary, path); // a mounted file cannot be replaced
+  sys::fs::remove(temporary);
+  sys::DontRemoveFileOnSignal(temporary);
+  return errorCodeToError(error);
 }
 
 /// Into what there is: a device, a pipe, a link that leads nowhere yet.
@@ -131,20 +137,26 @@ bool writeFile(StringRef path, StringRef text, Diags &diags) {
   return false;
 }
 
-/// At exit, LLVM's --help among the ways to it: the end is BadInput where standard output did not take all.
-static void endOutput() {
+/// Reports, once, that standard output did not take all.
+static void flushOutput(Diags &diags) {
   outs().flush();
   std::error_code error = outs().error();
   outs().clear_error(); // of either stream: else its destructor ends the process
-  if (error) {
-    Diags diags;
+  if (error)
     diags.report(Diag::file_unwritable, {}, "standard output", error.message());
+}
+
+/// At exit, LLVM's --help among the ways to it: the end is BadInput where standard output did not take all.
+static void endOutput() {
+  Diags diags;
+  flushOutput(diags);
+  if (diags.hasErrors())
     ::_exit(finish(diags));
-  }
   errs().clear_error(); // nobody is left to tell
 }
 
-int finish(const Diags &diags, int otherwise) {
+int finish(Diags &diags, int otherwise) {
+  flushOutput(diags); // what is wrong with it is one of the problems, not a second list of them
   if (jsonDiagnostics)
     diags.printJson(errs());
   else

@@ -51,7 +51,7 @@ int run() {
   std::vector<const tile::Pass *> list = chosen(diags);
   if (diags.hasErrors())
     return finish(diags);
-  auto text = readCode(input.empty() ? "-" : input.getValue(), diags);
+  auto text = readCode(input.getNumOccurrences() ? input.getValue() : "-", diags);
   auto kernel = text ? tile::parse(*text, diags) : std::nullopt;
   if (!kernel || !tile::verify(*kernel, diags))
     return finish(diags);

@@ -215,7 +215,9 @@ void writeTimeline(const emu::Timeline &timeline, StringRef file, Diags &diags) 
   timeline.write(os);
   writeFile(file, text, diags);
   if (!timeline.complete())
-    errs() << "remark: the timeline has its first " << emu::Timeline::maxSpans << " spans, later ones are left out\n";
+    diags.report(
+        Diag::runtime_hint, {},
+        formatv("the timeline has its first {0} spans, later ones are left out", emu::Timeline::maxSpans).str());
 }
 
 struct Progress::State {

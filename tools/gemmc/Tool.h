@@ -26,7 +26,8 @@ bool wasRead(llvm::StringRef path);
 /// Writes whole or not at all (temporary file and rename), where `path` or what it links to is a file or is not there;
 /// what is neither (a device, a pipe) is written into. "-" and "" are standard output.
 bool writeFile(llvm::StringRef path, llvm::StringRef text, Diags &diags);
-/// Prints to standard error (JSON when --json-diagnostics is given); BadInput when there is an error, else `otherwise`.
-int finish(const Diags &diags, int otherwise = Ok);
+/// Behind all output: prints to standard error (JSON when --json-diagnostics is given), also that standard output did
+/// not take all. BadInput when there is an error, else `otherwise`.
+int finish(Diags &diags, int otherwise = Ok);
 
 } // namespace gemmc::tool

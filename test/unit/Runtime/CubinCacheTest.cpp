@@ -1,6 +1,7 @@
 #include "gemmc/Runtime/CubinCache.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -38,6 +39,14 @@ TEST_F(CubinCacheTest, WhatIsStoredIsFound) {
   ASSERT_TRUE(cache().store(key, cubin));
   EXPECT_EQ(cache().find(key), cubin);
   EXPECT_EQ(files().size(), 1u); // no temporary file is left
+}
+
+TEST_F(CubinCacheTest, AFolderMayHaveAnyName) {
+  folder += "/100%";
+  ASSERT_TRUE(cache().store(key, cubin));
+  EXPECT_EQ(cache().find(key), cubin);
+  EXPECT_EQ(files().size(), 1u);
+  llvm::sys::path::remove_filename(folder);
 }
 
 TEST_F(CubinCacheTest, TheKeyIsTheCodeTheDriverAndTheDevice) {
