@@ -50,32 +50,39 @@ Outcome<std::string> databasePath() {
   return databaseFile.empty() ? tune::defaultDatabase() : Outcome<std::string>(databaseFile.getValue());
 }
 
-int exportAll(tune::Database &database, Diags &diags) {
-  auto rows = database.all();
-  if (!rows)
-    return finishWith(rows.failure(), diags);
-  std::string head;
-  if (exportFile != "-" && sys::fs::exists(exportFile.getValue()))
-    if (auto before = readFile(exportFile, diags))
-      head = tune::headComment(*before).str();
-  if (!diags.hasErrors())
-    writeFile(exportFile, head + tune::printEntries(*rows), diags);
-  return finish(diags);
+/// The comment at the head of a file that will be replaced, in whole lines. A device or a pipe, which may never end, is
+/// not read.
+std::string headBefore(StringRef file, Diags &diags) {
+  if (file == "-" || !sys::fs::is_regular_file(file))
+    return "";
+  auto before = readFile(file, diags);
+  std::string head = before ? tune::headComment(*before).str() : "";
+  return head.empty() || head.back() == '\n' ? head : head + "\n";
 }
 
-int printAll(tune::Database &database, Diags &diags) {
-  if (auto damaged = database.check())
-    return finishWith(*damaged, diags);
+MaybeFailure exportAll(tune::Database &database, Diags &diags) {
   auto rows = database.all();
   if (!rows)
-    return finishWith(rows.failure(), diags);
+    return rows.failure();
+  std::string head = headBefore(exportFile, diags);
+  if (!diags.hasErrors())
+    writeFile(exportFile, head + tune::printEntries(*rows), diags);
+  return std::nullopt;
+}
+
+MaybeFailure printAll(tune::Database &database) {
+  if (auto damaged = database.check())
+    return damaged;
+  auto rows = database.all();
+  if (!rows)
+    return rows.failure();
   for (const tune::Tuned &row : *rows) {
     outs() << row.problem << "\n  " << row.str() << ", " << row.sizes << ", " << row.rounds << " rounds";
     if (row.kernels != tune::kernelVersion)
       outs() << "; of kernels " << row.kernels << ": not used";
     outs() << "\n  " << row.choice << "\n";
   }
-  return finish(diags);
+  return std::nullopt;
 }
 
 /// What the files of `--import` have, all or, where one is wrong, none; read before a database is made for it.
@@ -146,7 +153,8 @@ tune::SessionRequest requestOf(Ticker &ticker) {
   return request;
 }
 
-int tuneJobs(ArrayRef<tune::Job> jobs, std::shared_ptr<const Device> device, tune::Database *database, Diags &diags) {
+/// The number of jobs that failed.
+Outcome<unsigned> tuneJobs(ArrayRef<tune::Job> jobs, std::shared_ptr<const Device> device, tune::Database *database) {
   stopOnSignals();
   Ticker ticker(jobs.size());
   bool alone = jobs.size() == 1;
@@ -155,13 +163,13 @@ int tuneJobs(ArrayRef<tune::Job> jobs, std::shared_ptr<const Device> device, tun
     outs() << "[";
   auto failures = tune::tuneAll(jobs, requestOf(ticker), device, database, [&](const tune::JobResult &result) {
     ticker.finished();
-    if (asJson && result.report) {
+    if (asJson) {
       outs() << comma;
-      result.report->printJson(outs());
+      result.printJson(outs());
       comma = ",";
-    } else if (!asJson && alone && result.report) {
+    } else if (alone && result.report) {
       result.report->printTable(outs());
-    } else if (!asJson) {
+    } else {
       outs() << result.str() << "\n";
     }
     outs().flush();
@@ -169,9 +177,29 @@ int tuneJobs(ArrayRef<tune::Job> jobs, std::shared_ptr<const Device> device, tun
   ticker.clear();
   if (asJson && !alone)
     outs() << "]\n";
-  if (!failures)
-    return finishWith(failures.failure(), diags);
-  return finish(diags, *failures ? No : Ok);
+  return failures;
+}
+
+/// Reports options that mean nothing beside others, and files that would be lost.
+bool allUsed(Diags &diags) {
+  if (files.empty() && asJson)
+    diags.report(Diag::option_useless, {}, "--json", "nothing is measured; `--export -` prints YAML");
+  else if (asJson)
+    for (const auto &[option, given] :
+         {std::pair("--list", list.getValue()), std::pair("--export -", exportFile == "-")})
+      if (given)
+        diags.report(Diag::option_useless, {}, option, "with `--json` nothing but JSON goes to standard output");
+  if (exportFile != "-" && any_of(files, [](StringRef file) { return sys::fs::equivalent(file, exportFile); }))
+    diags.report(Diag::file_is_input, {}, exportFile.getValue());
+  return !diags.hasErrors();
+}
+
+void sayTaken(size_t count, Diags &diags) {
+  const std::string text = formatv("{0} {1} taken", count, count == 1 ? "entry" : "entries");
+  if (asJson || exportFile == "-") // standard output is for these
+    diags.report(Diag::runtime_hint, {}, text);
+  else
+    outs() << text << "\n";
 }
 
 int run() {
@@ -181,8 +209,8 @@ int run() {
     diags.report(Diag::tuning_nothing, {});
     return finish(diags);
   }
-  if (files.empty() && asJson)
-    diags.report(Diag::option_useless, {}, "--json", "nothing is measured; `--export -` prints YAML");
+  if (!allUsed(diags))
+    return finish(diags);
   std::vector<tune::Job> jobs = readJobs(diags);
   const std::vector<tune::Tuned> imported = readImports(diags);
   if (diags.hasErrors())
@@ -214,14 +242,22 @@ int run() {
   if (!imports.empty()) {
     if (auto failed = database->store(imported))
       return finishWith(*failed, diags);
-    outs() << imported.size() << " entries taken\n";
+    sayTaken(imported.size(), diags);
   }
-  int code = jobs.empty() ? Ok : tuneJobs(jobs, device, database ? &*database : nullptr, diags);
-  if (code == Ok && list)
-    code = printAll(*database, diags);
-  if (code == Ok && !exportFile.empty())
-    code = exportAll(*database, diags);
-  return code;
+  if (!jobs.empty()) {
+    auto failures = tuneJobs(jobs, device, database ? &*database : nullptr);
+    if (!failures)
+      return finishWith(failures.failure(), diags);
+    if (*failures)
+      return finish(diags, No);
+  }
+  if (list)
+    if (auto failed = printAll(*database))
+      return finishWith(*failed, diags);
+  if (!exportFile.empty())
+    if (auto failed = exportAll(*database, diags))
+      return finishWith(*failed, diags);
+  return finish(diags);
 }
 Command command(tuneCommand, run);
 } // namespace

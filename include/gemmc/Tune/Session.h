@@ -29,6 +29,8 @@ struct JobResult {
   std::optional<TuneReport> report;
   /// `[3 of 67] square: 203.2 us, 1.021 of cuBLASLt's best, tile.block=[128,256,64] ... (34 s)`
   std::string str() const;
+  /// One object: what became of it, what the database has now and, if it was measured now, the whole report.
+  void printJson(llvm::raw_ostream &os) const;
 };
 
 /// Told of each finished job.

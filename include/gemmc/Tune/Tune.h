@@ -6,6 +6,10 @@
 #include "gemmc/Spec/Spec.h"
 #include <functional>
 
+namespace llvm::json {
+class OStream;
+}
+
 namespace gemmc::tune {
 
 struct TuneRequest {
@@ -43,7 +47,7 @@ struct TuneReport {
   std::optional<double> ratio() const { return final.ratio(); }
   std::string winner; ///< Of the final: its choice, empty for the planner's own.
   void printTable(llvm::raw_ostream &os) const;
-  void printJson(llvm::raw_ostream &os) const;
+  void writeJson(llvm::json::OStream &json) const; ///< As attributes of an open object.
 };
 
 /// Tunes `spec`: what it gives stays, what it leaves open is varied. Its own plan takes part.
