@@ -132,7 +132,8 @@ Outcome<Database> Database::open(const std::string &path, Mode mode, int patienc
   // Readers, too: what a killed process left half done is rolled back by the next that comes. SQLite itself falls back
   // to reading where the file cannot be written.
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (write ? SQLITE_OPEN_CREATE : 0);
-  if (sqlite3_open_v2(path.c_str(), &database.handle, flags, nullptr) != SQLITE_OK)
+  const std::string file = llvm::sys::path::is_absolute(path) ? path : "./" + path; // no `:memory:`, no URI
+  if (sqlite3_open_v2(file.c_str(), &database.handle, flags, nullptr) != SQLITE_OK)
     return database.failed("open");
   sqlite3_busy_timeout(database.handle, patience);
   sqlite3_limit(database.handle, SQLITE_LIMIT_LENGTH, 1 << 20);
