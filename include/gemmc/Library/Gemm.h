@@ -9,8 +9,10 @@
 /// (endOfRange, gemmc/Plan/Typical.h) is compiled when the first launch or prepare() comes to it: m of 64 and of 4096
 /// want different tiles.
 ///
-/// There is no global state. A Gemm is const: launch it from as many threads and on as many streams as you like. The
-/// context that is current at creation is used, else the device's primary context (the one of the CUDA runtime).
+/// There is no global state. A Gemm is const: launch it from as many threads and on as many streams as you like, with a
+/// workspace for each launch that may run beside others. It must live until its launches have ended, and as long as a
+/// graph that was captured of them. The context that is current at creation is used, else the device's primary context
+/// (the one of the CUDA runtime).
 #pragma once
 #include "gemmc/Runtime/GpuModule.h"
 #include <atomic>
