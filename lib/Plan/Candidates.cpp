@@ -52,6 +52,25 @@ Tiles wgmmaBlocks(const Draft &draft) {
   return tiles;
 }
 
+/// Of the wgmma that a spec gives, which are those of a warpgroup's tile; 0: it gives none that there is.
+int64_t columnsAskedFor(const Draft &draft) {
+  const auto &shape = draft.spec().matrixShape;
+  const int64_t n = draft.wgmma() && shape.given ? (*shape)[1] : 0;
+  return n <= wgmmaMostColumns && draft.wgmmaColumns(n) == n ? n : 0;
+}
+
+/// Whether a cut goes with what is given beside tiles: the columns of wgmma's instruction, and buffers to which C
+/// comes.
+bool goesWithGiven(const Draft &draft, const Shape &cut) {
+  const Spec &s = draft.spec();
+  if (const int64_t n = columnsAskedFor(draft); n != 0 && cut.warpN != n)
+    return false;
+  if (!draft.wgmma() || !s.storeBuffers.given || *s.loadC != StoreKind::tma || !sane(cut))
+    return true;
+  const auto [least, most] = storeBufferLimits(draft, cut);
+  return *s.storeBuffers >= least && *s.storeBuffers <= most;
+}
+
 /// Block tiles to try, the favourite first: of two that cost the same the first is taken.
 Tiles blockCandidates(const Draft &draft) {
   const Spec &s = draft.spec();
@@ -70,6 +89,8 @@ Tiles blockCandidates(const Draft &draft) {
         tiles.push_back({warp[0] * m, warp[1] * n});
     return tiles.empty() ? Tiles{{warp[0], warp[1]}} : tiles;
   }
+  if (const int64_t n = columnsAskedFor(draft); n > 0)
+    return {{128, n}, {256, n}, {192, n}, {64, n}, {128, 2 * n}, {64, 2 * n}};
   return draft.wgmma() ? wgmmaBlocks(draft) : mmaBlocks(draft);
 }
 
@@ -155,7 +176,8 @@ int64_t bestStages(const Draft &draft, const Shape &shape) {
   if (two && stages == 4 && resident(4) < 2 && resident(3) >= 2)
     stages = 3;
   if (std::optional<int64_t> k = draft.extentK()) {
-    const int64_t least = s.inFlight.given ? *s.inFlight + 1 : 2; // one of them is filled
+    const bool pairs = !draft.wgmma() && s.fragmentBuffers.given && *s.fragmentBuffers == 2; // of fragments
+    const int64_t least = s.inFlight.given ? *s.inFlight + 1 : pairs ? 3 : 2;                // one of them is filled
     stages = std::min(stages, std::max(least, stepsOfCta(draft, shape, *k)));
   }
   return std::max<int64_t>(stages, 2);
@@ -321,8 +343,11 @@ Candidates::Shapes Candidates::shapesOf(const Outline &outline) const {
     cut.clusterM = outline.clusterM, cut.clusterN = outline.clusterN;
     bool shallow = s.inFlight.given && draft.wgmma() && cut.stages <= *s.inFlight; // none is left to be filled
     bool undivided = asksForHalves(draft) && storeOverlap(draft, cut) == 0;
+    const bool goes = goesWithGiven(draft, cut);
+    if (draft.stream && !goes) // usual tiles may
+      continue;
     if (measuredUnlike || !hasUnlikeParts(draft, cut))
-      (shallow || undivided ? shapes.unfit : shapes.fit).push_back(cut);
+      (shallow || undivided || !goes ? shapes.unfit : shapes.fit).push_back(cut);
   }
   return shapes;
 }

@@ -141,6 +141,14 @@ const Size &contiguousExtent(const Spec &spec, const OperandInfo &info);
 Elem resultOf(Elem input);
 /// Bytes that every row start is a multiple of, when a dynamic ld may be required to keep 16-byte pitches.
 unsigned promisedAlign(const OperandSpec &operand);
+constexpr int64_t mostDistanceOfTma = (int64_t(1) << 40) - 1; ///< Bytes between rows, or matrices, of a tensor map.
+/// Whether a distance that is known is more than that, or one of an operand's.
+inline bool tooFarForTma(const Size &distance, Elem type) {
+  return distance.fixed.value_or(0) > mostDistanceOfTma / int64_t(bytesOf(type));
+}
+inline bool tooFarForTma(const OperandSpec &operand) {
+  return tooFarForTma(*operand.ld, *operand.type) || tooFarForTma(*operand.batchStride, *operand.type);
+}
 
 /// How the kernel cuts its work, in the kernel's view: one candidate, or the choice.
 struct Shape {
@@ -442,9 +450,8 @@ int64_t storeOverlap(const Draft &draft, const Shape &shape);
 constexpr int64_t fewStepsBesideStores = 8;
 std::string storeOverlapRefused(const Draft &draft, const Shape &shape, int64_t steps);
 /// A spec that gives it: whole tiles of rows of D are wanted, whatever else would be the planner's choice.
-inline bool asksForHalves(const Draft &draft) {
-  return draft.spec().storeOverlap.given && *draft.spec().storeOverlap > 0;
-}
+inline bool asksForHalves(const Spec &spec) { return spec.storeOverlap.given && *spec.storeOverlap > 0; }
+inline bool asksForHalves(const Draft &draft) { return asksForHalves(draft.spec()); }
 /// Tiles of a shifted operand: one is multiplied, one waits for its release, one is filled.
 constexpr int64_t shiftedStages = 3;
 constexpr double shiftRate = 37.1;      ///< Bytes a nanosecond that a warpgroup shifts (ShiftTime.cpp).
@@ -499,6 +506,7 @@ bool hasSmallD(const Draft &draft); ///< D has less than a tile of 64x64 for eac
 bool hasMeasuredTiles(const Draft &draft);
 /// mma, wmma: the instruction of a kernel of this shape.
 const MatrixInstruction &matrixOf(const Draft &draft, const Shape &shape);
+void checkTiles(Draft &draft); ///< Those of a batch of known sizes have numbers in 31 bits.
 void addRequirements(Draft &draft);
 
 /// The name a shape's direction has for the user: with swapped operands the kernel's m is the problem's n.

@@ -7,10 +7,18 @@ namespace gemmc::plan {
 namespace {
 bool readsC(const Draft &draft) { return draft.spec().beta.value != Scale{0.0}; }
 
-/// `starts of rows at multiples of N bytes`, as the user gave them.
-std::string rowStarts(const char *name, const OperandSpec &operand) {
-  return formatv("those of {0} start at multiples of {1} (align {2}, ld {3})", name, promisedAlign(operand),
-                 *operand.align, operand.ld.value.dynamic() ? "dynamic" : std::to_string(*operand.ld.value.fixed));
+/// Why TMA neither writes nor reads rows of D or C where they lie, `verb` them; empty: it does.
+std::string whyNotRowsOfTma(const Draft &draft, const char *verb, const char *name, const OperandSpec &operand) {
+  auto text = [](const Size &size) { return size.dynamic() ? "dynamic" : std::to_string(*size.fixed); };
+  std::string given = formatv("align {0}, ld {1}", *operand.align, text(*operand.ld));
+  if (isBatch(draft.spec()))
+    given += ", batch_stride " + text(*operand.batchStride);
+  if (promisedAlign(operand) < 16)
+    return formatv("{0} lines that start at multiples of 16 bytes: those of {1} start at multiples of {2} ({3})", verb,
+                   name, promisedAlign(operand), given);
+  if (tooFarForTma(operand))
+    return formatv("{0} lines less than 2^40 bytes apart: those of {1} are further ({2})", verb, name, given);
+  return "";
 }
 
 /// Why C cannot come to the places where D will lie, whoever brings it; empty: it can.
@@ -35,8 +43,8 @@ std::string whyNotBroughtC(const Draft &draft) {
     return "with `epilogue.c: tma` reads C: beta is 0";
   if (std::string why = whyNotInPlaceOfD(draft); !why.empty())
     return why;
-  if (promisedAlign(s.c) < 16)
-    return "takes C from rows that start at multiples of 16 bytes: " + rowStarts("c", s.c);
+  if (std::string why = whyNotRowsOfTma(draft, "reads", "c", s.c); !why.empty())
+    return why;
   if (s.schedule.given && *s.schedule == Schedule::pipelined)
     return "takes C from a producer: the schedule is pipelined";
   if (*s.split != SplitMode::none)
@@ -68,8 +76,8 @@ bool takesLinesOfC(const Draft &draft) {
 /// Why TMA cannot write D, whatever C does; empty: it can.
 std::string whyNotTmaStore(const Draft &draft) {
   const Spec &s = draft.spec();
-  if (promisedAlign(s.d) < 16)
-    return "writes lines that start at multiples of 16 bytes: " + rowStarts("d", s.d);
+  if (std::string why = whyNotRowsOfTma(draft, "writes", "d", s.d); !why.empty())
+    return why;
   if (endsRowsInside16Bytes(draft))
     return formatv("writes whole 16 bytes: {0}s of d end after {1} elements of {2} bytes",
                    *s.d.layout == Order::row ? "row" : "column", *contiguousExtent(s, operandInfos[3]).fixed,

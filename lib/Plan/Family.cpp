@@ -8,8 +8,7 @@ using llvm::formatv;
 
 namespace gemmc::plan {
 namespace {
-constexpr int64_t maxCoordinate = 2147483647;        // TMA coordinates are signed 32-bit numbers
-constexpr int64_t maxPitch = (int64_t(1) << 40) - 1; // bytes between rows of a tensor map
+constexpr int64_t maxCoordinate = 2147483647; // TMA coordinates are signed 32-bit numbers
 
 /// What the mma kernels would copy with.
 llvm::StringRef mmaCopy(const Draft &draft) {
@@ -58,16 +57,23 @@ void checkTma(const Draft &draft, Diags &diags, const Wish *asked, bool sizesOnl
       unreadable(Diag::plan_wgmma_lines, at(operand.layout), nameOf(*operand.type), info.name, nameOf(*operand.layout));
     if (*operand.align % 16 != 0)
       unreadable(Diag::plan_tma_base, at(operand.align), info.name, *operand.align);
-    if (operand.ld.value.dynamic())
-      continue;
-    int64_t ld = *operand.ld.value.fixed, bytes = bytesOf(*operand.type);
-    // A derived ld is wrong because the extent is.
-    llvm::SMRange pitch =
-        operand.ld.given ? operand.ld.range : at(*operand.layout == Order::row ? s.*info.cols : s.*info.rows);
-    if (ld > maxPitch / bytes)
-      unreadable(Diag::plan_tma_stride, pitch, info.name, ld, bytes);
-    else if (ld * bytes % 16 != 0)
-      unreadable(Diag::plan_tma_pitch, pitch, info.name, ld, bytes, ld * bytes, ld * bytes % 16);
+    auto checkDistance = [&](const Size &distance, llvm::SMRange place, const char *of, const char *field) {
+      const int64_t elements = distance.fixed.value_or(0), bytes = bytesOf(*operand.type);
+      if (tooFarForTma(distance, *operand.type))
+        unreadable(Diag::plan_tma_stride, place, of, info.name, field, elements, bytes);
+      else if (elements * bytes % 16 != 0)
+        unreadable(Diag::plan_tma_pitch, place, of, info.name, field, elements, bytes, elements * bytes,
+                   elements * bytes % 16);
+    };
+    // A derived ld is wrong because the extent is, and a derived stride between matrices because the ld is.
+    const bool row = *operand.layout == Order::row;
+    checkDistance(*operand.ld, operand.ld.given ? operand.ld.range : at(row ? s.*info.cols : s.*info.rows), "rows",
+                  "ld");
+    const Size &stride = operand.batchStride.value;
+    if (operand.batchStride.given || tooFarForTma(stride, *operand.type))
+      checkDistance(stride,
+                    operand.batchStride.given ? operand.batchStride.range : at(row ? s.*info.rows : s.*info.cols),
+                    "matrices", "batch_stride");
   }
 }
 
@@ -76,6 +82,36 @@ std::string whyNotTma(const Draft &draft, bool sizesOnly = false) {
   Diags scratch;
   checkTma(draft, scratch, nullptr, sizesOnly);
   return scratch.all().empty() ? "" : scratch.all().front().message;
+}
+
+/// Why no wgmma multiplies such operands; empty: one does.
+std::string whyNotWgmma(const Spec &s) {
+  switch (*s.a.type) {
+  case Elem::f16:
+  case Elem::bf16:
+  case Elem::tf32:
+  case Elem::e4m3:
+  case Elem::e5m2:
+  case Elem::s8:
+  case Elem::u8:
+    return "";
+  default:
+    return formatv("wgmma kernels multiply 16- and 8-bit types and tf32, a and b are {0}", nameOf(*s.a.type));
+  }
+}
+
+/// What multiplies where it is not wgmma, and why if a given field says so.
+std::pair<Instruction, std::string> mmaOrWmma(const Spec &s) {
+  for (const auto &[load, path] : {std::pair{&s.fragmentsA, "fragments.a"}, {&s.fragmentsB, "fragments.b"}})
+    if (load->given && **load == FragmentLoad::wmma_load)
+      return {Instruction::wmma, formatv("`{0}: wmma_load` goes with wmma", path)};
+  return {Instruction::mma, ""};
+}
+
+/// `epilogue.c: staged` is wmma's, too, where that is what multiplies.
+bool stagesCOfWgmma(const Spec &s) {
+  return s.loadC.given && *s.loadC == StoreKind::staged && *s.target == Target::sm_90a && whyNotWgmma(s).empty() &&
+         !s.instruction.given && mmaOrWmma(s).first != Instruction::wmma;
 }
 
 std::vector<Wish> wgmmaWishes(const Spec &s) {
@@ -99,6 +135,21 @@ std::vector<Wish> wgmmaWishes(const Spec &s) {
     add(s.loadC, "epilogue.c", "tma");
   if (s.storeBuffers.given && *s.storeBuffers > 0)
     add(s.storeBuffers, "epilogue.buffers", std::to_string(*s.storeBuffers));
+  if (asksForHalves(s))
+    add(s.storeOverlap, "epilogue.overlap", std::to_string(*s.storeOverlap));
+  if (stagesCOfWgmma(s))
+    add(s.loadC, "epilogue.c", "staged");
+  if (s.inFlight.given && *s.inFlight > 1)
+    add(s.inFlight, "pipeline.in_flight", std::to_string(*s.inFlight));
+  if (s.scheduler.given && *s.scheduler == Scheduler::dynamic)
+    add(s.scheduler, "raster.scheduler", "dynamic");
+  if (s.splitThrough.given && *s.splitThrough == SplitThrough::cluster)
+    add(s.splitThrough, "split.through", "cluster");
+  for (const auto &[load, path] : {std::pair{&s.fragmentsA, "fragments.a"}, {&s.fragmentsB, "fragments.b"}})
+    if (load->given && **load == FragmentLoad::descriptor)
+      add(*load, path, "descriptor");
+  if (const auto &shape = *s.matrixShape; s.matrixShape.given && shape[0] == 64)
+    add(s.matrixShape, "tile.instruction", formatv("[64, {0}, {1}]", shape[1], shape[2]).str());
   if (s.a.repack.given && *s.a.repack != Repack::off)
     add(s.a.repack, "a.repack", nameOf(*s.a.repack));
   if (s.b.repack.given && *s.b.repack != Repack::off)
@@ -149,30 +200,6 @@ void chooseRepack(Draft &draft, llvm::ArrayRef<Wish> wishes, const std::string &
     refuseRepack(draft, sizes);
   else
     decideRepack(draft, wishes.empty() ? "" : wishes.front().text);
-}
-
-/// Why no wgmma multiplies such operands; empty: one does.
-std::string whyNotWgmma(const Spec &s) {
-  switch (*s.a.type) {
-  case Elem::f16:
-  case Elem::bf16:
-  case Elem::tf32:
-  case Elem::e4m3:
-  case Elem::e5m2:
-  case Elem::s8:
-  case Elem::u8:
-    return "";
-  default:
-    return formatv("wgmma kernels multiply 16- and 8-bit types and tf32, a and b are {0}", nameOf(*s.a.type));
-  }
-}
-
-/// What multiplies where it is not wgmma, and why if a given field says so.
-std::pair<Instruction, std::string> mmaOrWmma(const Spec &s) {
-  for (const auto &[load, path] : {std::pair{&s.fragmentsA, "fragments.a"}, {&s.fragmentsB, "fragments.b"}})
-    if (load->given && **load == FragmentLoad::wmma_load)
-      return {Instruction::wmma, formatv("`{0}: wmma_load` goes with wmma", path)};
-  return {Instruction::mma, ""};
 }
 
 void chooseInstruction(Draft &draft) {
@@ -228,6 +255,8 @@ void chooseCopy(Draft &draft) {
   unsigned a = promisedAlign(s.a), b = promisedAlign(s.b);
   if (s.k.value == Size{0} || s.alpha.value == Scale{0.0})
     s.copy.decide(CopyKind::ld, "nothing is read: k or alpha is 0");
+  else if (s.copyBytes.given && *s.copyBytes < 4)
+    s.copy.decide(CopyKind::ld, formatv("copies of {0} bytes were asked for; cp.async moves 4 at least", *s.copyBytes));
   else if (a < 4 || b < 4)
     s.copy.decide(CopyKind::ld,
                   formatv("rows of a start at multiples of {0} bytes, of b at {1}; cp.async needs 4", a, b));
@@ -254,7 +283,9 @@ void chooseSpan(Draft &draft) {
   Spec &s = draft.spec();
   const bool fixed = draft.shifts() || draft.turnsInside(s.a) || draft.turnsInside(s.b);
   const bool ofK = !fixed && (draft.kMajorA() || draft.kMajorB());
-  const int64_t shortDepth = depthOfShortK(draft), depth = s.block.given ? (*s.block)[2] : shortDepth;
+  const int64_t shortDepth = depthOfShortK(draft), depth = s.block.given  ? (*s.block)[2]
+                                                           : s.warp.given ? (*s.warp)[2]
+                                                                          : shortDepth;
   const int64_t bytes = ofK && depth > 0 ? depth * int64_t(draft.inputBits()) / 8 : 128;
   const int64_t span = bytes % 128 == 0 || bytes % 32 != 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
   if (span == 128)
@@ -284,6 +315,8 @@ void chooseSwizzle(Draft &draft) {
     chooseSpan(draft);
   else if (s.padding.given && *s.padding > 0)
     s.swizzle.decide(Swizzle::padded, formatv("padding of {0} bytes was asked for", *s.padding));
+  else if (draft.wmma() && s.padding.given)
+    s.swizzle.decide(Swizzle::none, "`padding` is 0, and wmma.load takes rows at equal distances");
   else if (draft.wmma())
     s.swizzle.decide(Swizzle::padded, "wmma.load takes rows at equal distances: padding spreads them over the banks");
   else
@@ -354,8 +387,10 @@ bool decideFamily(Draft &draft) {
   unsigned before = draft.diags.numErrors();
   chooseInstruction(draft);
   Spec &s = draft.spec();
+  if (draft.wgmma() && *s.target != Target::sm_90a) // what follows would be judged by the rules of another target
+    return false;
   // TMA that cannot read the operands leaves the family in no doubt; a wrong instruction or copy does.
-  bool clear = draft.diags.numErrors() == before || (*s.target == Target::sm_90a && draft.wgmma());
+  bool clear = draft.diags.numErrors() == before || draft.wgmma();
   if (!draft.wgmma() && !decideMatrix(draft))
     return false;
   unsigned beforeCopy = draft.diags.numErrors();

@@ -67,7 +67,10 @@ void decideForWgmma(Draft &draft) {
   const int64_t k = draft.elementsIn(wgmmaDepthBytes);
   s.matrixShape.decide({64, n, k}, "as wide as the warpgroup's tile");
   if (*s.matrixShape != std::array<int64_t, 3>{64, n, k})
-    reportShape(draft, formatv("[64, {0}, {1}]", n, k));
+    reportShape(draft, formatv("[64, {0}, {1}]{2}", n, k,
+                               s.warp.given    ? ", as wide as `tile.warp`"
+                               : s.block.given ? ", as wide as a warpgroup's part of `tile.block`"
+                                               : "; of other columns, multiples of 8 up to 256"));
   constexpr const char *reads = "wgmma reads its operands from shared memory";
   // The kernel's A may come from registers, its B never.
   auto &a = draft.plan.swapped ? s.fragmentsB : s.fragmentsA, &b = draft.plan.swapped ? s.fragmentsA : s.fragmentsB;
@@ -171,8 +174,10 @@ bool decideMatrix(Draft &draft) {
   std::vector<const MatrixInstruction *> rows = rowsFor(s);
   if (rows.empty()) {
     const bool wmma = *s.instruction == Instruction::wmma;
+    const Field<FragmentLoad> &asking = // where nobody has given the instruction
+        s.fragmentsA.given && *s.fragmentsA == FragmentLoad::wmma_load ? s.fragmentsA : s.fragmentsB;
     draft.diags.report(Diag::plan_no_instruction,
-                       wmma             ? s.instruction.range
+                       wmma             ? (s.instruction.given ? s.instruction.range : asking.range)
                        : s.a.type.given ? s.a.type.range
                                         : s.b.type.range,
                        nameOf(*s.instruction), nameOf(*s.target), nameOf(*s.a.type),

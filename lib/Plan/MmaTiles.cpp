@@ -2,6 +2,7 @@
 #include "MmaTiles.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <tuple>
 
 namespace gemmc::plan {
 
@@ -148,6 +149,34 @@ llvm::SmallVector<Depth, 6> depthsOfMeasured(const Draft &draft, Tile block, Til
   return depths;
 }
 
+/// Of all warps that whole instructions fill, at most sixteen: the largest whose sums a thread can hold and of which
+/// there are four, or as few more as can be, else as many as can be. The squarer one of two, which reads less.
+Tiles anyWarpTile(const Draft &draft, Tile block) {
+  constexpr int64_t wanted = 4, most = 16, longest = 256;
+  const bool blocks = *draft.spec().swizzle == Swizzle::blocked; // of 16 x 16, which are whole
+  const int64_t stepM = blocks ? 16 : draft.matrix->rows(), stepN = blocks ? 16 : draft.matrix->columns();
+  std::optional<Shape> best;
+  auto isBetter = [&](const Shape &shape) {
+    if (!best)
+      return true;
+    auto rank = [&](const Shape &x) {
+      const int64_t warps = block.m / x.warpM * (block.n / x.warpN);
+      return std::tuple(warps < wanted, warps < wanted ? -warps : warps, x.warpM + x.warpN);
+    };
+    return rank(shape) < rank(*best);
+  };
+  for (int64_t m = stepM; m <= std::min(longest, block.m); m += stepM)
+    for (int64_t n = stepN; n <= std::min(longest, block.n); n += stepN) {
+      if (block.m % m != 0 || block.n % n != 0 || block.m / m * (block.n / n) > most)
+        continue;
+      Shape shape;
+      shape.m = block.m, shape.n = block.n, shape.warpM = m, shape.warpN = n;
+      if (accumulatorRegisters(draft, shape) <= accumulatorLimit(draft, shape) && isBetter(shape))
+        best = shape;
+    }
+  return best ? Tiles{{best->warpM, best->warpN}} : Tiles{};
+}
+
 } // namespace
 
 Tiles mmaBlocks(const Draft &draft) {
@@ -173,6 +202,10 @@ Tiles mmaWarps(const Draft &draft, Tile block) {
             block.m % tile.m == 0 && block.n % tile.n == 0 &&
             (tiles.empty() || tiles[0].m * tiles[0].n * 4 > block.m * block.n))
           tiles = {tile};
+  constexpr int64_t mostWarps = 16;
+  if (llvm::all_of(tiles, [&](const Tile &tile) { return block.m / tile.m * (block.n / tile.n) > mostWarps; }))
+    if (Tiles any = anyWarpTile(draft, block); !any.empty())
+      return any;
   return tiles;
 }
 

@@ -90,11 +90,7 @@ std::string amount(double bytes) {
 
 /// Whether TMA can read the rows as they lie, which of a dynamic ld is a requirement of the launch.
 bool startsAtMultiplesOf16(const OperandSpec &operand) {
-  constexpr int64_t maxPitch = (int64_t(1) << 40) - 1;
-  auto isNear = [&](const Size &distance) {
-    return distance.dynamic() || *distance.fixed <= maxPitch / int64_t(bytesOf(*operand.type));
-  };
-  return isNear(*operand.ld) && isNear(*operand.batchStride) && promisedAlign(operand) % 16 == 0;
+  return !tooFarForTma(operand) && promisedAlign(operand) % 16 == 0;
 }
 
 /// ... and wgmma those.
@@ -152,7 +148,7 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
     return formatv("a warpgroup shifts elements of 16 bits: `{0}.type` is {1}", info.name, nameOf(*operand.type));
   if (operand.ld.value.dynamic())
     return formatv("how far lines are off must be known: `{0}.ld` is dynamic", info.name);
-  if (int64_t most = ((int64_t(1) << 40) - 1) / 8 / int64_t(bytesOf(*operand.type)); *operand.ld.value.fixed > most)
+  if (int64_t most = mostDistanceOfTma / 8 / int64_t(bytesOf(*operand.type)); *operand.ld.value.fixed > most)
     return formatv("tensor maps have lines less than 2^40 bytes apart, here of every eighth line: `{0}.ld` is {1}, at "
                    "most {2}",
                    info.name, *operand.ld.value.fixed, most);

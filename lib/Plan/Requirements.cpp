@@ -1,5 +1,6 @@
 // What a launch must fulfil for the plan to be right, beyond the GEMM contract itself.
 #include "Draft.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 namespace gemmc::plan {
@@ -34,17 +35,32 @@ void requireCountableSteps(Plan &plan) {
   if (!steps.isConst() || steps.constant() > most)
     plan.requirements.push_back(lessEqual(steps, most));
 }
+
+constexpr int64_t mostTiles = 2147483647; ///< Of all products.
 } // namespace
+
+void checkTiles(Draft &draft) {
+  const Spec &s = draft.spec();
+  const Plan &plan = draft.plan;
+  if (plan.blockM == 0 || !plan.m.isConst() || !plan.n.isConst() || !plan.batch.isConst() || plan.batch.isConst(1))
+    return;
+  auto along = [](const Expr &extent, int64_t tile) { return double(llvm::divideCeil(extent.constant(), tile)); };
+  const double tiles = along(plan.m, plan.blockM * plan.clusterM) * along(plan.n, plan.blockN * plan.clusterN) *
+                       double(plan.batch.constant());
+  if (tiles > double(mostTiles))
+    draft.diags.report(Diag::plan_batch_tiles, s.batch.range, plan.batch.constant(),
+                       llvm::formatv("{0:f0}", tiles).str(), (*s.block)[0], (*s.block)[1], mostTiles);
+}
 
 /// Tiles of all products have numbers, and a CTA's next one lies up to a grid further, in 32 bits; copies have one row
 /// of CTAs for each product.
 void requireCountableProducts(Plan &plan) {
-  constexpr int64_t most = 2147483647, mostRows = 65535;
+  constexpr int64_t mostRows = 65535;
   if (plan.batch.isConst(1))
     return;
   Expr tiles = ceilDiv(plan.m, plan.blockM * plan.clusterM) * ceilDiv(plan.n, plan.blockN * plan.clusterN) * plan.batch;
-  if (!tiles.isConst() || tiles.constant() > most)
-    plan.requirements.push_back(lessEqual(tiles, most));
+  if (!tiles.isConst()) // else checked
+    plan.requirements.push_back(lessEqual(tiles, mostTiles));
   if ((plan.a.repacked || plan.b.repacked) && (!plan.batch.isConst() || plan.batch.constant() > mostRows))
     plan.requirements.push_back(lessEqual(plan.batch, mostRows));
 }

@@ -262,6 +262,7 @@ void decideRest(Draft &draft) {
   plan.b = operandOf(draft, operandInfos[plan.swapped ? 0 : 1], plan.copyBytesB);
   plan.c = operandOf(draft, operandInfos[2], 16);
   plan.d = operandOf(draft, operandInfos[3], 16);
+  checkTiles(draft);
 }
 
 } // namespace gemmc::plan

@@ -46,8 +46,12 @@ void decideSplit(Draft &draft) {
     s.split.decide(SplitMode::split_k, asked && alongK == 1 ? "the CTAs of a cluster share k" : ctas);
   else
     s.split.decide(SplitMode::none, "one CTA computes a tile");
+  // Sums of one product meet in the workspace.
+  const bool ofBatch = isBatch(s) && draft.wgmma() && *s.split == SplitMode::split_k && !s.cluster.given;
   if (alongK > 1)
     s.splitThrough.decide(SplitThrough::cluster, ctas);
+  else if (ofBatch && (!s.splitSlices.given || *s.splitSlices <= mostSlices))
+    s.splitThrough.decide(SplitThrough::cluster, "the slices of a batch's products cannot meet in the workspace");
   else
     s.splitThrough.decide(SplitThrough::workspace,
                           *s.split == SplitMode::none ? "k is not split"
