@@ -110,7 +110,7 @@ enum Flag : uint32_t { Parity = 1, Try = 2 };
 
 /// Only a thread of the object's own CTA may wait for it.
 std::byte *ownObjectAt(Warp &warp, const Code &code, unsigned lane) {
-  const bool good = isOwnObject(warp, code, code.args[1], lane, "MB-12", "waits for");
+  const bool good = code.where != Where::Generic || isOwnObject(warp, code, code.args[1], lane, "MB-12", "waits for");
   return good ? objectAt(warp, code, code.args[1], lane) : nullptr;
 }
 
