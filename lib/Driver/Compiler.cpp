@@ -62,7 +62,8 @@ ptx::SpecInfo specInfo(const Spec &spec, const ptx::KernelInfo &kernel, const st
       {"epilogue.store", spec.store.range},   {"epilogue.c", spec.loadC.range},
       {"a.repack", spec.a.repack.range},      {"b.repack", spec.b.repack.range}};
   ptx::SpecInfo info;
-  if (file.empty() || llvm::StringRef(file).find_first_of("\"\\\n") != llvm::StringRef::npos)
+  auto plain = [](char c) { return llvm::isASCII(c) && c != '"' && c != '\\' && c != '\n'; }; // ptxas reads no others
+  if (file.empty() || !llvm::all_of(file, plain))
     return info;
   info.file = file;
   for (const auto &[path, range] : fields) {

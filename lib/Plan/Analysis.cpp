@@ -141,6 +141,10 @@ double launchOf(const Draft &draft) { return draft.wgmma() ? 1.4e-6 : 0; }
 
 /// The time, and what it is made of most.
 void conclude(Analysis &out) {
+  if (out.tiles == 0) {
+    out.seconds = out.launch, out.bound = "the launch";
+    return;
+  }
   double byClock = std::max(out.clocks, out.bySectors) / out.machine.clock + out.launch,
          byMemory = out.memoryFloor + out.launch;
   double byPower = out.streams ? 0 : std::max(out.atPowerLimit, out.machine.powered < 1 ? out.poweredFloor : 0.0);
@@ -172,7 +176,9 @@ bool isThis(const Plan &plan, const Alternative &other) {
   if (!spec.cluster.given)
     spec.cluster.value = {1, 1, 1};
   if (!spec.split.given) // nor of slices that meet in memory
-    spec.split.value = SplitMode::none, spec.splitSlices.value = 1;
+    spec.split.value = SplitMode::none;
+  if (!spec.split.given && !spec.splitSlices.given)
+    spec.splitSlices.value = 1;
   auto inMemory = [](const Spec &s) {
     return *s.split == SplitMode::split_k && (*s.cluster)[2] == 1 ? *s.splitSlices : 1;
   };
@@ -244,12 +250,14 @@ Analysis analyse(const Plan &given, unsigned next) {
   addProblem(draft, out);
   addTiles(draft, shape, estimate, out);
   out.launch = launchOf(draft);
-  addClocks(draft, shape, estimate, out);
-  out.bySectors = estimate.bySectors;
-  addLimit(draft, shape, out);
+  if (out.tiles > 0) { // else no CTA runs
+    addClocks(draft, shape, estimate, out);
+    out.bySectors = estimate.bySectors;
+    addLimit(draft, shape, out);
+  }
   conclude(out);
   out.copies = secondsOfCopies(draft);
-  out.next = enoughOf(plan.spec, next);
+  out.next = enoughOf(plan.spec, out.tiles > 0 ? next : 0);
   // The ranking knows no slices that meet in memory, and streams have a model of their own: what it says of this plan
   // counts as `clocks`.
   auto self = llvm::find_if(out.next, [&](const Alternative &other) { return isThis(plan, other); });

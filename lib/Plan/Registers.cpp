@@ -74,7 +74,10 @@ namespace {
 unsigned mostBesideFloats(const Draft &draft, unsigned registers) {
   const Spec &s = draft.spec();
   const bool floats = isFloat8(*s.a.type);
-  return !floats || (*s.target != Target::sm_90a && !draft.promotes()) ? 255 : registers > 128 ? 64 : 32;
+  const bool byElement = draft.promotes() && !draft.kMajorB(); // n of B is contiguous: 64 sums spilled 8 to 36 bytes
+  return !floats || (*s.target != Target::sm_90a && !draft.promotes()) ? 255
+         : registers > 128                                             ? (byElement ? 48 : 64)
+                                                                       : 32;
 }
 
 /// mma of at most 32 bits: what the fragments of two steps leave. Of 680 kernels of random warps with 96 to 144 sums a
@@ -85,7 +88,10 @@ unsigned mostBesideFragments(const Draft &draft, const Shape &shape) {
   if (draft.wmma() || draft.inputBits() == 64 || isFloat8(*draft.spec().a.type))
     return 255;
   const unsigned taken = fragmentRegisters(draft, shape, *draft.matrix);
-  return std::min(most, withFragments > taken ? withFragments - taken : 0);
+  // Words of rows of B whose number and length come at launch: 128 sums spilled 12 bytes.
+  const Spec &s = draft.spec();
+  const bool launched = draft.inputBits() == 32 && !draft.kMajorB() && !s.n.value.fixed && !s.k.value.fixed;
+  return std::min(launched ? 112 : most, withFragments > taken ? withFragments - taken : 0);
 }
 
 /// wgmma with A in registers: four for each 64 rows of 32 bytes of a warpgroup's stage.

@@ -92,7 +92,7 @@ std::vector<Way> otherWays(const Draft &draft) {
   const bool turns = mayTurn(draft);
   const int64_t slices = maySlice(draft) ? mostSlices : 1;
   if (!draft.wgmma()) {
-    if (slices > 1)
+    if (slices > 1 && !isBatch(draft.spec()))
       for (int64_t each : {2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64})
         if (each <= 32 || !draft.multipliesDoubles())
           add(false, each, SplitThrough::workspace);
