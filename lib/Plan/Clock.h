@@ -113,12 +113,15 @@ double halfSectorClocks(const Premises &on, const Shape &shape, double waves, do
 /// stores 15 bytes a clock, and memory takes what is moved; what is loaded comes late. A fit to 14 tiles of each of 26
 /// products of 700 to 9000 rows and columns, k of 16 to 208, in all layouts: its choice is 2% slower than the best of
 /// them, that of before 14% (H200, 2026-11-29).
-/// Of a D that the L2 does not hold, whose tiles come from a counter, a fit to 144 kernels of 35 such products of f16,
-/// bf16, tf32 and e4m3, 6% off, its choice 1.9% behind the best (H200, 2026-11-30, docs/hopper-l2.md, *Tiles that drift
-/// apart*).
 double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves);
 /// A bound of it, whatever the warp tile and the stages are.
 double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, double waves);
+/// Clocks of a product whose D the L2 does not hold and whose tiles, which take `clocks` by themselves, come from a
+/// counter: beside these memory takes what is moved, an SM's port its tiles, and the L2 what is asked of it and all of
+/// D. Sectors, or boxes, that two tiles share count again, and tiles of more than 32 KiB are stored in bursts. A fit to
+/// 1227 kernels of 43 such products of f16, bf16, tf32 and e4m3, 7% off; its choice is 1.9% behind the best of 16 to 46
+/// (2.5% over products left out), that of before 5.5% (H200, 2026-11-30, docs/hopper-l2.md, *Tiles that drift apart*).
+double countedClocks(const Premises &on, const Shape &shape, double clocks, double tiles, double waves);
 /// What part of its tiles D is; the rest hangs over its edges.
 double filledPart(const Premises &on, const Shape &shape);
 

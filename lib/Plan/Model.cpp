@@ -98,7 +98,8 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
 
 /// Clocks that moving bytes takes, whatever waits for them: what memory reads and writes, more where lines of D leave
 /// in parts of 128 bytes, tiles are turned, or small. Where rows of D start inside lines also what the L2 sends and
-/// takes; elsewhere more where lines leave in parts of 256 bytes, or tiles are large, so that few are stored at a time.
+/// takes; elsewhere more where lines leave in parts of 256 bytes (128 alone take 10% of a D that the L2 does not hold:
+/// 480 of 464x704x48 of e4m3, 2026-11-30), or tiles are large, so that few are stored at a time.
 /// Tiles with whole lines write them one after the other. What tiles from a counter hang over by costs its root.
 /// They decide where k is few and D most of it, and more than the L2 holds. Of D in f32, or that the L2 holds, a fit
 /// had 3 to 8% more with them than without (H200, 2026-11-26 and 29, docs/hopper-shapes.md, *Few of k* and *Stages for
@@ -106,7 +107,7 @@ double waveBytes(const Draft &draft, const Shape &shape, double slots, double gr
 double bytesClocks(const Premises &on, const Shape &shape, double tiles) {
   constexpr double ofMemory = 1800, ofL2 = 3900; // bytes of a clock: 3.2e12 and 6.8e12 a second
   constexpr double held = 45e6, few = 160;
-  constexpr double turned = 0.06, parts = 0.1, halves = 0.03, small = 0.35, large = 0.03, area = 128 * 128;
+  constexpr double turned = 0.06, parts = 0.1, halves = 0.03, alone = 0.1, small = 0.35, large = 0.03, area = 128 * 128;
   const Spec &s = on.draft.spec();
   const double m = double(on.m), n = double(on.n), k = double(on.k), element = on.inputBits / 8.0;
   const double batch = double(on.batch), ofD = batch * m * n * 2;
@@ -122,7 +123,8 @@ double bytesClocks(const Premises &on, const Shape &shape, double tiles) {
   cost /= on.keepsTilesTogether ? std::sqrt(filledPart(on, shape)) : 1;
   if (!s.d.ld.value.dynamic() && !on.linesOfD)
     return atOnce<8>({moved * cost, (tiles * double(shape.m + shape.n) * k * element + result) / ofL2});
-  cost += (cuts && line % 128 == 64 ? halves : 0) + large * std::max(0.0, size - 1);
+  const double half = on.keepsTilesTogether && line == 64 ? alone : halves;
+  cost += (cuts && line % 128 == 64 ? half : 0) + large * std::max(0.0, size - 1);
   return moved * cost;
 }
 
@@ -171,7 +173,7 @@ double leastCost(const Premises &on, const Outline &outline) {
   const double main = double(on.k) * leastColumnClocks(on, shape, waves, filled);
   const double start = startClocks(on), store = leastStoreClocks(on, shape);
   const int64_t together = clusterM * clusterN, slices = on.slicesOf(shape);
-  const bool bySectors = on.waitsForSectors && slices * on.slicesInMemory == 1;
+  const bool bySectors = on.waitsForSectors && !on.keepsTilesTogether && slices * on.slicesInMemory == 1;
   auto costOf = [&](double clocks) {
     return (bySectors ? leastSectorClocks(on, shape, clocks, waves) : clocks) * on.doubt * wholeLinesCost(on);
   };
@@ -232,7 +234,9 @@ Estimate estimate(const Premises &on, const Shape &shape) {
     result.clocks += together > 4 ? eightTogetherClocks : togetherClocks;
   result.atPowerLimit = on.atPowerLimit && on.energyIsKnown;
   const double moving = bytesClocks(on, shape, tiles);
-  if (on.waitsForSectors && slices * inMemory == 1)
+  if (on.keepsTilesTogether && !(on.linesOfD && moving > 0)) // whose fit has whole lines of D
+    result.bySectors = countedClocks(on, shape, result.clocks, tiles, waves);
+  else if (on.waitsForSectors && slices * inMemory == 1)
     result.bySectors = sectorClocks(on, shape, result.clocks, waves);
   result.cost = (result.bySectors > 0 ? result.bySectors
                  : moving > 0         ? atOnce<8>({result.clocks, moving})

@@ -109,10 +109,9 @@ double filledPart(const Premises &on, const Shape &shape) {
   return filled(on.m, shape.m) * filled(on.n, shape.n);
 }
 
-/// Bytes of D that an SM writes for its tiles; of a large D what they are larger than D costs its root.
+/// Bytes of D that an SM writes for its tiles.
 static double bytesByPort(const Premises &on, const Shape &shape, double waves) {
-  return waves * double(shape.m * shape.n) * bytesOf(*on.draft.spec().d.type) *
-         (on.keepsTilesTogether ? std::sqrt(filledPart(on, shape)) : 1);
+  return waves * double(shape.m * shape.n) * bytesOf(*on.draft.spec().d.type);
 }
 
 double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
@@ -122,19 +121,15 @@ double leastSectorClocks(const Premises &on, const Shape &shape, double clocks, 
 }
 
 double sectorClocks(const Premises &on, const Shape &shape, double clocks, double waves) {
-  constexpr double ofMemory = 1800;              // bytes of a clock
-  constexpr double odd = 4.4, half = 0.5;        // what a sector costs that two tiles write
-  constexpr double ofMany = 1, ofPartLine = 0.1; // ... where they are more than the L2 holds; and lines of L2 in parts
-  constexpr double ofBoxes = 0.4;                // boxes of 64 columns do so wherever they meet
+  constexpr double ofMemory = 1800;                      // bytes of a clock
+  constexpr double odd = 4.4, half = 0.5, ofBoxes = 0.4; // what a sector costs that two tiles, or two boxes, write
   const Spec &s = on.draft.spec();
   const double m = double(on.m), n = double(on.n), batch = double(on.batch);
   const double input = on.inputBits / 8.0, k = double(on.k), result = double(bytesOf(*s.d.type));
-  const double each = promisedAlign(s.d) < 16 ? odd : on.keepsTilesTogether ? ofMany : half;
-  const double line = double(shape.warpN) * result;
-  const bool partLines = on.keepsTilesTogether && shape.warpN * int64_t(result) % lineBytes != 0;
-  const double parts = !writesWholeSectors(on.draft, shape) ? ofBoxes
+  const double each = promisedAlign(s.d) < 16 ? odd : half;
+  const double parts = !writesWholeSectors(on.draft, shape) ? ofBoxes // columns of 64 do so wherever they meet
                        : hasWholeLines(on, shape)           ? 0
-                                                            : each * sectorBytes / line + (partLines ? ofPartLine : 0);
+                                                            : each * sectorBytes / (double(shape.warpN) * result);
   const double memory = batch * ((m + n) * k * input + m * n * result * (1 + parts)) / ofMemory;
   const double port = bytesByPort(on, shape, waves) / storedByPort;
   const double steps = std::ceil(k / double(shape.k));
@@ -142,10 +137,42 @@ double sectorClocks(const Premises &on, const Shape &shape, double clocks, doubl
   return atOnce<5>({clocks, port, memory}) + loads;
 }
 
+/// Requests of lines of the L2 for one tile of an operand: `rows` of it and all k.
+static double linesAsked(const Premises &on, const Premises::Operand &operand, int64_t rows, int64_t tileK) {
+  constexpr double ofInside = 0.6; // more, where rows reach into another line and sector
+  auto lines = [&](int64_t elements) { return double(llvm::divideCeil(elements * on.inputBits, lineBytes * 8)); };
+  const double asked = operand.kMajor ? double(rows * llvm::divideCeil(on.k, tileK)) * lines(std::min(tileK, on.k))
+                                      : double(on.k) * lines(rows);
+  return asked * (operand.insideSectors ? 1 + ofInside : 1);
+}
+
+double countedClocks(const Premises &on, const Shape &shape, double clocks, double tiles, double waves) {
+  constexpr double ofMemory = 2200, ofL2 = 4000, ofPort = 20, requests = 50; // bytes, and requests, of a clock
+  constexpr double odd = 9, each = 2.5, ofBoxes = 0.6; // what a sector costs that two tiles, or two boxes, write
+  constexpr double large = 0.06, area = 32768;         // bytes: fewer tiles are under way
+  constexpr double ofTurns = 0.02, turned = 0.03;
+  const Spec &s = on.draft.spec();
+  const double m = double(on.m), n = double(on.n), batch = double(on.batch), result = double(bytesOf(*s.d.type));
+  const double line = double(shape.warpN) * result, tile = double(shape.m * shape.n) * result;
+  const double parts = on.sectorsOfD                          ? (on.storesAlongN ? 0 : turned)
+                       : !writesWholeSectors(on.draft, shape) ? ofBoxes
+                       : hasWholeLines(on, shape)             ? 0
+                       : promisedAlign(s.d) < 16              ? odd * sectorBytes / line
+                                                              : each * sectorBytes / line;
+  const double stored = batch * m * n * result * (1 + parts + large * std::max(0.0, tile / area - 1));
+  const double memory = (batch * (m + n) * double(on.k) * on.inputBits / 8.0 + stored) / ofMemory;
+  const double asked =
+      tiles * (linesAsked(on, on.a, shape.m, shape.k) + linesAsked(on, on.b, shape.n, shape.k)) / requests;
+  const double port = bytesByPort(on, shape, waves) * filledPart(on, shape) / ofPort;
+  return atOnce<5>({clocks, memory, port, asked + stored / ofL2}) *
+         (shape.schedule == Schedule::pingpong ? 1 + ofTurns : 1);
+}
+
 double halfSectorClocks(const Premises &on, const Shape &shape, double waves, double main, double store) {
   constexpr double rate = 16, setApart = 8;
   const int64_t bytes = bytesOf(*on.draft.spec().d.type);
-  if (!on.wgmma || !on.storesAlongN || shape.warpN * bytes % sectorBytes == 0 || hasWholeLines(on, shape))
+  if (!on.wgmma || !on.storesAlongN || shape.warpN * bytes % sectorBytes == 0 || hasWholeLines(on, shape) ||
+      (on.keepsTilesTogether && !on.sectorsOfD)) // `countedClocks` has them
     return 0;
   const double tile = double(shape.m * shape.n * bytes) / rate;
   const double last = shape.schedule == Schedule::pingpong ? 0 : tile * std::min(1.0, setApart * store / main);

@@ -132,7 +132,7 @@ private:
     const double clocks = std::max(a.clocks, a.bySectors);
     if (clocks > a.clocks)
       line("",
-           formatv("{0:f0} clocks until D is stored, whose sectors in the L2 come in parts where tiles meet", clocks));
+           formatv("{0:f0} clocks until D is stored, which takes the L2 and memory longer than its tiles do", clocks));
     const std::string launch = a.launch > 0 ? " with " + time(a.launch) + " of the launch" : "";
     line("predicted", formatv("{0}{1}, bound by {2}: {3:f2} times the floor; {4} at {5:f3} GHz without a power limit",
                               time(a.seconds), launch, a.bound, a.floor() > 0 ? a.seconds / a.floor() : 0,
