@@ -160,7 +160,7 @@ std::vector<Alternative> alternativesOf(const Spec &spec, Way way, unsigned coun
     Draft turned = draftOf(spec, scratch, other);
     decideProblem(turned);
     std::vector<Alternative> others;
-    if (decideFamily(turned))
+    if (decideFamily(turned) && turned.shifts() == draft.shifts()) // else copies decide, of which streams know nothing
       streamsInto(turned, count, others, atFirst);
     mergeInto(found, std::move(others), (count + 1) / 2);
   }
