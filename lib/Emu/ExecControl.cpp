@@ -10,7 +10,7 @@ using llvm::formatv;
 namespace gemmc::emu {
 namespace {
 
-/// A branch, ret or exit marked `.uni` is one for all lanes that execute it (9.7.12.3).
+/// A branch or ret marked `.uni` is one for all lanes that execute it (9.7.12.3).
 void checkUniform(Warp &warp, const Code &code, bool isUniform) {
   if (isUniform || !warp.cluster.check)
     return;
