@@ -87,6 +87,8 @@ std::optional<Compiled> compilePlan(const Plan &plan, Diags &diags, const Compil
   tile::Kernel kernel = tile::buildKernel(plan);
   tell("build", kernel);
   for (const tile::Pass &pass : tile::passes()) {
+    if (!tile::concerns(pass, kernel))
+      continue;
     pass.run(kernel);
     tell(pass.name, kernel);
     if (verifyEach && !tile::verify(kernel, diags))

@@ -59,7 +59,8 @@ Lowering::Lowering(const tile::Kernel &kernel)
   isWgmma = kernel.word("instruction") == "wgmma";
   isTma = kernel.word("copy") == "tma";
   slices = kernel.root.number("slices", 1);
-  if (!isWgmma) {
+  isVector = kernel.word("instruction") == "fma";
+  if (!isWgmma && !isVector) {
     Elem type = *parseElem(kernel.declaration("sA")->word("type")),
          sum = *parseElem(kernel.declaration("acc")->word("type"));
     isWmma = kernel.word("instruction") == "wmma";
@@ -347,6 +348,8 @@ void Lowering::nameRegion(const Op &op, int64_t bytes, int64_t stages, llvm::Str
 AccumulatorView Lowering::accumulatorView(const Op &op) {
   if (isWmma)
     return wmmaAccumulator(op);
+  if (isVector)
+    return vectorAccumulator(op);
   AccumulatorView view{elemOf(op), op.item("warp", 0), op.item("warp", 1), 64, 8, {}, {}, {}};
   if (matrix) {
     view.blockRows = matrix->rows();
@@ -461,6 +464,10 @@ void Lowering::op(const Op &op) {
     return isWmma ? wmmaMultiply(op) : mma(op);
   case OpKind::Wgmma:
     return wgmma(op);
+  case OpKind::Dot:
+    return dot(op);
+  case OpKind::Meet:
+    return meet(op);
   case OpKind::Convert:
     return convert(op);
   case OpKind::Promote:
@@ -479,7 +486,8 @@ void Lowering::op(const Op &op) {
   case OpKind::Stage:
     return stage(op);
   case OpKind::Store:
-    return op.has("through")                    ? storeThroughShared(op)
+    return isVector                             ? storeVector(op)
+           : op.has("through")                  ? storeThroughShared(op)
            : buffers.count(op.ref("from").name) ? storeStaged(op)
                                                 : store(op);
   case OpKind::Keep:

@@ -270,6 +270,16 @@ private:
   Val groupAlong(const Op &acc, bool m); ///< The warpgroup's place in the block tile along m or n.
   uint64_t descriptorBits(const SharedView &shared) const;
 
+  // Dot.cpp: a matrix by a vector.
+  struct VectorTile;
+  AccumulatorView vectorAccumulator(const Op &op);
+  Val laneRow(const VectorTile &t);
+  Val laneDepth(const VectorTile &t);
+  void dot(const Op &op);
+  void meet(const Op &op);
+  void meetSlices(const Op &op, const Val &own, AccumulatorView &acc);
+  void storeVector(const Op &op);
+
   // Wmma.cpp
   void wmmaLoad(const Op &op);
   void wmmaMultiply(const Op &op);
@@ -293,6 +303,7 @@ private:
                 llvm::function_ref<void(const Val &address, const std::vector<Val> &regs)> visit);
 
   // Store.cpp, StagedStore.cpp
+  struct Elements; ///< Elements.h: of C and D, one by one.
   void store(const Op &op);
   void stage(const Op &op);
   void bring(const Op &op);
@@ -393,6 +404,7 @@ private:
   ptx::Builder b;
   bool isWgmma, isTma;
   bool isWmma = false;
+  bool isVector;                             ///< A matrix by a vector: no tiles in shared memory.
   const MatrixInstruction *matrix = nullptr; ///< mma.sync, wmma.
   int64_t slices;
   int64_t clusterM, clusterN, clusterK = 1;

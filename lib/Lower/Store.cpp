@@ -1,16 +1,9 @@
-#include "Lowering.h"
+#include "Elements.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc {
 namespace {
-
-/// What the epilogue of one tile needs to know, the same for every element.
-struct Epilogue {
-  const AccumulatorView *acc;
-  const TensorView *d, *c; ///< c: nullptr when it is not read.
-  std::optional<double> fixedAlpha, fixedBeta;
-  std::vector<FragmentMap::Offset> pairs; ///< Of neighbouring columns that a thread holds in one block, in order.
-};
+using Pairs = std::vector<FragmentMap::Offset>; ///< Of neighbouring columns that a thread holds in one block, in order.
 } // namespace
 
 /// D = alpha * acc + beta * C, straight from the accumulators. A thread holds pairs of neighbouring columns: of row
@@ -22,19 +15,16 @@ void Lowering::store(const Op &op) {
   struct Writer {
     Lowering &l;
     ptx::Builder &b;
-    Epilogue e;
-    const Op &decl;
+    Elements e;
+    const AccumulatorView &acc;
+    const Pairs &places;
     Val row0, col0;         ///< Of the thread's first element, in D.
     Val rowsLeft, colsLeft; ///< Rows and columns of D from there on; only for checked paths.
     Pitches pitches{b};
 
     bool rowOrder(const TensorView &t) const { return t.order == Order::row; }
 
-    /// An address, split into a register and an immediate.
-    struct Place {
-      Val base;
-      int64_t offset = 0;
-    };
+    using Place = Elements::Place;
     /// Where the thread's first element lies.
     Val start(const TensorView &t, llvm::StringRef name) {
       int64_t bytes = t.elemBytes();
@@ -93,15 +83,10 @@ void Lowering::store(const Op &op) {
       return {{{*this, t, first}, {*this, t, first}}};
     }
 
-    // Sums are scaled in their own type; those in f16 as f32.
-    bool isF64() const { return e.acc->type == Elem::f64; }
-    bool isS32() const { return e.acc->type == Elem::s32; }
-    Type sumType() const { return isF64() ? Type::f64 : isS32() ? Type::b32 : Type::f32; }
-
     /// The two sums of `pair` in block (i, j), scaled.
     std::pair<Val, Val> scaled(int64_t i, int64_t j, int64_t pair) {
       Val x, y;
-      if (e.acc->half()) {
+      if (acc.half()) {
         Val lo = b.reg(Type::b16, "half"), hi = b.reg(Type::b16, "half");
         b("mov.b32", Val(std::vector<Val>{lo, hi}), packed(i, j, pair));
         x = b.reg(Type::f32, "x");
@@ -109,118 +94,32 @@ void Lowering::store(const Op &op) {
         b("cvt.f32.f16", x, lo);
         b("cvt.f32.f16", y, hi);
       } else {
-        const Val *first = &e.acc->regs[i][(j * e.pairs.size() + pair) * 2];
+        const Val *first = &acc.regs[i][(j * places.size() + pair) * 2];
         x = first[0];
         y = first[1];
       }
-      if (e.fixedAlpha && *e.fixedAlpha == 1)
-        return {x, y};
-      Val factor = l.factorOf(e.fixedAlpha, l.alpha, e.acc->type);
-      Val sx = b.reg(sumType(), "x"), sy = b.reg(sumType(), "x");
-      if (isS32()) {
-        b("mul.lo.s32", sx, x, factor);
-        b("mul.lo.s32", sy, y, factor);
-        return {sx, sy};
-      }
-      // Plus zero, so that a negative alpha times an empty sum is +0 and not -0.
-      Val plusZero = isF64() ? ptx::Operand::makeF64(0) : ptx::Operand::makeF32(0);
-      b(isF64() ? "fma.rn.f64" : "fma.rn.f32", sx, x, factor, plusZero);
-      b(isF64() ? "fma.rn.f64" : "fma.rn.f32", sy, y, factor, plusZero);
-      return {sx, sy};
+      Val first = e.scaled(x);
+      return {first, e.scaled(y)};
     }
     /// The register of two f16 sums.
-    const Val &packed(int64_t i, int64_t j, int64_t pair) const { return e.acc->regs[i][j * e.pairs.size() + pair]; }
+    const Val &packed(int64_t i, int64_t j, int64_t pair) const { return acc.regs[i][j * places.size() + pair]; }
 
-    static const char *loadOf(Elem type) {
-      return type == Elem::f32   ? "ld.global.f32"
-             : type == Elem::f64 ? "ld.global.f64"
-             : type == Elem::s32 ? "ld.global.b32"
-                                 : "ld.global.b16";
-    }
-    static Type registerOf(Elem type) {
-      return type == Elem::f32 ? Type::f32 : type == Elem::f64 ? Type::f64 : type == Elem::s32 ? Type::b32 : Type::b16;
-    }
-
-    /// A register for an element of C; 0 where a guard may leave it alone.
-    Val rawC(const Val &guard) {
-      Elem type = e.c->type;
-      Val raw = b.reg(registerOf(type), "c");
-      if (!guard.isReg())
-        return raw;
-      if (type == Elem::f32)
-        b("mov.f32", raw, Val(ptx::Operand::makeF32(0)));
-      else if (type == Elem::f64)
-        b("mov.f64", raw, Val(ptx::Operand::makeF64(0)));
-      else
-        b(type == Elem::s32 ? "mov.b32" : "mov.b16", raw, 0);
-      return raw;
-    }
-    Val loadC(const Place &place, const Val &guard) {
-      Val raw = rawC(guard);
-      if (guard.isReg())
-        b.when(guard);
-      b(loadOf(e.c->type), raw, at(place.base, place.offset));
-      return raw;
-    }
     /// Two neighbours of a row in one access; two of 16 bits are a word.
     std::pair<Val, Val> loadPairOfC(const Place &place, const Val &guard) {
-      const bool word = registerOf(e.c->type) == Type::b16;
-      Val x = word ? b.reg(Type::b32, "c") : rawC(guard), y = word ? Val() : rawC(guard);
+      const bool word = Elements::registerOf(e.c->type) == Type::b16;
+      Val x = word ? b.reg(Type::b32, "c") : e.rawC(guard), y = word ? Val() : e.rawC(guard);
       if (word && guard.isReg())
         b("mov.b32", x, 0);
       if (guard.isReg())
         b.when(guard);
-      const std::string load = loadOf(e.c->type), type = load.substr(load.rfind('.'));
+      const std::string load = Elements::loadOf(e.c->type), type = load.substr(load.rfind('.'));
       word ? b("ld.global.b32", x, at(place.base, place.offset))
            : b("ld.global.v2" + type, Val(std::vector<Val>{x, y}), at(place.base, place.offset));
       return {x, y};
     }
-    /// An element of C as the sums are.
-    Val widened(const Val &raw) {
-      Elem type = e.c->type;
-      if (registerOf(type) != Type::b16)
-        return raw;
-      Val wide = b.reg(Type::f32, "c");
-      if (type == Elem::f16) {
-        b("cvt.f32.f16", wide, raw);
-      } else {
-        Val zero = b.reg(Type::b16, "zero");
-        b("mov.b16", zero, 0);
-        b("mov.b32", wide, Val(std::vector<Val>{zero, raw})); // bf16 is the upper half of an f32
-      }
-      return wide;
-    }
-
-    Val plusC(const Val &x, const Val &raw) {
-      Val c = widened(raw), sum = b.reg(sumType(), "x");
-      Val factor = l.factorOf(e.fixedBeta, l.beta, e.acc->type);
-      if (isS32())
-        b("mad.lo.s32", sum, c, factor, x);
-      else if (isF64())
-        b("fma.rn.f64", sum, c, factor, x);
-      else
-        b("fma.rn.f32", sum, l.floatInRegister(factor), c, x);
-      return sum;
-    }
-
-    void putOne(const Place &place, const Val &x, Val guard) {
-      Val out = x;
-      Elem type = e.d->type;
-      if (registerOf(type) == Type::b16) {
-        out = b.reg(Type::b16, "d");
-        b(type == Elem::f16 ? "cvt.rn.f16.f32" : "cvt.rn.bf16.f32", out, x);
-      }
-      if (guard.isReg())
-        b.when(guard);
-      const char *mnemonic = type == Elem::f32   ? "st.global.f32"
-                             : type == Elem::f64 ? "st.global.f64"
-                             : type == Elem::s32 ? "st.global.b32"
-                                                 : "st.global.b16";
-      b(mnemonic, at(place.base, place.offset), out);
-    }
     void putPair(const Place &place, const Val &x, const Val &y, Val guard) {
       Elem type = e.d->type;
-      if (registerOf(type) != Type::b16) {
+      if (Elements::registerOf(type) != Type::b16) {
         if (guard.isReg())
           b.when(guard);
         const char *mnemonic = type == Elem::f32   ? "st.global.v2.f32"
@@ -238,7 +137,7 @@ void Lowering::store(const Op &op) {
 
     /// Whether the sums go to D as they are, two f16 in a register.
     bool isRaw(bool pairs, bool readC) const {
-      return e.acc->half() && e.d->type == Elem::f16 && e.fixedAlpha && *e.fixedAlpha == 1 && !readC && pairs;
+      return acc.half() && e.d->type == Elem::f16 && e.fixedAlpha && *e.fixedAlpha == 1 && !readC && pairs;
     }
 
     /// How a path goes through the elements of a thread.
@@ -257,8 +156,8 @@ void Lowering::store(const Op &op) {
     size_t pairsAtATime(const Path &path) const {
       if (!path.readC)
         return 1;
-      const int64_t words = isF64() ? 4 : 2,
-                    sums = int64_t(e.acc->regs.size()) * int64_t(e.acc->regs[0].size()) * words / 2;
+      const int64_t words = e.isF64() ? 4 : 2,
+                    sums = int64_t(acc.regs.size()) * int64_t(acc.regs[0].size()) * words / 2;
       const int64_t most = l.isWgmma            ? l.registersOfThread()
                            : l.function.maxnreg ? l.function.maxnreg
                                                 : std::min(255u, 65536 / l.function.reqntid[0]);
@@ -269,12 +168,10 @@ void Lowering::store(const Op &op) {
     /// them and few rows.
     void all(Path path) {
       std::vector<Pair> order;
-      const AccumulatorView &acc = *e.acc;
       for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
         for (int64_t j = 0; j < acc.warpN / acc.blockColumns; ++j)
-          for (int64_t pair = 0; pair < int64_t(e.pairs.size()); ++pair) {
-            const int64_t row = i * acc.blockRows + e.pairs[pair].line,
-                          col = j * acc.blockColumns + e.pairs[pair].depth;
+          for (int64_t pair = 0; pair < int64_t(places.size()); ++pair) {
+            const int64_t row = i * acc.blockRows + places[pair].line, col = j * acc.blockColumns + places[pair].depth;
             order.push_back({i, j, pair, row, col, {}, {}});
           }
       bool byRows = rowOrder(*e.d) && (!path.readC || rowOrder(*e.c));
@@ -316,8 +213,8 @@ void Lowering::store(const Op &op) {
         std::tie(one.c[0], one.c[1]) = loadPairOfC(c.at(one.row, one.col, 0), guard[0]);
         return;
       }
-      one.c[0] = loadC(c.at(one.row, one.col, 0), guard[0]);
-      one.c[1] = loadC(c.at(one.row, one.col, 1), path.pairs ? guard[0] : guard[1]);
+      one.c[0] = e.loadC(c.at(one.row, one.col, 0), guard[0]);
+      one.c[1] = e.loadC(c.at(one.row, one.col, 1), path.pairs ? guard[0] : guard[1]);
     }
 
     std::pair<Val, Val> elementsOf(const Pair &one) {
@@ -340,23 +237,23 @@ void Lowering::store(const Op &op) {
       auto [x, y] = scaled(one.i, one.j, one.pair);
       if (path.readC) {
         auto [cx, cy] = elementsOf(one);
-        x = plusC(x, cx);
-        y = plusC(y, cy);
+        x = e.plusC(x, cx);
+        y = e.plusC(y, cy);
       }
       if (path.pairs)
         return putPair(d.at(one.row, one.col, 0), x, y, guard[0]);
-      putOne(d.at(one.row, one.col, 0), x, guard[0]);
-      putOne(d.at(one.row, one.col, 1), y, guard[1]);
+      e.put(d.at(one.row, one.col, 0), x, guard[0]);
+      e.put(d.at(one.row, one.col, 1), y, guard[1]);
     }
   };
 
   const AccumulatorView &acc = accumulators.find(op.ref("from").name)->second;
-  const TensorView &d = tensors.find(op.subject.name)->second;
   const Op &decl = *kernel.declaration(op.ref("from").name);
-  const TensorView *c = op.has("c") ? &tensors.find(op.ref("c").name)->second : nullptr;
-  Epilogue e{&acc, &d, c, fixedScale(op.word("alpha")), fixedScale(op.word("beta")), {}};
+  Elements e(*this, op, acc.type);
+  const TensorView &d = *e.d, *c = e.c;
+  Pairs places;
   for (size_t r = 0; r < acc.map.registers.size(); r += acc.half() ? 1 : 2)
-    e.pairs.push_back(acc.map.registers[r]);
+    places.push_back(acc.map.registers[r]);
 
   b.blank();
   b.comment("D = alpha * A B + beta * C");
@@ -375,7 +272,7 @@ void Lowering::store(const Op &op) {
   row0 = add(row0, laneSum(acc.map.line, "lane_row"), "row0");
   col0 = add(col0, laneSum(acc.map.depth, "lane_col"), "col0");
 
-  Writer writer{*this, b, e, decl, row0, col0, {}, {}};
+  Writer writer{*this, b, e, acc, places, row0, col0, {}, {}};
   // Here, because all paths use them and the first one must not be the only one that defines them.
   writer.pitches.of(d);
   if (c)

@@ -42,7 +42,7 @@ llvm::ArrayRef<Pass> passes() {
       {"queue-tiles", queueTiles,
        "a role whose `elect` holds whole `tiles` and a role with `tiles`, of a kernel without `sT`", fitsRing},
       {"place-trigger", placeTrigger, "one `tiles`, of the kernel or of its last role, with a `for` that stays one",
-       fitsTrigger},
+       fitsTrigger, true},
       {"prefetch-ahead", prefetchAhead},
       {"peel-first", peelFirst, "loops without loops in them", hasFlatLoops},
       {"overlap-store", overlapStore,
@@ -54,10 +54,12 @@ llvm::ArrayRef<Pass> passes() {
       {"prefetch-c", prefetchC},
       {"trim-edges", trimEdges, trimmed, fitsTrim},
       {"meet-neighbours", meetNeighbours, trimmed, fitsTrim},
-      {"allocate-shared", allocateShared, swizzles, hasSwizzles},
+      {"allocate-shared", allocateShared, swizzles, hasSwizzles, true},
   };
   return list;
 }
+
+bool concerns(const Pass &pass, const Kernel &kernel) { return pass.ofVectors || kernel.word("instruction") != "fma"; }
 
 const Pass *findPass(llvm::StringRef name) {
   for (const Pass &pass : passes())

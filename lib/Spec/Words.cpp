@@ -8,7 +8,7 @@ using llvm::StringRef;
 namespace gemmc {
 namespace {
 constexpr StringRef targets[] = {"sm_80", "sm_86", "sm_89", "sm_90a"};
-constexpr StringRef instructions[] = {"wmma", "mma", "wgmma"};
+constexpr StringRef instructions[] = {"wmma", "mma", "wgmma", "fma"};
 constexpr StringRef copies[] = {"ld", "cp_async", "tma"};
 constexpr StringRef schedules[] = {"pipelined", "cooperative", "pingpong"};
 constexpr StringRef swizzles[] = {"none", "32B", "64B", "128B", "padded", "xor", "blocked"};
@@ -21,7 +21,7 @@ constexpr StringRef stores[] = {"direct", "staged", "tma"};
 constexpr StringRef splitModes[] = {"none", "split_k", "stream_k"};
 constexpr StringRef splitPlaces[] = {"workspace", "cluster"};
 constexpr StringRef cachePolicies[] = {"normal", "evict_first", "evict_last"};
-constexpr StringRef fragmentLoads[] = {"ldmatrix", "lds", "descriptor", "wmma_load"};
+constexpr StringRef fragmentLoads[] = {"ldmatrix", "lds", "descriptor", "wmma_load", "direct"};
 constexpr StringRef fragmentOrders[] = {"snake", "plain"};
 constexpr StringRef bitOperations[] = {"none", "xor", "and"};
 constexpr StringRef orders[] = {"row", "col"};

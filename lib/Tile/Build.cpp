@@ -55,7 +55,7 @@ std::string productScale(const Plan &plan) {
 /// With alpha == 0 neither A nor B may be read: k is 0 then, and only known at launch when alpha is.
 Expr effectiveK(const Plan &plan) {
   const Scale &alpha = *plan.spec.alpha;
-  if (*plan.spec.instruction == Instruction::wgmma)
+  if (*plan.spec.instruction == Instruction::wgmma || *plan.spec.instruction == Instruction::fma)
     return plan.k; // the plan requires alpha != 0 and k > 0
   if (alpha.dynamic())
     return Expr::var("k");
@@ -97,9 +97,9 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("instruction", nameOf(*spec.instruction)).set("copy", nameOf(*spec.copy));
   root.set("copy_bytes", std::vector<Expr>{plan.copyBytesA, plan.copyBytesB});
   root.set("stages", *spec.stages).set("schedule", nameOf(*spec.schedule)).set("swizzle", nameOf(*spec.swizzle));
-  if (*spec.instruction != Instruction::wgmma)
+  if (*spec.instruction == Instruction::mma || *spec.instruction == Instruction::wmma)
     configureFragments(root, plan);
-  else if (plan.loadA != FragmentLoad::descriptor)
+  else if (*spec.instruction == Instruction::wgmma && plan.loadA != FragmentLoad::descriptor)
     root.set("load_a", nameOf(plan.loadA));
   if (plan.warpK < plan.blockK)
     root.set("slices", plan.blockK / plan.warpK);
@@ -163,12 +163,48 @@ Expr tileThere(const char *variable, const Expr &extent, int64_t block, int64_t 
 }
 
 /// Where CTAs share a tile's k steps, this one's begin at step `kf` and are `kn`.
+struct Steps {
+  Steps(const Plan &plan, const Expr &k) : split(*plan.spec.split != SplitMode::none) {
+    depth = (split ? Expr::var("kf") + Expr::var("kt") : Expr::var("kt")) * plan.blockK;
+    loop.set("from", int64_t(0)).set("to", split ? stepsOfPart(plan, k) : ceilDiv(k, plan.blockK));
+  }
+  bool split;
+  Expr depth = 0;
+  Op loop{OpKind::For, "kt"};
+};
+
+Op storeOf(const Plan &plan, const Expr &row, const Expr &col, bool readsC) {
+  Op store(OpKind::Store, Ref{"D", {row, col}});
+  store.set("from", Ref{"acc", {}}).set("alpha", productScale(plan)).set("beta", wordOf(*plan.spec.beta));
+  if (readsC)
+    store.set("c", Ref{"C", {row, col}});
+  store.set("via", nameOf(*plan.spec.store));
+  if (plan.wholeSectors)
+    store.set("sectors", "whole");
+  store.range = plan.d.range;
+  return store;
+}
+
+/// A matrix by a vector: A is the matrix, of which threads load their elements straight from memory.
+Op vectorLoop(const Plan &plan, const Expr &k, bool readsC) {
+  Steps steps(plan, k);
+  const Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn");
+  steps.loop.body.push_back(
+      Op(OpKind::Dot, "acc").set("a", Ref{"A", {row, steps.depth}}).set("b", Ref{"B", {steps.depth, col}}));
+  Op meet = Op(OpKind::Meet, "acc").set("through", Ref{"sR", {}}), tiles(OpKind::Tiles);
+  if (steps.split) {
+    meet.set("slices", plan.clusterK);
+    tiles.set("parts", "cluster");
+  }
+  tiles.body = {Op(OpKind::Zero, "acc"), std::move(steps.loop), std::move(meet), storeOf(plan, row, col, readsC)};
+  return tiles;
+}
+
 Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
-  bool split = *plan.spec.split != SplitMode::none;
-  Expr step = split ? Expr::var("kf") + Expr::var("kt") : Expr::var("kt");
-  Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn") * plan.blockN, depth = step * plan.blockK;
-  Op loop(OpKind::For, "kt");
-  loop.set("from", int64_t(0)).set("to", split ? stepsOfPart(plan, k) : ceilDiv(k, plan.blockK));
+  Steps steps(plan, k);
+  const bool split = steps.split;
+  Expr row = Expr::var("tm") * plan.blockM, col = Expr::var("tn") * plan.blockN, depth = steps.depth;
+  Op &loop = steps.loop;
   Expr rowOfA = tileThere("tm", plan.m, plan.blockM, plan.clusterM) * plan.blockM;
   Expr colOfB = tileThere("tn", plan.n, plan.blockN, plan.clusterN) * plan.blockN;
   loop.body.push_back(copyOf("sA", Ref{"A", {rowOfA, depth}}, plan.cacheA));
@@ -178,19 +214,10 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
     multiply.set("negate", plan.negateA && plan.negateB ? "ab" : plan.negateA ? "a" : "b");
   loop.body.push_back(std::move(multiply));
 
-  Op store(OpKind::Store, Ref{"D", {row, col}});
-  store.set("from", Ref{"acc", {}}).set("alpha", productScale(plan)).set("beta", wordOf(*plan.spec.beta));
-  if (readsC)
-    store.set("c", Ref{"C", {row, col}});
-  store.set("via", nameOf(*plan.spec.store));
-  if (plan.wholeSectors)
-    store.set("sectors", "whole");
-  store.range = plan.d.range;
-
   std::vector<Op> end;
   if (isInteger(*plan.spec.accumulator) && !isInteger(plan.d.type))
     end.push_back(Op(OpKind::Convert, "acc").set("to", "f32"));
-  end.push_back(std::move(store));
+  end.push_back(storeOf(plan, row, col, readsC));
 
   Op tiles(OpKind::Tiles);
   tiles.body.push_back(Op(OpKind::Zero, "acc"));
@@ -225,6 +252,20 @@ Kernel buildKernel(const Plan &plan) {
   if (readsC)
     body.push_back(tensorOf(plan.c, "C", plan.m, plan.n));
   body.push_back(tensorOf(plan.d, "D", plan.m, plan.n));
+  if (*plan.spec.instruction == Instruction::fma) {
+    const int64_t parts = plan.blockK / plan.warpK + (plan.clusterK > 1 ? 1 : 0); // of warps; the CTA's own
+    body.push_back(Op(OpKind::Shared, "sR")
+                       .set("type", nameOf(*plan.spec.accumulator))
+                       .set("extent", std::vector<Expr>{plan.blockM, parts})
+                       .set("major", "mn")
+                       .set("swizzle", "rows"));
+    body.push_back(Op(OpKind::Accumulator, "acc")
+                       .set("type", nameOf(*plan.spec.accumulator))
+                       .set("tile", std::vector<Expr>{plan.blockM, plan.blockN})
+                       .set("warp", std::vector<Expr>{plan.warpM, plan.warpN}));
+    body.push_back(vectorLoop(plan, k, readsC));
+    return kernel;
+  }
   body.push_back(sharedOf(plan.a, "sA", plan.blockM, plan.blockK, plan.a.order == Order::row));
   body.push_back(sharedOf(plan.b, "sB", plan.blockN, plan.blockK, plan.b.order == Order::col));
   body.push_back(Op(OpKind::Accumulator, "acc")

@@ -43,6 +43,11 @@ inline constexpr UseRule useRules[] = {
     {OpKind::Multiply, "", OpKind::Accumulator},
     {OpKind::Multiply, "a", OpKind::Shared},
     {OpKind::Multiply, "b", OpKind::Shared},
+    {OpKind::Dot, "", OpKind::Accumulator},
+    {OpKind::Dot, "a", OpKind::Tensor},
+    {OpKind::Dot, "b", OpKind::Tensor},
+    {OpKind::Meet, "", OpKind::Accumulator},
+    {OpKind::Meet, "through", OpKind::Shared},
     {OpKind::Wgmma, "", OpKind::Accumulator},
     {OpKind::Wgmma, "a", OpKind::Shared, OpKind::Fragment},
     {OpKind::Wgmma, "b", OpKind::Shared},
@@ -85,7 +90,7 @@ struct WordRule {
 inline const std::vector<WordRule> &wordRules() {
   static const std::vector<WordRule> rules = {
       {"kernel", "target", {"sm_80", "sm_86", "sm_89", "sm_90a"}},
-      {"kernel", "instruction", {"wmma", "mma", "wgmma"}},
+      {"kernel", "instruction", {"wmma", "mma", "wgmma", "fma"}},
       {"kernel", "copy", {"ld", "cp_async", "tma"}},
       {"kernel", "schedule", {"pipelined", "cooperative", "pingpong"}},
       {"kernel", "swizzle", {"none", "32B", "64B", "128B", "rows", "xor", "padded", "blocked"}},
@@ -146,10 +151,11 @@ struct NumberRule {
   unsigned count = 0;                                     ///< 0: not a list.
   enum { constant, orLater, powerOfTwo } kind = constant; ///< `orLater`: or what is known at launch or in a loop only.
 };
-inline constexpr int64_t maxShared = 1 << 20, maxExtent = 4096, maxStages = 64, maxSize = int64_t(1) << 40;
+inline constexpr int64_t maxShared = 1 << 20, maxExtent = 4096, maxStep = 16384, maxStages = 64,
+                         maxSize = int64_t(1) << 40;
 inline constexpr NumberRule numberRules[] = {
     {"kernel", "threads", 32, 1024},
-    {"kernel", "block", 1, maxExtent, 3},
+    {"kernel", "block", 1, maxStep, 3},
     {"kernel", "warp", 1, maxExtent, 2},
     {"kernel", "cluster", 1, 16, 2},
     {"kernel", "m", 0, maxSize, 0, NumberRule::orLater},
@@ -213,6 +219,7 @@ inline constexpr NumberRule numberRules[] = {
     {"wait_wgmma", "pending", 0, 7},
     {"send", "slice", 1, 15},
     {"exchange", "slices", 2, 8},
+    {"meet", "slices", 2, 8},
     {"exchange", "owners", 1, 8},
     {"keep", "block", 0, maxExtent / 64 - 1},
     {"store", "block", 0, maxExtent / 64 - 1},

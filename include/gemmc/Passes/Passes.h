@@ -113,7 +113,10 @@ struct Pass {
   /// What a kernel must have beyond what `verify` asks, in words and as a question; gemmc's own kernels always have it.
   llvm::StringRef needs = "";
   bool (*fits)(const Kernel &) = nullptr;
+  bool ofVectors = false; ///< Also of kernels for a matrix and a vector, which have no tiles in shared memory.
 };
+/// Whether a kernel that `buildKernel` has made goes through the pass.
+bool concerns(const Pass &pass, const Kernel &kernel);
 /// All passes in order.
 llvm::ArrayRef<Pass> passes();
 const Pass *findPass(llvm::StringRef name);

@@ -15,7 +15,8 @@
 namespace gemmc {
 
 enum class Target : uint8_t { sm_80, sm_86, sm_89, sm_90a };
-enum class Instruction : uint8_t { wmma, mma, wgmma };
+/// fma: ordinary multiply-adds, of a matrix by a vector.
+enum class Instruction : uint8_t { wmma, mma, wgmma, fma };
 enum class CopyKind : uint8_t { ld, cp_async, tma };
 /// pipelined: all warps copy and multiply. cooperative: a producer warp, consumer warpgroups share a block tile.
 /// pingpong: a producer warp, two consumer warpgroups take block tiles in turn.
@@ -33,7 +34,8 @@ enum class Repack : uint8_t { off, on, inside };
 enum class Trigger : uint8_t { start, sums, end };
 enum class StoreKind : uint8_t { direct, staged, tma };
 /// How a fragment gets from shared memory into registers. descriptor: not at all, wgmma reads shared memory itself.
-enum class FragmentLoad : uint8_t { ldmatrix, lds, descriptor, wmma_load };
+/// direct: from global memory, as fma has no shared memory in between.
+enum class FragmentLoad : uint8_t { ldmatrix, lds, descriptor, wmma_load, direct };
 /// snake: each other row of a warp tile is walked backwards, so that neighbouring products share a fragment.
 enum class FragmentOrder : uint8_t { snake, plain };
 /// What takes the place of a product of two bits; none: the elements are no bits.
