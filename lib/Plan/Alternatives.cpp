@@ -1,5 +1,6 @@
 // The ranking as a list: what a tuner tries.
 #include "Ranking.h"
+#include "Vector.h"
 
 using llvm::formatv;
 
@@ -240,21 +241,39 @@ std::vector<Alternative> alternativesOfFamily(const Spec &wide, unsigned count, 
   append(found, std::move(ways), other->times.value_or(1));
   return found;
 }
-} // namespace
-
-// Of a small product that mma reads as it lies a third are those of wgmma.
-std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
-  const Spec wide = atTypicalSizes(asOneProduct(given));
-  Diags scratch = Diags::wordless();
-  const std::optional<Plan> byFamily = planByFamily(wide, scratch);
-  const std::optional<ByMma> small = byFamily ? planByMma(wide, *byFamily) : std::nullopt;
+/// By tensor cores. Of a small product that mma reads as it lies a third are those of wgmma.
+std::vector<Alternative> alternativesOfMatrices(const Spec &wide, const std::optional<ByMma> &small, unsigned count,
+                                                Diags &diags) {
   if (!small)
     return alternativesOfFamily(wide, count, diags);
   std::optional<RepackChoice> none;
+  Diags scratch = Diags::wordless();
   std::vector<Alternative> found = alternativesOf(withMma(wide), Way(), count - count / 3, scratch, none);
   say(found, "instruction=mma ");
   if (!count || count / 3 > 0)
     append(found, alternativesOfFamily(wide, count / 3, diags), small->times);
+  return found;
+}
+} // namespace
+
+// Of a matrix by a vector a third are those of what is estimated to be slower, tensor cores or multiply-adds.
+std::vector<Alternative> alternatives(const Spec &given, unsigned count, Diags &diags) {
+  const Spec wide = atTypicalSizes(asOneProduct(given));
+  if (asksForVector(wide))
+    return vectorAlternatives(wide, count);
+  Diags scratch = Diags::wordless();
+  const std::optional<Plan> byFamily = planByFamily(wide, scratch);
+  const std::optional<ByMma> small = byFamily ? planByMma(wide, *byFamily) : std::nullopt;
+  const std::optional<ByVector> vector = byFamily ? planByVector(wide, small ? small->plan : *byFamily) : std::nullopt;
+  if (!vector)
+    return alternativesOfMatrices(wide, small, count, diags);
+  const bool first = vector->times > 1;
+  auto listed = [&](bool vectors, unsigned most) {
+    return vectors ? vectorAlternatives(wide, most) : alternativesOfMatrices(wide, small, most, diags);
+  };
+  std::vector<Alternative> found = listed(first, count - count / 3);
+  if (!count || count / 3 > 0)
+    append(found, listed(!first, count / 3), first ? vector->times : 1 / vector->times);
   return found;
 }
 

@@ -1,6 +1,7 @@
 // What a plan costs, in numbers a person can check: bytes and operations, tiles and waves, the model's clocks.
 #include "gemmc/Plan/Analysis.h"
 #include "Clock.h"
+#include "Vector.h"
 #include <cmath>
 
 namespace gemmc {
@@ -171,6 +172,9 @@ void conclude(Analysis &out) {
 bool isThis(const Plan &plan, const Alternative &other) {
   Diags scratch;
   Spec spec = plan.spec;
+  if (*plan.spec.instruction == Instruction::fma)
+    return applyChoice(spec, other.choice, scratch) && *spec.instruction == *plan.spec.instruction &&
+           *spec.block == *plan.spec.block && *spec.warp == *plan.spec.warp && *spec.cluster == *plan.spec.cluster;
   if (!spec.swapOperands.given) // a choice says these where they are not as usual
     spec.swapOperands.value = *spec.d.layout == Order::col ? Persistence::on : Persistence::off;
   if (!spec.cluster.given)
@@ -235,15 +239,49 @@ MachineRates ratesOf(Target target, Elem input) {
           knowsPower ? row.powerConstant : 0};
 }
 
+/// Of a matrix by a vector, which has an estimate of its own, in nanoseconds.
+static void addVector(const Draft &draft, Analysis &out) {
+  const Plan &plan = draft.plan;
+  const VectorTime time =
+      timeOf(VectorPremises(draft), {plan.blockM, plan.blockK, plan.warpM, plan.warpK, plan.clusterK});
+  const double work = time.tiles * double(plan.clusterK);
+  out.tiles = int64_t(time.tiles), out.slices = plan.clusterK;
+  out.slots = time.residents * draft.limits.sms, out.waves = int64_t(time.waves);
+  out.lastWave = (work - (time.waves - 1) * double(out.slots)) / double(out.slots);
+  out.tileUse = double(out.batch) * double(*draft.extentM()) / (time.tiles * double(plan.blockM));
+  out.sharedBytes = plan.sharedBytes;
+  out.tileL2Bytes = out.tiles ? out.bytes / time.tiles : 0;
+  out.l2Bytes = out.hbmBytes = out.bytes;
+  out.streams = true;
+  out.launch = time.launch * 1e-9;
+  out.clocks = std::max(0.0, time.nanoseconds * 1e-9 - out.launch) * out.machine.clock;
+  out.tileMain = out.waves ? out.clocks / time.waves : 0;
+  out.mainPart = out.clocks;
+  out.bound = "memory";
+}
+
 Analysis analyse(const Plan &given, unsigned next) {
   Diags scratch;
   Plan plan = given;
   plan.spec = atTypicalSizes(asOneProduct(given.spec));
   Draft draft{plan, scratch, limitsOf(*plan.spec.target), nullptr};
-  if (!draft.wgmma())
+  const bool vector = *plan.spec.instruction == Instruction::fma;
+  if (!draft.wgmma() && !vector)
     decideMatrix(draft);
   Analysis out;
   out.machine = ratesOf(*plan.spec.target, *plan.spec.a.type);
+  if (vector) {
+    addProblem(draft, out);
+    addVector(draft, out);
+    conclude(out);
+    std::vector<Alternative> all = enoughOf(plan.spec, next);
+    auto self = llvm::find_if(all, [&](const Alternative &other) { return isThis(plan, other); });
+    const double own = self != all.end() ? self->cost : draft.cost;
+    for (Alternative &other : all)
+      other.cost *= own > 0 ? out.clocks / own : 1;
+    out.next = bestOthers(plan, std::move(all), next);
+    return out;
+  }
   Shape shape = shapeOf(plan);
   Estimate estimate = plan::estimate(Premises(draft), shape);
   out.assumed = assumedSizes(given.spec);

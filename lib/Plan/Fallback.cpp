@@ -46,7 +46,8 @@ std::optional<Plan> makeRepackPlan(const Spec &spec) {
   Diags scratch;
   std::optional<Plan> plan = makePlan(copied, scratch);
   // ... or what is faster than that one.
-  bool repacks = plan && (plan->a.repacked || plan->b.repacked || plan->asTheyLie);
+  bool repacks =
+      plan && (plan->a.repacked || plan->b.repacked || plan->asTheyLie || *plan->spec.instruction == Instruction::fma);
   return repacks ? plan : std::nullopt;
 }
 

@@ -69,6 +69,8 @@ std::string whyNone(const Spec &s) {
   const auto products = known(*s.batch);
   if (!products || *products == 0)
     return products ? "there is none" : "`problem.batch` is given at launch";
+  if (s.instruction.given && *s.instruction == Instruction::fma)
+    return "`instruction: fma` multiplies the vectors one by one";
   if (foldedSide(s))
     return "";
   return formatv("along m {0}; along n {1}", whyNotAlong(s, sides[0]), whyNotAlong(s, sides[1]));

@@ -93,12 +93,20 @@ bool keepsBusy(const Grid &grid, bool splits) {
 /// 0.97 to 1.00 with `sums`.
 std::pair<Trigger, const char *> bestTrigger(const Draft &draft) {
   constexpr double halfGrid = 0.5, tiny = 0x1p22;
+  // Several CTAs of a vector kernel share an SM, unevenly where they come one by one: 2048x13824 in one cut takes 21.8
+  // us from the start, 15.0 with `sums` and 14.5 at the end, 1970x1980 in another one 3.6, 3.1 and 3.2 (H200,
+  // 2026-11-30, docs/hopper-shapes.md, *A matrix by a vector*).
+  constexpr double briefVector = 0x1p23;
   constexpr int64_t brief = 1024, deep = 4096, smallTile = 64 * 64;
   const Spec &s = draft.spec();
   if (*s.dependent != Persistence::on)
     return {Trigger::start, "`launch.dependent: off`"};
   if (*s.a.repack == Repack::on || *s.b.repack == Repack::on)
     return {Trigger::end, "what is launched behind it is a copy, which begins when the product in front has ended"};
+  if (*s.instruction == Instruction::fma)
+    return bytesRead(draft) <= briefVector
+               ? std::pair(Trigger::sums, "the kernel behind is launched all at once, while the last rows are stored")
+               : std::pair(Trigger::end, "the kernel behind is launched all at once: its CTAs share the SMs evenly");
   std::optional<Grid> grid = gridOf(draft);
   if (grid && crowdsTensorCores(draft, *grid))
     return {Trigger::end, "the kernel behind is launched all at once: its CTAs share the SMs evenly"};

@@ -1,4 +1,4 @@
-#include "Draft.h"
+#include "Vector.h"
 #include <cmath>
 
 using llvm::formatv;
@@ -93,7 +93,9 @@ Draft plan::draftOf(const Spec &spec, Diags &diags, Way way) {
 std::optional<Plan> plan::planAsItIs(const Spec &spec, Diags &diags) {
   std::optional<Plan> plan = planByFamily(spec, diags);
   if (std::optional<ByMma> small = plan ? planByMma(spec, *plan) : std::nullopt)
-    return std::move(small->plan);
+    plan = std::move(small->plan);
+  if (std::optional<ByVector> vector = plan ? planByVector(spec, *plan) : std::nullopt; vector && vector->times > 1)
+    return std::move(vector->plan);
   return plan;
 }
 
@@ -103,6 +105,8 @@ std::optional<Plan> plan::planByFamily(const Spec &spec, Diags &diags) {
 }
 
 std::optional<Plan> plan::planDirectly(const Spec &spec, Diags &diags, Way way) {
+  if (asksForVector(spec))
+    return planVector(spec, diags);
   Draft draft = draftOf(spec, diags, orShallow(spec, way));
   if (!decideAll(draft))
     return std::nullopt;

@@ -80,6 +80,8 @@ double partsOf(const Draft &draft, const Grid &grid) {
 
 void checkSplit(Draft &draft) {
   Spec &s = draft.spec();
+  if (*s.instruction == Instruction::fma) // whose slices Vector.cpp has checked
+    return;
   auto refuse = [&](const std::string &why) {
     llvm::SMRange place = s.split.given           ? s.split.range
                           : draft.asksForSlices() ? s.splitSlices.range

@@ -4,10 +4,12 @@
 
 namespace gemmc::test {
 
-/// A product with k contiguous in both operands, and what a failure calls it.
+/// A product with k contiguous in both operands, and what a failure calls it; a vector as tensor cores multiply it.
 inline std::pair<Spec, std::string> kContiguous(int64_t m, int64_t n, int64_t k) {
   Spec spec = problem(fixed(m), fixed(n), fixed(k));
   spec.b.layout = given(Order::col);
+  if (m == 1 || n == 1)
+    spec.instruction = given(Instruction::wgmma);
   return {spec, std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k)};
 }
 

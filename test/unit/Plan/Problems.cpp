@@ -179,6 +179,7 @@ const Case cases[] = {
     {"instruction: mma\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"tile: {cluster: [2, 1, 1]}\nsplit: {mode: stream_k}", "plan_split 3:15"},
     {"split: {mode: stream_k, slices: 3}", "plan_split_slices 2:33"},
+    {"instruction: fma", "plan_vector_problem 2:14"},
     {"d: {ld: 257}\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {store: tma, c: direct}", "plan_store_staged 3:19"},
     {"epilogue: {c: tma}", "plan_store_staged 2:15"},
@@ -212,6 +213,16 @@ const Case cases[] = {
 };
 /// Cases whose problem line matters.
 const Case problemCases[] = {
+    // A matrix by a vector.
+    {"problem: {m: 1, n: 256, k: 256}\ninstruction: fma\npipeline: {stages: 2}", "plan_vector_field 3:20"},
+    {"problem: {m: 1, n: 256, k: 256}\ninstruction: fma\nswap_operands: off", "plan_vector_field 3:16"},
+    {"problem: {m: 1, n: 256, k: 256}\ninstruction: fma\nsplit: {slices: 3}", "plan_vector_field 3:17"},
+    {"problem: {m: 1, n: 256, k: 256}\ninstruction: fma\ntile: {block: [1, 3, 64], warp: [1, 2, 64]}",
+     "plan_vector_tile 3:15"},
+    {"problem: {m: 256, n: 1, k: 256}\ninstruction: fma\ntile: {block: [64, 8, 64]}", "plan_vector_tile 3:15"},
+    {"problem: {m: 256, n: 1, k: 256}\ninstruction: fma\na: {type: s8}", "plan_vector_problem 2:14"},
+    {"problem: {m: dynamic, n: 1, k: 256}\ninstruction: fma", "plan_vector_problem 2:14"},
+    {"problem: {m: 256, n: 1, k: 0}\ninstruction: fma", "plan_vector_problem 2:14"},
     {"problem: {m: 256, n: 256, k: 101}\na: {type: s4}", "plan_packed_size 1:30"},
     {"problem: {m: 256, n: 256, k: 256, batch: 4}\nd: {batch_stride: 65535}", "plan_batch_overlap 2:19"},
     {"problem: {m: 256, n: 256, k: 256, batch: 4}\nfold_batch: on", "plan_fold 2:13"},

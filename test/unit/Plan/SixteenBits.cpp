@@ -52,7 +52,7 @@ private:
   int64_t extent() {
     constexpr unsigned ends[] = {16, 128, 1024, 8192};
     const int64_t most = ends[below(4)], size = 1 + below(unsigned(most));
-    return below(2) ? size : (size + 7) / 8 * 8;
+    return below(2) ? std::max<int64_t>(2, size) : (size + 7) / 8 * 8; // one row or column is for multiply-adds
   }
 };
 
