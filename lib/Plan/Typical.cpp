@@ -1,7 +1,7 @@
 // Sizes that are given at launch. What a kernel for all of them is fast at is decided by a plan for typical ones: the
 // planner makes it as if they were fixed, and then the plan of the spec takes over what that plan has chosen.
 #include "gemmc/Plan/Typical.h"
-#include "Draft.h"
+#include "Vector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -114,10 +114,26 @@ bool hasRanges(const Spec &spec) {
 
 std::array<int64_t, 3> rangesOf(const Spec &spec, const std::array<int64_t, 3> &sizes) {
   std::array<int64_t, 3> ends{};
-  for (auto [field, size, end] : llvm::zip_equal(fields, sizes, ends))
-    if (int64_t its = endOf(field, size); isRanged(spec, field) && its != usualSize)
+  for (auto [field, size, end] : llvm::zip_equal(fields, sizes, ends)) {
+    const bool vector = size == 1 && field.size != &Spec::k;
+    if (int64_t its = vector ? 1 : endOf(field, size); isRanged(spec, field) && its != usualSize)
       end = its;
+  }
   return ends;
+}
+
+/// With `size` known to be 1. Distances that were given at launch still are.
+static Spec asVector(const Spec &spec, Field<Size> Spec::*size) {
+  Diags scratch = Diags::wordless();
+  plan::Draft open = plan::draftOf(spec, scratch);
+  plan::decideProblem(open);
+  Spec vector = spec;
+  (vector.*size).value = Size{1};
+  for (const plan::OperandInfo &info : plan::operandInfos)
+    for (auto distance : {&OperandSpec::ld, &OperandSpec::batchStride})
+      if ((open.spec().*info.operand.*distance).value.dynamic())
+        (vector.*info.operand.*distance).value = Size{}, (vector.*info.operand.*distance).given = true;
+  return vector;
 }
 
 Spec plannedFor(const Spec &spec, const std::array<int64_t, 3> &typical) {
@@ -125,6 +141,10 @@ Spec plannedFor(const Spec &spec, const std::array<int64_t, 3> &typical) {
   for (const auto &[field, size] : llvm::zip_equal(fields, typical))
     if (size)
       (planned.*field.typical).value = size, (planned.*field.typical).given = true;
+  for (const auto &[field, size] : llvm::zip_equal(fields, typical))
+    if (size == 1 && field.size != &Spec::k)
+      if (Spec vector = asVector(planned, field.size); plan::isVector(vector))
+        return vector;
   return planned;
 }
 

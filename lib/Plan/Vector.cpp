@@ -494,6 +494,12 @@ static double timesOfRows(const Draft &draft) {
   return rowStep(draft, draft.kernelA()) == lineBytes ? inLines : others;
 }
 
+bool isVector(const Spec &spec) {
+  std::optional<Spec> with = withFma(spec);
+  Diags scratch = Diags::wordless();
+  return with && planVector(*with, scratch) && scratch.all().empty();
+}
+
 std::optional<ByVector> planByVector(const Spec &spec, const Plan &byFamily) {
   std::optional<Spec> with = withFma(spec);
   if (!with)

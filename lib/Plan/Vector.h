@@ -45,6 +45,8 @@ VectorTime timeOf(const VectorPremises &on, const VectorCut &cut);
 /// Whether a spec says `instruction: fma`, and the plan of such a one.
 bool asksForVector(const Spec &spec);
 std::optional<Plan> planVector(const Spec &spec, Diags &diags);
+/// Whether these kernels multiply what a spec asks for, which leaves open what does.
+bool isVector(const Spec &spec);
 struct ByVector {
   Plan plan;
   double times; ///< What the other plan takes of its time.

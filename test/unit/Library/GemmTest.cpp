@@ -158,6 +158,32 @@ TEST_F(GemmTest, RangesOfSizesHaveTheirOwnKernels) {
   EXPECT_EQ(fake->modules, all);
 }
 
+// One row is a vector, and has a kernel that two rows cannot have.
+TEST_F(GemmTest, OneRowIsAVector) {
+  for (const char *layout : {"row", "col"}) { // of A, whose pitch is given at launch where that is what a column takes
+    auto gemm = create(std::string(rowsAtLaunch) + "a: {layout: " + layout + "}\n");
+    ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
+    auto launch = [&](int64_t m, int64_t lda) {
+      GemmArgs some = args(m, 4096, 4096);
+      some.lda = lda;
+      MaybeFailure failed = (*gemm)->launch(nullptr, some);
+      EXPECT_FALSE(failed) << failed->str();
+      return fake->launches.back().config.sharedBytes;
+    };
+    const bool rows = llvm::StringRef(layout) == "row";
+    const unsigned ofVector = launch(1, rows ? 4096 : 8), ofTwo = launch(2, rows ? 4096 : 8);
+    EXPECT_LT(ofVector, 4096u); // no tiles
+    EXPECT_GT(ofTwo, 65536u);
+    EXPECT_EQ(launch(8, rows ? 4096 : 8), ofTwo);
+    EXPECT_EQ(launch(1, rows ? 4096 : 24), ofVector);
+  }
+  // Where k comes at launch, too, there is no such kernel.
+  auto gemm = create("problem: {m: dynamic, n: 4096, k: dynamic}\nb: {layout: col}\n");
+  ASSERT_TRUE(bool(gemm));
+  ASSERT_FALSE((*gemm)->launch(nullptr, args(1, 4096, 4096)));
+  EXPECT_GT(fake->launches.back().config.sharedBytes, 4096u);
+}
+
 TEST_F(GemmTest, ATypicalSizeIsPlannedForAlone) {
   auto gemm = create(std::string(rowsAtLaunch) + "typical: {m: 64}\n");
   ASSERT_TRUE(bool(gemm)) << gemm.failure().str();
