@@ -116,7 +116,7 @@ FragmentLoad decideLoad(Draft &draft, Field<FragmentLoad> &load, llvm::StringRef
   else
     load.decide(FragmentLoad::lds, obstacle);
   std::string path = ("fragments." + operand).str();
-  if (*load == FragmentLoad::descriptor || *load == FragmentLoad::wmma_load)
+  if (*load == FragmentLoad::descriptor || *load == FragmentLoad::wmma_load || *load == FragmentLoad::direct)
     draft.diags
         .report(Diag::plan_fragment_family, load.range, path, nameOf(*load), nameOf(*draft.spec().instruction),
                 obstacle.empty() ? "ldmatrix, lds" : "lds")

@@ -152,7 +152,9 @@ constexpr double clockOfRates = 1.755; ///< Clocks a nanosecond.
 /// CTAs of an SM.
 int64_t residents(const VectorTile &tile) {
   const int64_t registers = llvm::alignTo(tile.registers(), 8);
-  return std::clamp<int64_t>(65536 / (registers * tile.cut.threads()), 1, 2048 / tile.cut.threads());
+  constexpr int64_t mostThreads = 2048, mostCtas = 32;
+  return std::clamp<int64_t>(65536 / (registers * tile.cut.threads()), 1,
+                             std::min(mostCtas, mostThreads / tile.cut.threads()));
 }
 } // namespace
 
@@ -431,18 +433,34 @@ std::optional<VectorCut> chooseCut(Draft &draft) {
 }
 } // namespace
 
-bool asksForVector(const Spec &spec) { return spec.instruction.given && *spec.instruction == Instruction::fma; }
+/// The path of a field that only these kernels have, nullptr: none is given.
+static const char *fieldOfVectors(const Spec &spec) {
+  for (const auto &[load, path] : {std::pair{&spec.fragmentsA, "fragments.a"}, {&spec.fragmentsB, "fragments.b"}})
+    if (load->given && **load == FragmentLoad::direct)
+      return path;
+  return nullptr;
+}
+
+bool asksForVector(const Spec &spec) {
+  return spec.instruction.given ? *spec.instruction == Instruction::fma : fieldOfVectors(spec) != nullptr;
+}
 
 /// All but what a launch must fulfil.
 static bool decideVector(Draft &draft) {
   Spec &s = draft.spec();
   const unsigned before = draft.diags.numErrors();
   auto failed = [&] { return draft.diags.numErrors() != before; };
+  const char *field = fieldOfVectors(s);
+  s.instruction.decide(Instruction::fma, field ? formatv("`{0}: direct` goes with fma", field).str() : "");
   decideProblem(draft);
   if (failed())
     return false;
   if (std::string why = whyNotVector(s); !why.empty()) {
-    draft.diags.report(Diag::plan_vector_problem, s.instruction.range, why);
+    draft.diags.report(Diag::plan_vector_problem,
+                       s.instruction.given  ? s.instruction.range
+                       : s.fragmentsA.given ? s.fragmentsA.range
+                                            : s.fragmentsB.range,
+                       why);
     return false;
   }
   decideSides(draft);

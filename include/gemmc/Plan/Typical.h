@@ -31,7 +31,8 @@ std::optional<Plan> planForTypicalSizes(const Spec &spec);
 
 /// The ranges of sizes that share a kernel: where the one ends that has `size` of m or n (of k), which is what its
 /// kernel is planned for. From a power of two to the next there are eight (two), none shorter than 8. What is beyond
-/// 16384 (262144) is of the last one: any tile fills the device then. An m or n of 1 is a range of its own (`rangesOf`).
+/// 16384 (262144) is of the last one: any tile fills the device then. An m or n of 1 is a range of its own
+/// (`rangesOf`).
 int64_t endOfRange(int64_t size);
 int64_t endOfRangeOfK(int64_t size);
 
@@ -39,8 +40,8 @@ int64_t endOfRangeOfK(int64_t size);
 bool hasRanges(const Spec &spec);
 /// Ends of the ranges in which a launch of such m, n, k is; 0: of a size that has none, or that of the usual size.
 std::array<int64_t, 3> rangesOf(const Spec &spec, const std::array<int64_t, 3> &sizes);
-/// `spec` with `typical` m, n, k; 0: as it says itself. With m or n of 1 a matrix by a vector, where it is one then: for
-/// launches of that size alone.
+/// `spec` with `typical` m, n, k; 0: as it says itself. With m or n of 1 a matrix by a vector, where it is one then:
+/// for launches of that size alone.
 Spec plannedFor(const Spec &spec, const std::array<int64_t, 3> &typical);
 
 /// `--set typical.m=64`: what would plan for a launch of m x n x k where dynamic sizes of it are in other ranges than

@@ -180,6 +180,8 @@ const Case cases[] = {
     {"tile: {cluster: [2, 1, 1]}\nsplit: {mode: stream_k}", "plan_split 3:15"},
     {"split: {mode: stream_k, slices: 3}", "plan_split_slices 2:33"},
     {"instruction: fma", "plan_vector_problem 2:14"},
+    {"fragments: {b: direct}", "plan_vector_problem 2:16"},
+    {"instruction: mma\nfragments: {b: direct}", "plan_fragment_family 3:16"},
     {"d: {ld: 257}\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"beta: 1\nepilogue: {store: tma, c: direct}", "plan_store_staged 3:19"},
     {"epilogue: {c: tma}", "plan_store_staged 2:15"},
