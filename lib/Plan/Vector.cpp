@@ -13,7 +13,8 @@ using llvm::formatv;
 namespace gemmc::plan {
 namespace {
 constexpr int64_t lanes = 32, maxThreads = 1024, mostSlicesOfWarps = 16, mostInCluster = 8;
-constexpr int64_t mostExtent = 2147483647; ///< Rows and k count in 31 bits.
+constexpr int64_t mostExtent = 2147483647; ///< Rows, k and CTAs count in 31 bits.
+constexpr int64_t mostDeep = 16384;        ///< Of `tile.block`.
 
 bool isKnown(const Field<Size> &size) { return !size.value.dynamic() && !size.value.typical; }
 
@@ -114,7 +115,6 @@ std::string VectorTile::whyNone(const VectorPremises &on) const {
     return formatv("`tile.warp` is {0} rows by {1} of k: 1, 2, 4, 8, 16 or 32 lanes load {2} rows each, the others the "
                    "k behind them",
                    cut.warpM, cut.warpK, width);
-  constexpr int64_t mostDeep = 16384; // of the field
   if (cut.k > mostDeep)
     return formatv("a step of {0} k: at most {1}", cut.k, mostDeep);
   if (cut.m > cut.threads())
@@ -125,13 +125,16 @@ std::string VectorTile::whyNone(const VectorPremises &on) const {
                    rows, mostRaw, mostRows);
   if (cut.slices > 1 && int64_t(llvm::divideCeil(on.k, cut.k)) < cut.slices)
     return formatv("{0} of k are fewer than {1} steps of {2}", on.k, cut.slices, cut.k);
+  const double ctas = std::ceil(double(on.m) / double(cut.m)) * on.batch * double(cut.slices);
+  if (ctas > double(mostExtent))
+    return formatv("{0:f0} CTAs: a launch has at most {1}", ctas, mostExtent);
   return "";
 }
 
 namespace {
 /// Nanoseconds, and bytes in one: a fit to 672 cuts of 24 products with k contiguous and 1487 of 75 with m contiguous,
 /// 24 to 56000 rows and 40 to 57000 of k (H200, 2026-11-30; docs/hopper-shapes.md, *A matrix by a vector*). What is
-/// fastest by it takes 3.0 and 2.2% more than the least of the 13 to 36 cuts of each. Memory delivers 4480 at most.
+/// fastest by it takes 3.0 and 2.2% more than the least of those cuts of each. Memory delivers 4480 at most.
 struct Rates {
   double launch; ///< Until the first bytes come, and from the last ones to the end.
   double memory, port, latency;
@@ -217,7 +220,7 @@ public:
   }
 
 private:
-  static constexpr int64_t mostRaw = 32, mostRows = 8, mostDeep = 16384;
+  static constexpr int64_t mostRaw = 32, mostRows = 8;
   static constexpr double smallProduct = 1 << 16;
   /// Tiles of which slices are not worth a look: there are CTAs enough.
   static constexpr double enoughTiles = 1024;
@@ -331,7 +334,7 @@ void decideSlices(Draft &draft, const VectorCut &cut) {
   Spec &s = draft.spec();
   const bool sliced = cut.slices > 1;
   s.split.decide(sliced ? SplitMode::split_k : SplitMode::none,
-                 sliced ? "more CTAs than rows alone would make" : "rows alone keep the SMs busy");
+                 sliced ? "more CTAs than rows alone would make" : "no slices are estimated to be faster");
   s.splitSlices.decide(cut.slices, sliced ? "the CTAs of a cluster along k" : "k is not split");
   s.splitThrough.decide(sliced ? SplitThrough::cluster : SplitThrough::workspace,
                         sliced ? "the sums of a row meet in shared memory" : "k is not split");
@@ -502,14 +505,19 @@ static std::optional<Spec> withFma(const Spec &spec) {
   return with;
 }
 
-/// What tensor cores take of their estimate where m is contiguous and TMA reads the rows, beside what multiply-adds do
-/// of theirs: in whole lines 12 of 14 such were faster than those, by up to 12%; 72x3792 takes 2.6 us and 3.6, which
-/// were estimated as 2.7 and 2.5 (H200, 2026-11-30, docs/hopper-shapes.md, *A matrix by a vector*).
-static double timesOfRows(const Draft &draft) {
-  constexpr double inLines = 0.94, others = 0.85;
-  if (draft.kMajorA() || promisedAlign(draft.kernelA()) % 16 != 0)
-    return 1;
-  return rowStep(draft, draft.kernelA()) == lineBytes ? inLines : others;
+/// What the plan by tensor cores takes, for the comparison. Where m is contiguous and TMA reads the rows multiply-adds
+/// take up to a microsecond longer than estimated, and streams of whole lines 4% less: of 34 such products the choice
+/// by this is the faster one but for six, which it makes up to 7% slower, one 1.4 times (2216x23016, of which the
+/// stream's own estimate is as wrong; H200, 2026-11-30, docs/hopper-shapes.md, *A matrix by a vector*).
+static double secondsOf(const Plan &byFamily, const Draft &vector) {
+  constexpr double inLines = 0.96, late = 0.9e-6;
+  const Analysis analysis = analyse(byFamily, 0);
+  const double seconds = analysis.seconds + analysis.copies;
+  const bool streams = *byFamily.spec.instruction == Instruction::wgmma && !vector.kMajorA() &&
+                       promisedAlign(vector.kernelA()) % 16 == 0;
+  if (!streams)
+    return seconds;
+  return std::max(0.0, seconds * (rowStep(vector, vector.kernelA()) == lineBytes ? inLines : 1) - late);
 }
 
 bool isVector(const Spec &spec) {
@@ -529,8 +537,7 @@ std::optional<ByVector> planByVector(const Spec &spec, const Plan &byFamily) {
   Draft draft{*plan, scratch, limitsOf(*plan->spec.target), nullptr};
   const VectorCut cut{plan->blockM, plan->blockK, plan->warpM, plan->warpK, plan->clusterK};
   const double seconds = timeOf(VectorPremises(draft), cut).nanoseconds * 1e-9;
-  const Analysis analysis = analyse(byFamily, 0);
-  const double others = (analysis.seconds + analysis.copies) * timesOfRows(draft);
+  const double others = secondsOf(byFamily, draft);
   Field<Instruction> &instruction = plan->spec.instruction;
   instruction.given = false;
   instruction.reason = formatv("each element of the matrix is multiplied once: threads that load it as it lies take an "
@@ -545,16 +552,12 @@ std::vector<Alternative> vectorAlternatives(const Spec &spec, size_t most) {
   Draft draft = draftOf(asksForVector(spec) ? spec : withFma(spec).value_or(spec), scratch);
   if (!asksForVector(draft.spec()) || !decideVector(draft))
     return found;
-  // As the spec has them: what was decided is open again.
-  Draft open = draft;
-  auto reopen = [](auto &field, const auto &given) { field.given = given.given; };
   const Spec &s = draft.spec();
-  reopen(open.spec().block, s.block), reopen(open.spec().warp, s.warp);
   auto text = [&](int64_t m, int64_t k) {
     const auto tile = kernelView(draft, {m, 1, k});
     return formatv("[{0},{1},{2}]", tile[0], tile[1], tile[2]).str();
   };
-  for (const auto &[cost, cut] : ranked(open)) {
+  for (const auto &[cost, cut] : ranked(draft)) {
     if (most && found.size() == most)
       break;
     std::string words;
