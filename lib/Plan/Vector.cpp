@@ -135,7 +135,7 @@ namespace {
 /// Nanoseconds, and bytes in one: a fit to 672 cuts of 24 products with k contiguous and 1487 of 75 with m contiguous,
 /// 24 to 56000 rows and 40 to 57000 of k (H200, 2026-11-30; docs/hopper-shapes.md, *A matrix by a vector*). What is
 /// fastest by it takes 3.0 and 2.2% more than the least of those cuts of each. Memory delivers 4480 at most.
-struct Rates {
+struct VectorRates {
   double launch; ///< Until the first bytes come, and from the last ones to the end.
   double memory, port, latency;
   double rowsBeside; ///< What memory takes more for each row that all CTAs go through side by side.
@@ -148,7 +148,8 @@ struct Rates {
   double cta;                     ///< From one CTA that begins to the next one, anywhere.
   double narrow; ///< How many times as long loads of two bytes take: 16774x7585 75 us, by all else that is here 62.
 };
-constexpr Rates ofLinesOfK{916, 4680, 54.2, 403, 25.3e-6, 0, 0.456, 0.044, 1.99, 0, 0.41, 19, 11.5, 1137, 1.19, 1.28},
+constexpr VectorRates ofLinesOfK{916,  4680, 54.2, 403, 25.3e-6, 0,    0.456, 0.044,
+                                 1.99, 0,    0.41, 19,  11.5,    1137, 1.19,  1.28},
     ofRows{356, 4983, 129, 396, 1.97e-6, 0.142, 0.268, 0.268, 0.976, 0.523, 0.163, 384, 27.5, 1107, 1.97, 1.1};
 constexpr double clockOfRates = 1.755; ///< Clocks a nanosecond.
 
@@ -163,7 +164,7 @@ int64_t residents(const VectorTile &tile) {
 
 VectorTime timeOf(const VectorPremises &on, const VectorCut &cut) {
   const VectorTile tile(on, cut);
-  const Rates &rates = tile.alongK ? ofLinesOfK : ofRows;
+  const VectorRates &rates = tile.alongK ? ofLinesOfK : ofRows;
   const double m = double(on.m), k = double(on.k);
   VectorTime time;
   time.tiles = std::ceil(m / double(cut.m)) * on.batch;
