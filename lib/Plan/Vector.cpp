@@ -507,9 +507,9 @@ static std::optional<Spec> withFma(const Spec &spec) {
 }
 
 /// What the plan by tensor cores takes, for the comparison. Where m is contiguous and TMA reads the rows multiply-adds
-/// take up to a microsecond longer than estimated, and streams of whole lines 4% less: of 34 such products the choice
-/// by this is the faster one but for six, which it makes up to 7% slower, one 1.4 times (2216x23016, of which the
-/// stream's own estimate is as wrong; H200, 2026-11-30, docs/hopper-shapes.md, *A matrix by a vector*).
+/// take up to a microsecond longer than estimated, and streams of whole lines 4% less: of 37 such products the choice
+/// by this is the faster one but for five, of which it makes three 3 to 7% slower and two (2216x23016, 320x382) 1.4
+/// times (H200, 2026-11-30, docs/hopper-shapes.md, *A matrix by a vector*).
 static double secondsOf(const Plan &byFamily, const Draft &vector) {
   constexpr double inLines = 0.96, late = 0.9e-6;
   const Analysis analysis = analyse(byFamily, 0);
