@@ -10,44 +10,35 @@
 // Warps have other rows or other k (`slices`). At the end lanes add up what they have of a row by
 // shuffles, warps through shared memory, the CTAs of a cluster through that of the first one, always in this order.
 #include "Elements.h"
+#include "gemmc/Layout/VectorLanes.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc {
 
 /// What a thread has of a step.
-struct Lowering::VectorTile {
-  explicit VectorTile(const Lowering &l) {
-    const tile::Kernel &kernel = l.kernel;
-    const Op &a = *kernel.declaration("A"), &b = *kernel.declaration("B");
-    type = *parseElem(a.word("type"));
-    bytes = bytesOf(type);
-    alongK = a.word("order") == "row";
-    blockM = kernel.root.item("block", 0), blockK = kernel.root.item("block", 2);
-    warpM = kernel.root.item("warp", 0), warpK = blockK / l.slices;
-    width = kernel.root.item("copy_bytes", 0) / bytes;
-    const bool contiguous = b.word("order") == "col";
-    vectorWidth = alongK && contiguous ? std::min(width, kernel.root.item("copy_bytes", 1) / bytes) : 1;
-    constexpr int64_t lanes = 32;
-    if (alongK) {
-      lanesK = std::min(lanes, warpK / width), lanesM = lanes / lanesK;
-      rows = warpM / lanesM, unroll = warpK / (lanesK * width);
-    } else {
-      lanesM = std::min(lanes, warpM / width), lanesK = lanes / lanesM;
-      rows = width, unroll = warpK / lanesK;
-    }
-  }
+struct Lowering::VectorTile : VectorLanes {
+  explicit VectorTile(const Lowering &l)
+      : VectorTile(l, *l.kernel.declaration("A"), *l.kernel.declaration("B"), l.kernel.root) {}
   Elem type;
   int64_t bytes; ///< Of an element.
   bool alongK;   ///< What is contiguous in the matrix.
   int64_t blockM, blockK, warpM, warpK;
   int64_t width, vectorWidth; ///< Elements of one load: of the matrix, of the vector.
-  int64_t lanesM, lanesK, rows, unroll;
   int64_t depthOf(int64_t step) const { return step * lanesK * (alongK ? width : 1); } ///< From one load to another.
+
+private:
+  VectorTile(const Lowering &l, const Op &a, const Op &x, const Op &root)
+      : VectorLanes(a.word("order") == "row", root.item("warp", 0), root.item("block", 2) / l.slices,
+                    root.item("copy_bytes", 0) / bytesOf(*parseElem(a.word("type")))),
+        type(*parseElem(a.word("type"))), bytes(bytesOf(type)), alongK(a.word("order") == "row"),
+        blockM(root.item("block", 0)), blockK(root.item("block", 2)), warpM(root.item("warp", 0)),
+        warpK(blockK / l.slices), width(root.item("copy_bytes", 0) / bytes),
+        vectorWidth(alongK && x.word("order") == "col" ? std::min(width, root.item("copy_bytes", 1) / bytes) : 1) {}
 };
 
 AccumulatorView Lowering::vectorAccumulator(const Op &op) {
   AccumulatorView view{*parseElem(op.word("type")), op.item("warp", 0), op.item("warp", 1), 1, 1, {}, {}, {}};
-  view.regs.push_back(b.regs(view.type == Elem::f64 ? Type::f64 : Type::f32, "sum", VectorTile(*this).rows));
+  view.regs.push_back(b.regs(sumWords(view.type).reg, "sum", VectorTile(*this).rows));
   return view;
 }
 
@@ -260,9 +251,10 @@ void Lowering::meet(const Op &op) {
   const VectorTile t(*this);
   AccumulatorView &acc = accumulators.find(op.subject.name)->second;
   const bool isF64 = acc.type == Elem::f64;
-  const int64_t bytes = bytesOf(acc.type);
-  const Type type = isF64 ? Type::f64 : Type::f32;
-  const std::string word = isF64 ? "f64" : "f32", plus = "add.rn." + word;
+  const SumWords words = sumWords(acc.type);
+  const int64_t bytes = words.bytes;
+  const Type type = words.reg;
+  const std::string word = words.type, plus = words.add;
 
   b.blank();
   b.comment("the sums of a row meet");
@@ -317,9 +309,9 @@ void Lowering::meet(const Op &op) {
 /// Through the shared memory of the first CTA's neighbours, which stay until it has read it.
 void Lowering::meetSlices(const Op &op, const Val &own, AccumulatorView &acc) {
   const VectorTile t(*this);
-  const std::string word = acc.type == Elem::f64 ? "f64" : "f32";
-  const Type type = acc.type == Elem::f64 ? Type::f64 : Type::f32;
-  const int64_t at0 = slices * t.blockM * int64_t(bytesOf(acc.type));
+  const SumWords words = sumWords(acc.type);
+  const std::string word = words.type;
+  const int64_t at0 = slices * t.blockM * words.bytes;
   const Val &total = acc.regs[0][0];
   Val first = b.reg(Type::pred, "first");
   if (int64_t(kernel.number("threads")) > t.blockM) {
@@ -333,14 +325,14 @@ void Lowering::meetSlices(const Op &op, const Val &own, AccumulatorView &acc) {
   b("setp.eq.u32", first, rank, 0);
   Val read = b.label("slices_read");
   b.unless(first)("bra", read);
-  std::vector<Val> others = b.regs(type, "slice", unsigned(op.number("slices") - 1));
+  std::vector<Val> others = b.regs(words.reg, "slice", unsigned(op.number("slices") - 1));
   for (auto [i, other] : llvm::enumerate(others)) {
     Val there = b.reg(Type::b32, "there");
     b("mapa.shared::cluster.u32", there, own, int64_t(i) + 1);
     b("ld.shared::cluster." + word, other, at(there, at0));
   }
   for (const Val &other : others)
-    b("add.rn." + word, total, total, other);
+    b(words.add, total, total, other);
   b.place(read);
   b("barrier.cluster.arrive.release");
   b("barrier.cluster.wait.acquire");

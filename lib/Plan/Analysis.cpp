@@ -276,7 +276,7 @@ Analysis analyse(const Plan &given, unsigned next) {
     conclude(out);
     std::vector<Alternative> all = enoughOf(plan.spec, next);
     auto self = llvm::find_if(all, [&](const Alternative &other) { return isThis(plan, other); });
-    const double own = self != all.end() ? self->cost : draft.cost;
+    const double own = self != all.end() ? self->cost : (out.clocks / out.machine.clock + out.launch) * 1e9;
     for (Alternative &other : all)
       other.cost *= own > 0 ? out.clocks / own : 1;
     out.next = bestOthers(plan, std::move(all), next);

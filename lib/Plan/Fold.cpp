@@ -1,7 +1,7 @@
 // A batch whose products share one operand and follow each other in all else is one product of all their rows, or
 // columns: what is shared is read once for all, tiles go from one product to the next, and it may be a stream, or cut
 // into slices, as any product may. The spec stays the user's; the kernel's view is that of the one product.
-#include "Draft.h"
+#include "Vector.h"
 
 using llvm::formatv;
 
@@ -69,7 +69,7 @@ std::string whyNone(const Spec &s) {
   const auto products = known(*s.batch);
   if (!products || *products == 0)
     return products ? "there is none" : "`problem.batch` is given at launch";
-  if (s.instruction.given && *s.instruction == Instruction::fma)
+  if (asksForVector(s))
     return "`instruction: fma` multiplies the vectors one by one";
   if (foldedSide(s))
     return "";

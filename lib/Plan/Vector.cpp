@@ -73,15 +73,8 @@ VectorPremises::VectorPremises(const Draft &draft)
 }
 
 VectorTile::VectorTile(const VectorPremises &on, const VectorCut &cut)
-    : cut(cut), element(on.element), width(on.width), alongK(on.alongK) {
-  if (alongK) {
-    lanesK = std::min(lanes, std::max<int64_t>(1, cut.warpK / width));
-    rows = cut.warpM / std::max<int64_t>(1, lanes / lanesK), unroll = cut.warpK / (lanesK * width);
-  } else {
-    lanesK = lanes / std::min(lanes, std::max<int64_t>(1, cut.warpM / width));
-    rows = width, unroll = cut.warpK / std::max<int64_t>(1, lanesK);
-  }
-}
+    : VectorLanes(on.alongK, cut.warpM, cut.warpK, on.width), cut(cut), element(on.element), width(on.width),
+      alongK(on.alongK) {}
 
 int64_t VectorTile::rawRegisters() const {
   const int64_t each = std::max<int64_t>(1, width * element / 4);
@@ -102,7 +95,6 @@ std::string VectorTile::whyNone(const VectorPremises &on) const {
   if (cut.warps() > maxThreads / lanes || cut.warpsAlongK() > mostSlicesOfWarps)
     return formatv("{0} warps, {1} along k: at most {2}, {3} along k", cut.warps(), cut.warpsAlongK(),
                    maxThreads / lanes, mostSlicesOfWarps);
-  const int64_t lanesM = lanes / lanesK;
   if (alongK &&
       (cut.warpK % width != 0 || (lanesK < lanes && !llvm::isPowerOf2_64(lanesK)) || cut.warpK % (lanesK * width) != 0))
     return formatv("`tile.warp` k is {0}: lanes load {1} of k at a time, 1, 2, 4, 8 or 16 of them or all 32 as many "

@@ -1,6 +1,7 @@
 /// A matrix by a vector (Vector.cpp): cuts, and what they take.
 #pragma once
 #include "Draft.h"
+#include "gemmc/Layout/VectorLanes.h"
 
 namespace gemmc::plan {
 
@@ -21,8 +22,8 @@ struct VectorPremises {
   std::array<int64_t, 9> sms; ///< In clusters of so many CTAs.
 };
 
-/// What a thread has of a step of a cut; lib/Lower/Dot.cpp reads the same from the kernel.
-struct VectorTile {
+/// What a thread has of a step of a cut.
+struct VectorTile : VectorLanes {
   VectorTile(const VectorPremises &on, const VectorCut &cut);
   /// Why there is no such kernel; empty: there is.
   std::string whyNone(const VectorPremises &on) const;
@@ -32,7 +33,6 @@ struct VectorTile {
   VectorCut cut;
   int64_t element, width;
   bool alongK;
-  int64_t lanesK = 1, rows = 1, unroll = 1;
 };
 
 struct VectorTime {
