@@ -41,7 +41,7 @@ void Lowering::role(const Op &op) {
 
 void Lowering::tiles(const Op &op) {
   if (op.word("parts") == "cluster")
-    placeSlice();
+    placeSlice(rankK, clusterK);
   else if (op.has("parts"))
     return tilesInParts(op);
   else if (op.has("gives") || op.has("takes"))

@@ -12,11 +12,12 @@
 #include "Lowering.h"
 
 namespace gemmc {
-/// This CTA's k steps. One that has none takes the step behind the last one, which TMA fills with zeros.
-void Lowering::placeSlice() {
-  Expr each = maxOf(1, ceilDiv(stepCount(), clusterK)), steps = stepCount();
-  Val from = mul(rankK, value(each), "kf");
-  if (steps.isConst() && steps.constant() % clusterK == 0 && steps.constant() > 0) {
+/// The k steps of slice `number` of `count`. One that has none takes the step behind the last one, which TMA fills with
+/// zeros.
+void Lowering::placeSlice(const Val &number, int64_t count) {
+  Expr each = maxOf(1, ceilDiv(stepCount(), count)), steps = stepCount();
+  Val from = mul(number, value(each), "kf");
+  if (steps.isConst() && steps.constant() % count == 0 && steps.constant() > 0) {
     variables["kf"] = from;
     variables["kn"] = value(each);
     return;

@@ -342,7 +342,7 @@ private:
 
   // Exchange.cpp: CTAs of a cluster that share the k steps of a tile.
   int64_t clusterSize() const { return clusterM * clusterN * clusterK; }
-  void placeSlice();
+  void placeSlice(const Val &number, int64_t count);
   void meetCluster();
   struct Exchange; ///< Code for the sums of one tile, in shares.
   void exchange(const Op &op);

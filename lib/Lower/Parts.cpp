@@ -6,6 +6,9 @@
 //                 kernel starts and when it ends
 //                 slots of one block tile each, as the registers lie of those who multiply: 16 bytes a thread, threads
 //                 side by side
+//
+// Slices may meet in clusters first (Exchange.cpp): then each CTA of one has a share of the tile's columns, which is
+// counted, and has its slots, like a tile of its own.
 #include "Lowering.h"
 
 namespace gemmc {
@@ -30,7 +33,8 @@ Expr Lowering::stepCount() const { return ceilDiv(kernel.root.expr("k"), kernel.
 
 int64_t Lowering::slotBytes() const {
   const Op &acc = *kernel.declaration("acc");
-  return acc.item("tile", 0) * acc.item("tile", 1) * int64_t(bytesOf(*parseElem(acc.word("type"))));
+  const int64_t warpN = acc.item("warp", 1), stored = clusterK > 1 ? storedColumns().each : warpN;
+  return acc.item("tile", 0) * acc.item("tile", 1) / warpN * stored * int64_t(bytesOf(*parseElem(acc.word("type"))));
 }
 Expr Lowering::countersEnd() const { return ceilDiv(counterCount() * counterBytes, slotAlign) * slotAlign; }
 
@@ -56,11 +60,11 @@ void Lowering::tilesInParts(const Op &op) {
 }
 
 /// Part number id / tiles of tile id % tiles, for every id: neighbours read the same steps of k. A cluster counts the
-/// tiles of its CTAs, which share what they read, as one.
+/// tiles of its CTAs, which share what they read, as one; of those along k each has a slice of the part.
 void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATime) {
-  int64_t slices = kernel.number("split_slices");
+  const int64_t slices = kernel.number("split_slices") * clusterK;
   Expr stepsOfPart = atLeastOne(ceilDiv(stepCount(), slices));
-  Expr count = atLeastOne(ceilDiv(stepCount(), stepsOfPart)); // without steps one that stores
+  Expr count = atLeastOne(ceilDiv(stepCount(), stepsOfPart * clusterK)); // without steps one that stores
   const int64_t together = clusterSize();
   auto [clustersM, clustersN] = clusterCounts();
   Expr total = clustersM * clustersN * count;
@@ -81,9 +85,13 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
   parts.tile = together > 1 ? add(mul(tile, together, "first_tile"), rank, "own_tile") : tile;
   parts.first = inRegister(mul(parts.tile, parts.count, "first_slot"), "first_slot");
   parts.slot = add(parts.first, part, "slot");
-  Val from = mul(part, each, "kf");
-  variables["kf"] = from;
-  variables["kn"] = binary("min.u32", binary("sub.u32", inRegister(steps, "steps"), from, "steps_left"), each, "kn");
+  if (clusterK > 1) {
+    placeSlice(add(mul(part, clusterK, "slice_of_k"), rankK, "slice_of_k"), slices);
+  } else {
+    Val from = mul(part, each, "kf");
+    variables["kf"] = from;
+    variables["kn"] = binary("min.u32", binary("sub.u32", inRegister(steps, "steps"), from, "steps_left"), each, "kn");
+  }
   placeTile(tile, grid.m, grid.n);
   ops(op.body);
   b("add.u32", id, id, grid.all);
@@ -151,7 +159,9 @@ int64_t Lowering::countersOfTile() const { return std::max<int64_t>(1, kernel.nu
 /// holds; 0: not even one, which ptxas must load piece by piece.
 int64_t Lowering::partsAtOnce(int64_t sums) const {
   // One warpgroup has what 256 threads leave, several have what they were given; each holds other things besides.
-  constexpr int64_t alone = 255 - 47, besideSums = 72, address = 8, most = 3;
+  // Of few sums more come at a time, as each round waits for the L2.
+  constexpr int64_t alone = 255 - 47, besideSums = 72, address = 8, few = 8;
+  const int64_t most = sums <= few ? 16 : sums <= 2 * few ? 8 : 3;
   int64_t room = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs") - besideSums : alone;
   if (function.maxnreg) // of 252 as many as alone
     room = std::min(room, int64_t(function.maxnreg) - 40);

@@ -216,6 +216,8 @@ Tiles clusterCandidates(const Draft &draft, Schedule schedule) {
     return {{1, 1}};
   if (draft.way.slices > 1 && draft.way.through == SplitThrough::cluster)
     return {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
+  if (draft.way.alongK > 1)
+    return {{1, 1}};
   if (draft.way.slices > 1)
     return rowsStartInsideSectors(draft) ? Tiles{{2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {2, 4}, {4, 2}}
                                          : Tiles{{1, 1}};
@@ -292,7 +294,7 @@ bool worthSharing(const Draft &draft, Tile cluster, Tile block) {
 
 Candidates::Candidates(const Draft &draft) : draft(draft) {
   const Spec &s = draft.spec();
-  const int64_t clusterK = s.cluster.given ? (*s.cluster)[2] : draft.inCluster() ? *s.splitSlices : 1;
+  const int64_t clusterK = s.cluster.given ? (*s.cluster)[2] : draft.slicesInCluster();
   const Tiles blocks = blockCandidates(draft);
   for (Schedule schedule : scheduleCandidates(draft))
     for (Tile cluster : sharingCandidates(draft, schedule))

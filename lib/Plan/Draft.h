@@ -20,7 +20,10 @@ struct Stream {
   int64_t clusterM = 1, clusterN = 1;           ///< Only where rows start inside sectors of the L2.
   double nanoseconds = 0;                       ///< Estimated.
   SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
+  int64_t alongK = 1;                           ///< In the workspace: CTAs of a cluster whose slices meet there before.
   int64_t stages = 0;                           ///< 0: as many as fit.
+  int64_t inCluster() const { return through == SplitThrough::cluster ? slices : alongK; }
+  int64_t inMemory() const { return slices / inCluster(); } ///< What meets there.
 };
 
 /// Another way to compute a product: the other way round (D^T where D is computed otherwise, or D); slices of k that
@@ -30,6 +33,7 @@ struct Way {
   bool shallow = false; ///< A stream of few k, lines of both operands shifted.
   int64_t slices = 1;
   SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
+  int64_t alongK = 1;                           ///< In the workspace: CTAs of a cluster whose slices meet there before.
   /// What is planned for has other elements than the types say (SixteenBits.cpp): integers, of so many bytes.
   bool ofIntegers = false;
   int64_t bytes = 2;
@@ -59,9 +63,19 @@ struct Draft {
   bool inCluster() const { return *spec().splitThrough == SplitThrough::cluster; } ///< Slices of k meet there.
   /// Slices of k, without a word on how they are made: split_k.
   bool asksForSlices() const { return !spec().split.given && spec().splitSlices.given && *spec().splitSlices > 1; }
-  /// Slices of a tile that meet in the workspace.
+  /// CTAs of a cluster that have slices of one tile.
+  int64_t slicesInCluster() const {
+    if (spec().cluster.given)
+      return std::max<int64_t>(1, (*spec().cluster)[2]);
+    return *spec().split != SplitMode::split_k ? 1
+           : inCluster()                      ? *spec().splitSlices
+           : stream                           ? stream->alongK
+                                              : std::max(way.alongK, plan.clusterK); // of a plan that is complete
+  }
+  bool meetsInCluster() const { return inCluster() || slicesInCluster() > 1; } ///< Slices of k do, some or all.
+  /// Parts of a tile that meet in the workspace: its slices, or what those of a cluster have come to.
   int64_t slicesInMemory() const {
-    return *spec().split == SplitMode::split_k && !inCluster() ? *spec().splitSlices : 1;
+    return *spec().split == SplitMode::split_k && !inCluster() ? *spec().splitSlices / slicesInCluster() : 1;
   }
   /// wgmma: whether its A comes from registers.
   bool holdsA() const {

@@ -60,6 +60,15 @@ double memoryClocks(const Shape &shape, int64_t parts, double waves) {
   return last * (1 + (waves - 1) / double(parts)) / waves;
 }
 
+/// Clocks until all slices have met: in clusters of `slices`, of which `owners` have shares of the sums, then in memory
+/// what `inMemory` of these have come to.
+double clocksOfMeeting(const Shape &shape, int64_t slices, double owners, int64_t inMemory, double waves) {
+  if (slices == 1)
+    return memoryClocks(shape, inMemory, waves);
+  const double inCluster = meetingClocks + 4.0 * shape.m * shape.n * double(slices - 1) / owners / sumsRate;
+  return inCluster + memoryClocks(shape, inMemory, waves) / owners;
+}
+
 /// What the energy of a product, relative to what its multiply-adds alone take, adds to its clocks. At the power limit
 /// voltage follows the clock, and the time of a kernel that runs alone goes with the root of clocks x energy: over 513
 /// kernels of 17 products (H200, 2026-11-22, turns of 0.06 to 0.2 s) clocks have the power 0.494, and a byte of memory
@@ -180,8 +189,7 @@ double leastCost(const Premises &on, const Outline &outline) {
   if (schedule == Schedule::pingpong)
     return costOf(waves * (main + turnClocks) + start + store);
   const double parts = double(slices * on.slicesInMemory), owners = double(slices);
-  const double meeting = slices == 1 ? memoryClocks(shape, on.slicesInMemory, waves)
-                                     : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
+  const double meeting = clocksOfMeeting(shape, slices, owners, on.slicesInMemory, waves);
   const double company = together > 1 && slices == 1 ? (together > 4 ? eightTogetherClocks : togetherClocks) : 0;
   const double exposed = on.mayOverlapStores ? overlapLeaves : 1;
   return costOf(waves * (main / parts + meeting + exposed * (start + store / owners)) + company);
@@ -215,8 +223,7 @@ Estimate estimate(const Premises &on, const Shape &shape) {
     // Columns are shared out in eights: all wait for who has the most.
     double parts = double(slices * inMemory),
            owners = slices == 1 ? 1 : double(shape.warpN) / double(columnShares(shape).each);
-    double meeting = slices == 1 ? memoryClocks(shape, inMemory, waves)
-                                 : meetingClocks + 4.0 * shape.m * shape.n * (parts - 1) / owners / sumsRate;
+    double meeting = clocksOfMeeting(shape, slices, owners, inMemory, waves);
     result.clocks = waves * (result.main / parts * neighbours * few + meeting + result.loose / owners +
                              exposed * (start + store / owners * neighbours));
     result.clocks *= slices > 1 ? runApart(on.k, apartFrom) : 1;

@@ -196,7 +196,7 @@ unsigned registersForSums(const Draft &draft, const Shape &shape) {
 /// Lanes that load A keep their addresses, too: beside scaled sums two of 64 x 208 of tf32 spill 4 bytes, two of
 /// 128 x 128 8.
 unsigned mostGathered(const Draft &draft, const Shape &shape) {
-  if (!draft.wgmma() || *draft.spec().split == SplitMode::none || draft.inCluster())
+  if (!draft.wgmma() || *draft.spec().split == SplitMode::none || draft.meetsInCluster())
     return 255;
   if (draft.holdsA() && scales(draft))
     return shape.warpM > 64 ? 144 : 112;

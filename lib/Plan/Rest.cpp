@@ -27,7 +27,7 @@ bool fillsGpcs(const Draft &draft) {
   constexpr int64_t deep = 1024;
   const Plan &plan = draft.plan;
   std::optional<Grid> grid = gridOf(draft);
-  return grid && grid->filled() > 0 && grid->oneWave() && !draft.stream && !draft.inCluster() &&
+  return grid && grid->filled() > 0 && grid->oneWave() && !draft.stream && !draft.meetsInCluster() &&
          plan.clusterM * plan.clusterN == 1 && draft.extentK().value_or(0) >= deep;
 }
 
@@ -166,7 +166,7 @@ void decideScheduler(Draft &draft) {
 
 void decidePersistence(Draft &draft) {
   Spec &s = draft.spec();
-  if (draft.inCluster())
+  if (draft.meetsInCluster())
     s.persistent.decide(Persistence::off, "a cluster computes one tile, and its CTAs leave together");
   else if (draft.wgmma() && *s.schedule != Schedule::pipelined)
     s.persistent.decide(Persistence::on,

@@ -168,14 +168,14 @@ std::optional<Stream> givenStream(const Draft &draft) {
   auto block = kernelView(draft, *s.block);
   cluster = kernelView(draft, cluster);
   Stream way{block[0], block[1], block[2], cluster[2], "as the spec says", cluster[0], cluster[1]};
-  if (!sliced || cluster[2] > 1)
+  if (!sliced || (cluster[2] > 1 && draft.inCluster()))
     return way;
   const bool splits = s.split.given && *s.split == SplitMode::split_k && s.splitSlices.given && *s.splitSlices > 1;
   const bool known =
       (splits || draft.asksForSlices()) && !(s.splitThrough.given && *s.splitThrough == SplitThrough::cluster);
   if (!known || cluster[0] * cluster[1] != 1 || !streamMayMeetInMemory(draft, sidesOf(draft)))
     return std::nullopt;
-  way.slices = *s.splitSlices, way.through = SplitThrough::workspace;
+  way.alongK = cluster[2], way.slices = *s.splitSlices, way.through = SplitThrough::workspace;
   return way;
 }
 
@@ -247,7 +247,7 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
   };
   const int64_t inCluster = cAllowsSlices(draft) ? mostSlices : 1;
   auto consider = [&](int64_t parts, int64_t tile, int64_t slices, Sharing sharing, SplitThrough through,
-                      int64_t depth = 0) {
+                      int64_t depth = 0, int64_t alongK = 1) {
     // Equal parts, of which each CTA that shares one loads a whole number of 8 rows; those beyond the edge cost
     // nothing.
     const int64_t part = llvm::divideCeil(sides.shortSide, parts);
@@ -271,7 +271,7 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
     const bool quarters =
         shortLies && sharing.ofShort == 4 && shortTile < cacheLine && shortTile + tile <= mostDeepInQuarters;
     Stream way{sides.longIsM ? tile : shortTile, sides.longIsM ? shortTile : tile, 64, slices, ""};
-    way.through = through, way.stages = s.stages.given ? *s.stages : 0;
+    way.through = through, way.alongK = alongK, way.stages = s.stages.given ? *s.stages : 0;
     if (shortTile + tile <= (slices == 1 && times > 1 ? mostDeepShared : mostDeep) || quarters)
       way.k = 128;
     if (depth && !draft.shifts()) {
@@ -329,6 +329,10 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
       for (int64_t slices : {16, 32, 64})
         if (inMemory > 1)
           consider(parts, tile, slices, {1, 1}, SplitThrough::workspace);
+      for (int64_t alongK : {4, 8})
+        for (int64_t each : {2, 3, 4, 5, 7, 10, 15, 30})
+          if (inMemory > 1)
+            consider(parts, tile, alongK * each, {1, 1}, SplitThrough::workspace, 0, alongK);
     }
   return found;
 }

@@ -37,6 +37,9 @@ void decideSplit(Draft &draft) {
       slices > 1 && (draft.stream ? draft.stream->through : draft.way.through) == SplitThrough::workspace;
   const int64_t alongK = s.cluster.given ? (*s.cluster)[2] : inMemory || draft.asksForSlices() ? 1 : slices;
   bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
+  // More slices than a cluster has CTAs along k: what those of each come to meets in the workspace.
+  const bool both = s.cluster.given && alongK > 1 &&
+                    (s.splitThrough.given ? !asked : s.splitSlices.given && *s.splitSlices > alongK);
   std::string ctas = draft.stream           ? draft.stream->reason
                      : draft.way.slices > 1 ? "few tiles, each of many steps"
                                             : formatv("`tile.cluster` has {0} CTAs along k", alongK).str();
@@ -48,7 +51,9 @@ void decideSplit(Draft &draft) {
     s.split.decide(SplitMode::none, "one CTA computes a tile");
   // Sums of one product meet in the workspace.
   const bool ofBatch = isBatch(s) && draft.wgmma() && *s.split == SplitMode::split_k && !s.cluster.given;
-  if (alongK > 1)
+  if (both)
+    s.splitThrough.decide(SplitThrough::workspace, "there are more slices than CTAs of a cluster along k");
+  else if (alongK > 1)
     s.splitThrough.decide(SplitThrough::cluster, ctas);
   else if (ofBatch && (!s.splitSlices.given || *s.splitSlices <= mostSlices))
     s.splitThrough.decide(SplitThrough::cluster, "the slices of a batch's products cannot meet in the workspace");
@@ -57,7 +62,9 @@ void decideSplit(Draft &draft) {
                           *s.split == SplitMode::none ? "k is not split"
                           : inMemory ? "in one cluster they leave SMs idle, or run apart where k is deep"
                                      : "any number of CTAs can meet there");
-  if (alongK > 1 && *s.split == SplitMode::split_k)
+  if (both)
+    s.splitSlices.decide(2 * alongK, "two clusters a tile");
+  else if (alongK > 1 && *s.split == SplitMode::split_k)
     s.splitSlices.decide(alongK, "the CTAs of a cluster along k");
   else if (*s.split == SplitMode::split_k)
     s.splitSlices.decide(inMemory ? slices : 2, inMemory ? "they keep the SMs busy" : "two CTAs a tile");
@@ -108,11 +115,12 @@ void checkSplit(Draft &draft) {
       refuse("belongs to cooperative wgmma kernels and to those of mma and wmma: " + kind);
     else if (auto grid = gridOf(draft); grid && partsOf(draft, *grid) > mostParts)
       refuse("numbers more parts than 32 bits hold: take larger tiles");
-    else if (*s.split == SplitMode::stream_k && draft.plan.clusterM * draft.plan.clusterN > 1)
+    else if (*s.split == SplitMode::stream_k &&
+             (draft.plan.clusterM * draft.plan.clusterN > 1 || draft.slicesInCluster() > 1))
       refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
     else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)
       refuse("is persistent: `raster.persistent` is off");
-    else if (inCluster && *s.persistent == Persistence::on)
+    else if (draft.meetsInCluster() && *s.persistent == Persistence::on)
       refuse("through a cluster computes one tile a cluster: `raster.persistent` is on");
   }
   if (inCluster && !split)
@@ -120,12 +128,17 @@ void checkSplit(Draft &draft) {
   else if (inCluster && s.cluster.given && (*s.cluster)[2] != *s.splitSlices)
     refuse(formatv("through a cluster has as many slices as `tile.cluster` has CTAs along k: {0}, not {1}",
                    (*s.cluster)[2], *s.splitSlices));
-  int64_t most = inCluster ? 8 : 64;
-  if (!s.splitSlices.given || (split == (*s.splitSlices > 1) && *s.splitSlices <= most))
+  const int64_t together = !inCluster && split ? draft.slicesInCluster() : 1, most = inCluster ? 8 : 64 * together;
+  const bool fits = *s.splitSlices <= most && *s.splitSlices % together == 0 && *s.splitSlices > together;
+  if (!s.splitSlices.given || (split ? fits : *s.splitSlices == 1))
     return;
-  std::string allowed = split ? formatv("2 to {0}", most).str() : "1";
+  std::string allowed = !split         ? "1"
+                        : together > 1 ? formatv("{0} to {1} in steps of {2}, as many as `tile.cluster` has CTAs along k",
+                                                 2 * together, most, together)
+                                             .str()
+                                       : formatv("2 to {0}", most).str();
   draft.diags.report(Diag::plan_split_slices, s.splitSlices.range, *s.splitSlices, nameOf(*s.split), allowed)
-      .fix(s.splitSlices.range, split ? "2" : "1");
+      .fix(s.splitSlices.range, split ? llvm::Twine(2 * together) : "1");
 }
 
 } // namespace gemmc::plan

@@ -78,4 +78,17 @@ double linesOfTile(const Draft &draft, bool ofM, int64_t tile) {
   return double(extent) / tiles * (whole ? 1 : 2);
 }
 
+// Of boxes in which TMA brings a row of one line, and of two: what few CTAs took for a step of theirs.
+double copiesOfTile(const Draft &draft, bool ofM, int64_t tile) {
+  constexpr double ofRow = 0.55, ofSplitRow = 1.5;
+  if (isContiguous(draft, ofM)) {
+    const int64_t extent = ofM ? *draft.extentM() : *draft.extentN();
+    auto row = [](int64_t bytes, int64_t step) { return bytes > step ? ofSplitRow : ofRow; };
+    return double(boxElements) * sumOfRows(draft, ofM, tile, row) / double(llvm::divideCeil(extent, tile));
+  }
+  const double lines = linesOfTile(draft, ofM, tile);
+  const bool whole = rowStep(draft, ofM ? draft.kernelA() : draft.kernelB()) == lineBytes;
+  return whole ? lines * ofRow : lines / 2 * ofSplitRow;
+}
+
 } // namespace gemmc::plan

@@ -47,6 +47,10 @@ constexpr double apartFrom = 4096;
 // 2026-11-25, docs/hopper-l2.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
 constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
 constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
+// Where they have met in clusters before: the same, more for each CTA of one, and bytes of the shares' parts, of which
+// many come at a time. What is fastest by it of 23 products in 6 to 24 such cuts takes 1.5% more than the least (H200,
+// 2026-11-30, docs/hopper-shapes.md, *Slices that meet twice*).
+constexpr double countedBehindClusters = 500, countedOfCluster = 60, sharesRate = 200;
 // What k in whole lines tells (H200, 2026-11-29; docs/hopper-shapes.md, *Large weights*, *Rows side by side*). Of 141
 // products in 8 to 25 cuts each what is fastest by all of this takes 0.7% more than the least, and 1.5% by `twoTiles`
 // and what stood in the place of the rest.
@@ -160,7 +164,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const auto [alongLong, alongShort] = clustersOf(sides, way);
   const int64_t clusters = alongLong * alongShort;
   const bool inMemory = way.through == SplitThrough::workspace;
-  const int64_t together = inMemory ? draft.limits.sms / way.slices : clustersAtATime(draft, way.slices * share);
+  const int64_t together = clustersAtATime(draft, way.inCluster() * share) / way.inMemory();
   const int64_t waves = count(clusters, together);
 
   // What one CTA does for its part of a tile.
@@ -177,6 +181,10 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double shared = 2 * depth * (portRead * read + portWritten * written) / sharedRate;
   const bool sharesRows = share > 1 && isContiguous(draft, !sides.longIsM);
   double step = sharesRows ? std::max(stepTime, sharedStep + sharedStepK * double(way.k)) : stepTime;
+  if (way.alongK > 1) {
+    const double copies = copiesOfTile(draft, sides.longIsM, longTile) + copiesOfTile(draft, !sides.longIsM, shortTile);
+    step = std::max(step, copies * double(way.k) / 64);
+  }
   if (draft.holdsA()) // by warpgroups of 64 rows, or by two
     step = std::max(step, leastOfHeld(draft, way.k, way.m > 192 ? way.m / 2 : 64) / clockOfHeld);
 
@@ -211,8 +219,13 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const int64_t rest = clusters % together;
   double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
   const double sums = 4 * double(longTile * shortTile);
-  const double meeting = double(waves) * (inMemory ? countedTime + sums * double(way.slices) / partsRate
-                                                   : meetingNanoseconds(way.slices, longTile * shortTile));
+  double meeting = meetingNanoseconds(way.inCluster(), longTile * shortTile);
+  if (way.alongK > 1)
+    meeting += countedBehindClusters + double(way.alongK) * countedOfCluster +
+               sums / double(way.alongK) * double(way.inMemory()) / sharesRate;
+  else if (inMemory)
+    meeting += countedTime + sums * double(way.slices) / partsRate;
+  meeting *= double(waves);
   all += meeting;
   all += double(waves - 1) * turnTime;
   // Only the last tile of each CTA is stored when nothing streams.
@@ -271,6 +284,8 @@ bool streamMayMeetInMemory(const Draft &draft, const Sides &sides) {
 bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way) {
   const auto [alongLong, alongShort] = clustersOf(sides, way);
   const int64_t tiles = alongLong * alongShort, ctas = tiles * way.slices;
+  if (way.alongK > 1)
+    return 2 * tiles <= draft.limits.sms / mostSlices && tiles * way.inMemory() <= clustersAtATime(draft, way.alongK);
   if (way.slices <= mostSlices)
     return fillsOneWave(draft, ctas);
   // Only where fewer cannot keep half of the SMs busy.
@@ -291,7 +306,7 @@ std::optional<StreamTime> streamTime(const Draft &draft) {
   if (draft.slicesInMemory() > 1) {
     if (way.clusterM * way.clusterN > 1) // no stream is cut like that
       return std::nullopt;
-    way.slices = draft.slicesInMemory(), way.through = SplitThrough::workspace;
+    way.alongK = way.slices, way.slices *= draft.slicesInMemory(), way.through = SplitThrough::workspace;
     if (!streamMayMeetInMemory(draft, sides) || !isOneWaveInMemory(draft, sides, way))
       return std::nullopt;
   }

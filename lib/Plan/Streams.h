@@ -30,6 +30,8 @@ std::pair<int64_t, int64_t> clustersOf(const Sides &sides, const Stream &way);
 /// Lines of the L2 that 64 of k of a tile come in, on average: rows that reach into a second line are two
 /// (StreamRows.cpp).
 double linesOfTile(const Draft &draft, bool ofM, int64_t tile);
+/// Nanoseconds that one SM takes at least for the copies of 64 of k of a tile.
+double copiesOfTile(const Draft &draft, bool ofM, int64_t tile);
 /// Whether an SM's port takes lines and not bytes: where the short side is contiguous and its rows start inside
 /// sectors. Where those of the long one do, too, the rates of such rows say enough.
 bool takesLines(const Draft &draft, const Sides &sides);

@@ -1,6 +1,7 @@
 // Ways to compute a product that neither the spec nor a short side asks for: D^T, whose tiles are others, and, where
 // whole tiles are few, slices of k that meet in clusters or in memory.
 #include "Draft.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace gemmc::plan {
@@ -79,13 +80,29 @@ bool mayMeetInMemory(const Draft &draft) {
   return maySlice(draft) && !isBatch(draft.spec()) && *draft.extentK() >= deepInMemory &&
          *draft.spec().store == StoreKind::tma;
 }
+/// Clusters whose slices have met and meet in memory: as many as find room where so few large tiles that eight slices
+/// leave SMs idle are one wave. 200x200x400000 takes 172 us in eight slices of 56x64, 117 in 15 clusters of four and
+/// 128x200 (H200, 2026-11-30, docs/hopper-shapes.md, *Slices that meet twice*).
+constexpr int64_t alongKInMemory = 4;
+llvm::SmallVector<int64_t, 3> partsBehindClusters(const Draft &draft) {
+  constexpr int64_t deep = 32768, largeTile = 256 * 200, mostTiles = 4;
+  llvm::SmallVector<int64_t, 3> found;
+  const int64_t least = (*draft.extentM() * *draft.extentN() + largeTile - 1) / largeTile;
+  if (*draft.extentK() < deep || least > mostTiles)
+    return found;
+  for (int64_t tiles : {least, least + (least + 1) / 2, 2 * least})
+    if (const int64_t each = clustersAtATime(draft, alongKInMemory) / tiles; !llvm::is_contained(found, each))
+      found.push_back(each);
+  return found;
+}
 } // namespace
 
 std::vector<Way> otherWays(const Draft &draft) {
   std::vector<Way> ways;
-  auto add = [&](bool turned, int64_t slices, SplitThrough through) {
+  auto add = [&](bool turned, int64_t slices, SplitThrough through, int64_t alongK = 1) {
     ways.push_back(draft.way);
-    ways.back().turned = turned, ways.back().slices = slices, ways.back().through = through;
+    Way &way = ways.back();
+    way.turned = turned, way.slices = slices, way.through = through, way.alongK = alongK;
   };
   if (!isOpen(draft) || *draft.spec().split != SplitMode::none)
     return ways;
@@ -107,6 +124,11 @@ std::vector<Way> otherWays(const Draft &draft) {
     for (bool turned : {false, true})
       if (turns || !turned)
         add(turned, each, SplitThrough::workspace);
+  if (parts > 1)
+    for (int64_t each : partsBehindClusters(draft))
+      for (bool turned : {false, true})
+        if (turns || !turned)
+          add(turned, alongKInMemory * each, SplitThrough::workspace, alongKInMemory);
   return ways;
 }
 
@@ -149,9 +171,9 @@ bool worthSlicing(const Draft &draft, std::array<int64_t, 2> cluster, std::array
   const int64_t clusters =
       draft.plannedBatch() * llvm::divideCeil(tilesM, cluster[0]) * llvm::divideCeil(tilesN, cluster[1]);
   const int64_t ofAnSM = draft.wgmma() ? 1 : 2; // CTAs
-  const int64_t room = clustersAtATime(draft, inMemory ? sharing : ctas) * ofAnSM;
+  const int64_t room = clustersAtATime(draft, inMemory ? sharing * draft.way.alongK : ctas) * ofAnSM;
   const bool busy = 2 * clusters * ctas >= draft.limits.sms || mayLeaveSMsIdle(draft);
-  return clusters * (inMemory ? draft.way.slices : 1) <= room && busy;
+  return clusters * (inMemory ? draft.way.slices / draft.way.alongK : 1) <= room && busy;
 }
 
 // A step of a small tile is short beside what it waits for. 512x512x8192 in 64x32 takes 16.0 us in eight stages of 64,

@@ -113,8 +113,8 @@ void configure(Op &root, const Plan &plan, const Expr &k) {
   root.set("persistent", *spec.persistent == Persistence::on ? "on" : "off");
   if (*spec.scheduler == Scheduler::dynamic)
     root.set("scheduler", "dynamic");
-  if (*spec.split == SplitMode::split_k && plan.clusterK == 1)
-    root.set("split_slices", *spec.splitSlices);
+  if (*spec.split == SplitMode::split_k && plan.slicesInMemory() > 1)
+    root.set("split_slices", plan.slicesInMemory());
   if (plan.clusterK > 1)
     root.set("cluster_k", plan.clusterK).set("exchange", plan.exchangeOver ? "over" : "apart");
   if (*spec.dependent == Persistence::on)
@@ -149,7 +149,8 @@ Op copyOf(llvm::StringRef name, Ref from, CachePolicy cache) {
 /// The steps of one part of a tile: a number where the CTAs of a cluster share them evenly.
 Expr stepsOfPart(const Plan &plan, const Expr &k) {
   Expr steps = ceilDiv(k, plan.blockK);
-  bool even = plan.clusterK > 1 && steps.isConst() && steps.constant() % plan.clusterK == 0;
+  bool even = plan.clusterK > 1 && plan.slicesInMemory() == 1 && steps.isConst() &&
+              steps.constant() % plan.clusterK == 0;
   return even ? Expr(steps.constant() / plan.clusterK) : Expr::var("kn");
 }
 
@@ -226,12 +227,18 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
     tiles.body.insert(tiles.body.end(), end.begin(), end.end());
     return tiles;
   }
-  tiles.set("parts", plan.clusterK > 1 ? "cluster" : nameOf(*plan.spec.split));
-  Op meet(plan.clusterK > 1 ? OpKind::Exchange : OpKind::Gather, "acc");
+  // Slices of a cluster meet first, then in the workspace what each CTA has of their sums.
+  const bool inMemory = plan.clusterK == 1 || plan.slicesInMemory() > 1;
+  tiles.set("parts", inMemory ? nameOf(*plan.spec.split) : "cluster");
+  auto meet = [&](Op how) {
+    how.body = std::move(end);
+    end = {std::move(how)};
+  };
+  if (inMemory)
+    meet(Op(OpKind::Gather, "acc"));
   if (plan.clusterK > 1)
-    meet.set("slices", plan.clusterK).set("owners", plan.exchangeOwners);
-  meet.body = std::move(end);
-  tiles.body.push_back(std::move(meet));
+    meet(Op(OpKind::Exchange, "acc").set("slices", plan.clusterK).set("owners", plan.exchangeOwners));
+  tiles.body.push_back(std::move(end.front()));
   return tiles;
 }
 } // namespace

@@ -63,6 +63,12 @@ struct Plan {
   /// pointers for TMA and 16-byte copies, k > 0...). When one fails at launch, the caller plans again with
   /// `align`/`ld` lowered or `instruction: mma`, `copy: ld`.
   std::vector<Expr> requirements;
+
+  /// Parts of a tile that meet in the workspace: its slices, or of those that meet in a cluster before what comes of it.
+  int64_t slicesInMemory() const {
+    const bool meet = *spec.split == SplitMode::split_k && *spec.splitThrough == SplitThrough::workspace;
+    return meet ? *spec.splitSlices / clusterK : 1;
+  }
 };
 
 /// A size of a spec: a constant, or the variable that it is given in at launch.
