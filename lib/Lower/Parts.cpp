@@ -159,9 +159,9 @@ int64_t Lowering::countersOfTile() const { return std::max<int64_t>(1, kernel.nu
 /// holds; 0: not even one, which ptxas must load piece by piece.
 int64_t Lowering::partsAtOnce(int64_t sums) const {
   // One warpgroup has what 256 threads leave, several have what they were given; each holds other things besides.
-  // Of few sums more come at a time, as each round waits for the L2.
+  // Of few sums, or shares of them, more come at a time, as each round waits for the L2.
   constexpr int64_t alone = 255 - 47, besideSums = 72, address = 8, few = 8;
-  const int64_t most = sums <= few ? 16 : sums <= 2 * few ? 8 : 3;
+  const int64_t most = clusterK > 1 || sums <= few ? 16 : 3;
   int64_t room = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs") - besideSums : alone;
   if (function.maxnreg) // of 252 as many as alone
     room = std::min(room, int64_t(function.maxnreg) - 40);

@@ -37,9 +37,10 @@ void decideSplit(Draft &draft) {
       slices > 1 && (draft.stream ? draft.stream->through : draft.way.through) == SplitThrough::workspace;
   const int64_t alongK = s.cluster.given ? (*s.cluster)[2] : inMemory || draft.asksForSlices() ? 1 : slices;
   bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
-  // More slices than a cluster has CTAs along k: what those of each come to meets in the workspace.
-  const bool both = s.cluster.given && alongK > 1 &&
-                    (s.splitThrough.given ? !asked : s.splitSlices.given && *s.splitSlices > alongK);
+  // More slices than a cluster has CTAs along k meet twice.
+  const bool asksForBoth = s.cluster.given && alongK > 1 &&
+                           (s.splitThrough.given ? !asked : s.splitSlices.given && *s.splitSlices > alongK);
+  const bool twice = asksForBoth || (inMemory && (draft.stream ? draft.stream->alongK : draft.way.alongK) > 1);
   std::string ctas = draft.stream           ? draft.stream->reason
                      : draft.way.slices > 1 ? "few tiles, each of many steps"
                                             : formatv("`tile.cluster` has {0} CTAs along k", alongK).str();
@@ -51,8 +52,8 @@ void decideSplit(Draft &draft) {
     s.split.decide(SplitMode::none, "one CTA computes a tile");
   // Sums of one product meet in the workspace.
   const bool ofBatch = isBatch(s) && draft.wgmma() && *s.split == SplitMode::split_k && !s.cluster.given;
-  if (both)
-    s.splitThrough.decide(SplitThrough::workspace, "there are more slices than CTAs of a cluster along k");
+  if (twice)
+    s.splitThrough.decide(SplitThrough::workspace, "what the slices of each cluster have come to meets there");
   else if (alongK > 1)
     s.splitThrough.decide(SplitThrough::cluster, ctas);
   else if (ofBatch && (!s.splitSlices.given || *s.splitSlices <= mostSlices))
@@ -62,7 +63,7 @@ void decideSplit(Draft &draft) {
                           *s.split == SplitMode::none ? "k is not split"
                           : inMemory ? "in one cluster they leave SMs idle, or run apart where k is deep"
                                      : "any number of CTAs can meet there");
-  if (both)
+  if (asksForBoth)
     s.splitSlices.decide(2 * alongK, "two clusters a tile");
   else if (alongK > 1 && *s.split == SplitMode::split_k)
     s.splitSlices.decide(alongK, "the CTAs of a cluster along k");
@@ -136,7 +137,9 @@ void checkSplit(Draft &draft) {
                         : together > 1 ? formatv("{0} to {1} in steps of {2}, as many as `tile.cluster` has CTAs along k",
                                                  2 * together, most, together)
                                              .str()
-                                       : formatv("2 to {0}", most).str();
+                       : draft.wgmma() && !inCluster && *s.splitSlices > most
+                           ? formatv("2 to {0}, with `tile.cluster: [1, 1, K]` K times as many", most).str()
+                           : formatv("2 to {0}", most).str();
   draft.diags.report(Diag::plan_split_slices, s.splitSlices.range, *s.splitSlices, nameOf(*s.split), allowed)
       .fix(s.splitSlices.range, split ? llvm::Twine(2 * together) : "1");
 }

@@ -47,10 +47,10 @@ constexpr double apartFrom = 4096;
 // 2026-11-25, docs/hopper-l2.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
 constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
 constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
-// Where they have met in clusters before: the same, more for each CTA of one, and bytes of the shares' parts, of which
-// many come at a time. What is fastest by it of 23 products in 6 to 24 such cuts takes 1.5% more than the least (H200,
-// 2026-11-30, docs/hopper-shapes.md, *Slices that meet twice*).
-constexpr double countedBehindClusters = 500, countedOfCluster = 60, sharesRate = 200;
+// Where they have met in clusters before: until all are counted, more for each CTA of a cluster. What is fastest by it
+// of 39 products in 5 to 24 cuts takes 3.4% more than the least (H200, 2026-11-30, docs/hopper-shapes.md, *Slices that meet twice*).
+constexpr double countedBehindClusters = 500, countedOfCluster = 60;
+constexpr double smallShare = 8192, smallSharesRate = 200; ///< Bytes, of which all parts come at a time.
 // What k in whole lines tells (H200, 2026-11-29; docs/hopper-shapes.md, *Large weights*, *Rows side by side*). Of 141
 // products in 8 to 25 cuts each what is fastest by all of this takes 0.7% more than the least, and 1.5% by `twoTiles`
 // and what stood in the place of the rest.
@@ -220,10 +220,11 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   double all = launchTime + double(clusters / together) * wave(together) + (rest > 0 ? wave(rest) : 0);
   const double sums = 4 * double(longTile * shortTile);
   double meeting = meetingNanoseconds(way.inCluster(), longTile * shortTile);
-  if (way.alongK > 1)
+  if (way.alongK > 1) {
+    const double share = sums / double(way.alongK);
     meeting += countedBehindClusters + double(way.alongK) * countedOfCluster +
-               sums / double(way.alongK) * double(way.inMemory()) / sharesRate;
-  else if (inMemory)
+               share * double(way.inMemory()) / (share <= smallShare ? smallSharesRate : partsRate);
+  } else if (inMemory)
     meeting += countedTime + sums * double(way.slices) / partsRate;
   meeting *= double(waves);
   all += meeting;
