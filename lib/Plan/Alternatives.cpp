@@ -32,7 +32,8 @@ std::string choiceOf(const Draft &draft, const Shape &shape) {
     add(s.split.given, "split.mode", nameOf(*s.split).str());
     add(s.splitSlices.given, "split.slices", std::to_string(*s.splitSlices));
   }
-  if (draft.stream || rowsStartInsideLines(draft) || draft.meetsInCluster()) // the last word: rankInto knows who has none
+  // The last word: rankInto knows who has none.
+  if (draft.stream || rowsStartInsideLines(draft) || draft.meetsInCluster())
     add(s.cluster.given, "tile.cluster", textOf(kernelView(draft, {shape.clusterM, shape.clusterN, shape.clusterK})));
   return words;
 }

@@ -260,6 +260,7 @@ private:
 
   /// Whether CTAs of a cluster along k have slices.
   bool sharesSlices() const { return draft.inCluster() || (*spec.split == SplitMode::split_k && shape.clusterK > 1); }
+
   bool clusterDirection(char dimension, int64_t value, const char *allowed) {
     // Slices that the cluster follows have their own rule.
     bool slices = dimension == 'k' && sharesSlices() && (!spec.cluster.given || (value >= 2 && value <= 8));

@@ -68,14 +68,15 @@ struct Draft {
     if (spec().cluster.given)
       return std::max<int64_t>(1, (*spec().cluster)[2]);
     return *spec().split != SplitMode::split_k ? 1
-           : inCluster()                      ? *spec().splitSlices
-           : stream                           ? stream->alongK
-                                              : std::max(way.alongK, plan.clusterK); // of a plan that is complete
+           : inCluster()                       ? *spec().splitSlices
+           : stream                            ? stream->alongK
+                                               : std::max(way.alongK, plan.clusterK); // of a plan that is complete
   }
   bool meetsInCluster() const { return inCluster() || slicesInCluster() > 1; } ///< Slices of k do, some or all.
   /// Parts of a tile that meet in the workspace: its slices, or what those of a cluster have come to.
   int64_t slicesInMemory() const {
-    return *spec().split == SplitMode::split_k && !inCluster() ? *spec().splitSlices / slicesInCluster() : 1;
+    const bool meet = *spec().split == SplitMode::split_k && !inCluster();
+    return meet ? std::max<int64_t>(1, *spec().splitSlices / slicesInCluster()) : 1;
   }
   /// wgmma: whether its A comes from registers.
   bool holdsA() const {

@@ -38,8 +38,8 @@ void decideSplit(Draft &draft) {
   const int64_t alongK = s.cluster.given ? (*s.cluster)[2] : inMemory || draft.asksForSlices() ? 1 : slices;
   bool asked = s.splitThrough.given && *s.splitThrough == SplitThrough::cluster;
   // More slices than a cluster has CTAs along k meet twice.
-  const bool asksForBoth = s.cluster.given && alongK > 1 &&
-                           (s.splitThrough.given ? !asked : s.splitSlices.given && *s.splitSlices > alongK);
+  const bool asksForBoth =
+      s.cluster.given && alongK > 1 && (s.splitThrough.given ? !asked : s.splitSlices.given && *s.splitSlices > alongK);
   const bool twice = asksForBoth || (inMemory && (draft.stream ? draft.stream->alongK : draft.way.alongK) > 1);
   std::string ctas = draft.stream           ? draft.stream->reason
                      : draft.way.slices > 1 ? "few tiles, each of many steps"
@@ -133,13 +133,14 @@ void checkSplit(Draft &draft) {
   const bool fits = *s.splitSlices <= most && *s.splitSlices % together == 0 && *s.splitSlices > together;
   if (!s.splitSlices.given || (split ? fits : *s.splitSlices == 1))
     return;
-  std::string allowed = !split         ? "1"
-                        : together > 1 ? formatv("{0} to {1} in steps of {2}, as many as `tile.cluster` has CTAs along k",
-                                                 2 * together, most, together)
-                                             .str()
-                       : draft.wgmma() && !inCluster && *s.splitSlices > most
-                           ? formatv("2 to {0}, with `tile.cluster: [1, 1, K]` K times as many", most).str()
-                           : formatv("2 to {0}", most).str();
+  std::string allowed = !split ? "1"
+                        : together > 1
+                            ? formatv("{0} to {1} in steps of {2}, as many as `tile.cluster` has CTAs along k",
+                                      2 * together, most, together)
+                                  .str()
+                        : draft.wgmma() && !inCluster && *s.splitSlices > most
+                            ? formatv("2 to {0}, with `tile.cluster: [1, 1, K]` K times as many", most).str()
+                            : formatv("2 to {0}", most).str();
   draft.diags.report(Diag::plan_split_slices, s.splitSlices.range, *s.splitSlices, nameOf(*s.split), allowed)
       .fix(s.splitSlices.range, split ? llvm::Twine(2 * together) : "1");
 }

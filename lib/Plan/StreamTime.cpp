@@ -48,7 +48,8 @@ constexpr double apartFrom = 4096;
 constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
 constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
 // Where they have met in clusters before: until all are counted, more for each CTA of a cluster. What is fastest by it
-// of 39 products in 5 to 24 cuts takes 3.4% more than the least (H200, 2026-11-30, docs/hopper-shapes.md, *Slices that meet twice*).
+// of 39 products in 5 to 24 cuts takes 3.4% more than the least (H200, 2026-11-30, docs/hopper-shapes.md, *Slices that
+// meet twice*).
 constexpr double countedBehindClusters = 500, countedOfCluster = 60;
 constexpr double smallShare = 8192, smallSharesRate = 200; ///< Bytes, of which all parts come at a time.
 // What k in whole lines tells (H200, 2026-11-29; docs/hopper-shapes.md, *Large weights*, *Rows side by side*). Of 141
@@ -164,7 +165,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const auto [alongLong, alongShort] = clustersOf(sides, way);
   const int64_t clusters = alongLong * alongShort;
   const bool inMemory = way.through == SplitThrough::workspace;
-  const int64_t together = clustersAtATime(draft, way.inCluster() * share) / way.inMemory();
+  const int64_t together =
+      std::max<int64_t>(1, clustersAtATime(draft, way.inCluster() * share) / std::max<int64_t>(1, way.inMemory()));
   const int64_t waves = count(clusters, together);
 
   // What one CTA does for its part of a tile.
@@ -224,8 +226,9 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     const double share = sums / double(way.alongK);
     meeting += countedBehindClusters + double(way.alongK) * countedOfCluster +
                share * double(way.inMemory()) / (share <= smallShare ? smallSharesRate : partsRate);
-  } else if (inMemory)
+  } else if (inMemory) {
     meeting += countedTime + sums * double(way.slices) / partsRate;
+  }
   meeting *= double(waves);
   all += meeting;
   all += double(waves - 1) * turnTime;

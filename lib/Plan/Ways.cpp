@@ -80,6 +80,7 @@ bool mayMeetInMemory(const Draft &draft) {
   return maySlice(draft) && !isBatch(draft.spec()) && *draft.extentK() >= deepInMemory &&
          *draft.spec().store == StoreKind::tma;
 }
+
 /// Clusters whose slices have met and meet in memory: as many as find room where so few large tiles that eight slices
 /// leave SMs idle are one wave. 200x200x400000 takes 172 us in eight slices of 56x64, 117 in 15 clusters of four and
 /// 128x200 (H200, 2026-11-30, docs/hopper-shapes.md, *Slices that meet twice*).
@@ -87,7 +88,8 @@ constexpr int64_t alongKInMemory = 4;
 llvm::SmallVector<int64_t, 3> partsBehindClusters(const Draft &draft) {
   constexpr int64_t deep = 32768, largeTile = 256 * 200, mostTiles = 4;
   llvm::SmallVector<int64_t, 3> found;
-  const int64_t least = (*draft.extentM() * *draft.extentN() + largeTile - 1) / largeTile;
+  const int64_t area = *draft.extentM() * *draft.extentN(),
+                least = std::max<int64_t>(1, (area + largeTile - 1) / largeTile);
   if (*draft.extentK() < deep || least > mostTiles)
     return found;
   for (int64_t tiles : {least, least + (least + 1) / 2, 2 * least})

@@ -149,8 +149,8 @@ Op copyOf(llvm::StringRef name, Ref from, CachePolicy cache) {
 /// The steps of one part of a tile: a number where the CTAs of a cluster share them evenly.
 Expr stepsOfPart(const Plan &plan, const Expr &k) {
   Expr steps = ceilDiv(k, plan.blockK);
-  bool even = plan.clusterK > 1 && plan.slicesInMemory() == 1 && steps.isConst() &&
-              steps.constant() % plan.clusterK == 0;
+  bool even =
+      plan.clusterK > 1 && plan.slicesInMemory() == 1 && steps.isConst() && steps.constant() % plan.clusterK == 0;
   return even ? Expr(steps.constant() / plan.clusterK) : Expr::var("kn");
 }
 

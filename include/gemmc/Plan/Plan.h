@@ -64,7 +64,8 @@ struct Plan {
   /// `align`/`ld` lowered or `instruction: mma`, `copy: ld`.
   std::vector<Expr> requirements;
 
-  /// Parts of a tile that meet in the workspace: its slices, or of those that meet in a cluster before what comes of it.
+  /// Parts of a tile that meet in the workspace: its slices, or of those that meet in a cluster before what comes of
+  /// it.
   int64_t slicesInMemory() const {
     const bool meet = *spec.split == SplitMode::split_k && *spec.splitThrough == SplitThrough::workspace;
     return meet ? *spec.splitSlices / clusterK : 1;
