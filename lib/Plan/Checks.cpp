@@ -258,12 +258,9 @@ private:
                     [] { return "n is contiguous in B and warpgroups start at whole swizzled rows"; });
   }
 
-  /// Whether CTAs of a cluster along k have slices.
-  bool sharesSlices() const { return draft.inCluster() || (*spec.split == SplitMode::split_k && shape.clusterK > 1); }
-
   bool clusterDirection(char dimension, int64_t value, const char *allowed) {
     // Slices that the cluster follows have their own rule.
-    bool slices = dimension == 'k' && sharesSlices() && (!spec.cluster.given || (value >= 2 && value <= 8));
+    bool slices = dimension == 'k' && draft.meetsInCluster() && (!spec.cluster.given || (value >= 2 && value <= 8));
     if (value == 1 || slices || (dimension != 'k' && (value == 2 || value == 4)))
       return true;
     offer(report(Diag::plan_cluster_size, placeIn(spec.cluster, dimension), userDimension(draft, dimension), value,
@@ -274,7 +271,7 @@ private:
   void cluster() {
     bool m = clusterDirection('m', shape.clusterM, "1, 2, 4");
     bool n = clusterDirection('n', shape.clusterN, "1, 2, 4");
-    bool k = clusterDirection('k', shape.clusterK, sharesSlices() ? "1 to 8" : "1");
+    bool k = clusterDirection('k', shape.clusterK, draft.meetsInCluster() ? "1 to 8" : "1");
     if (!m || !n || !k)
       return;
     int64_t ctas = shape.clusterM * shape.clusterN * shape.clusterK;

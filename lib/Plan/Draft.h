@@ -65,12 +65,13 @@ struct Draft {
   bool asksForSlices() const { return !spec().split.given && spec().splitSlices.given && *spec().splitSlices > 1; }
   /// CTAs of a cluster that have slices of one tile.
   int64_t slicesInCluster() const {
+    if (*spec().split != SplitMode::split_k)
+      return 1;
     if (spec().cluster.given)
       return std::max<int64_t>(1, (*spec().cluster)[2]);
-    return *spec().split != SplitMode::split_k ? 1
-           : inCluster()                       ? *spec().splitSlices
-           : stream                            ? stream->alongK
-                                               : std::max(way.alongK, plan.clusterK); // of a plan that is complete
+    return inCluster() ? *spec().splitSlices
+           : stream    ? stream->alongK
+                       : std::max(way.alongK, plan.clusterK); // of a plan that is complete
   }
   bool meetsInCluster() const { return inCluster() || slicesInCluster() > 1; } ///< Slices of k do, some or all.
   /// Parts of a tile that meet in the workspace: its slices, or what those of a cluster have come to.

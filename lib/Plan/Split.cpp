@@ -116,10 +116,9 @@ void checkSplit(Draft &draft) {
       refuse("belongs to cooperative wgmma kernels and to those of mma and wmma: " + kind);
     else if (auto grid = gridOf(draft); grid && partsOf(draft, *grid) > mostParts)
       refuse("numbers more parts than 32 bits hold: take larger tiles");
-    else if (*s.split == SplitMode::stream_k &&
-             (draft.plan.clusterM * draft.plan.clusterN > 1 || draft.slicesInCluster() > 1))
+    else if (*s.split == SplitMode::stream_k && draft.plan.clusterM * draft.plan.clusterN > 1)
       refuse("gives the CTAs of a cluster different steps: `tile.cluster` is not [1, 1, 1]");
-    else if (*s.split == SplitMode::stream_k && *s.persistent == Persistence::off)
+    else if (*s.split == SplitMode::stream_k && !inCluster && *s.persistent == Persistence::off)
       refuse("is persistent: `raster.persistent` is off");
     else if (draft.meetsInCluster() && *s.persistent == Persistence::on)
       refuse("through a cluster computes one tile a cluster: `raster.persistent` is on");
@@ -129,7 +128,7 @@ void checkSplit(Draft &draft) {
   else if (inCluster && s.cluster.given && (*s.cluster)[2] != *s.splitSlices)
     refuse(formatv("through a cluster has as many slices as `tile.cluster` has CTAs along k: {0}, not {1}",
                    (*s.cluster)[2], *s.splitSlices));
-  const int64_t together = !inCluster && split ? draft.slicesInCluster() : 1, most = inCluster ? 8 : 64 * together;
+  const int64_t together = inCluster ? 1 : draft.slicesInCluster(), most = inCluster ? 8 : 64 * together;
   const bool fits = *s.splitSlices <= most && *s.splitSlices % together == 0 && *s.splitSlices > together;
   if (!s.splitSlices.given || (split ? fits : *s.splitSlices == 1))
     return;
