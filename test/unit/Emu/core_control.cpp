@@ -297,7 +297,7 @@ TEST(EmuControl, QuietLoopsHaveAnEnd) {
     r.param(r.buffer(std::vector<uint32_t>(4)));
     r.params.grid = {2, 1, 1};
     r.options.threads = 1;
-    r.options.maxQuiet = 1 << 18;
+    r.options.maxQuiet = 1 << 16;
     r.body(controlRegs, std::string("forever:\n") + loop + "\nbra forever;\n");
     ASSERT_EQ(r.result.findings.size(), 1u) << loop;
     EXPECT_EQ(r.result.verdict, Verdict::incomplete);
@@ -306,9 +306,9 @@ TEST(EmuControl, QuietLoopsHaveAnEnd) {
   }
   Trial r; // who writes something else goes on
   r.param(r.buffer(std::vector<uint32_t>(1)));
-  r.options.maxQuiet = 1 << 18;
+  r.options.maxQuiet = 1 << 16;
   r.body(controlRegs,
-         "mov.u32 %r, 0;\nmore:\nst.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 400000;\n"
+         "mov.u32 %r, 0;\nmore:\nst.global.b32 [%out], %r;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %p, %r, 100000;\n"
          "@%p bra more;\n");
   EXPECT_EQ(r.result.verdict, Verdict::clean) << r.text();
 }
@@ -321,6 +321,7 @@ TEST(EmuControl, ClustersWaitForLaterOnes) {
       uint64_t out = r.buffer(std::vector<uint32_t>(8));
       r.param(out);
       r.params.grid = {5, 1, 1};
+      r.params.block = {1, 1, 1};
       r.options.threads = threads;
       r.options.check.enabled = true;
       r.options.check.schedule = kind;

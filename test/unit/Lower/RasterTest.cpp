@@ -1,7 +1,9 @@
 // Which CTA computes which tile, seen from outside: each CTA runs alone on the emulator, and what it wrote is its tile.
+#include "Pace.h"
 #include "gemmc/Driver/Compiler.h"
 #include "gemmc/Emu/Emulator.h"
 #include "gemmc/Runtime/Launch.h"
+#include "llvm/ADT/ArrayRef.h"
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -144,6 +146,11 @@ const std::array<int64_t, 3> grids[] = {{1, 1, 1}, {1, 1, 8},    {2, 2, 2},    {
                                         {1, 9, 4}, {9, 1, 4},    {3, 17, 4},   {17, 3, 4},  {8, 4, 4}, {4, 8, 4},
                                         {5, 6, 1}, {16, 16, 16}, {17, 18, 16}, {32, 33, 32}};
 
+/// Where sizes come at launch. Half of all tiles are the last grid's, whose squares the sanitizer sees with fixed
+/// sizes.
+const llvm::ArrayRef<std::array<int64_t, 3>> dynamicGrids =
+    llvm::ArrayRef<std::array<int64_t, 3>>(grids).drop_back(gemmc::test::instrumented ? 1 : 0);
+
 TEST(Raster, HilbertWithFixedSizes) {
   for (auto [rows, columns, group] : grids) {
     SCOPED_TRACE(testing::Message() << rows << " x " << columns << " in squares of " << group);
@@ -153,7 +160,7 @@ TEST(Raster, HilbertWithFixedSizes) {
 }
 
 TEST(Raster, HilbertWithDynamicSizes) {
-  for (auto [rows, columns, group] : grids)
+  for (auto [rows, columns, group] : dynamicGrids)
     for (int which : {1, 2, 3}) {
       SCOPED_TRACE(testing::Message() << rows << " x " << columns << " in squares of " << group << ", " << which);
       Grid grid(specOf("hilbert", group, which & 1 ? "dynamic" : fixedM(rows), which & 2 ? "dynamic" : fixedN(columns)),
@@ -165,7 +172,7 @@ TEST(Raster, HilbertWithDynamicSizes) {
 /// Each tile is somebody's, in the other orders as well.
 TEST(Raster, EveryTileOnce) {
   for (const char *order : {"along_m", "along_n", "hilbert"})
-    for (auto [rows, columns, group] : grids) {
+    for (auto [rows, columns, group] : dynamicGrids) {
       Grid grid(specOf(order, group, "dynamic", "dynamic"), rows, columns);
       std::vector<Place> places = grid.places();
       EXPECT_EQ(std::set<Place>(places.begin(), places.end()).size(), size_t(rows * columns)) << order;

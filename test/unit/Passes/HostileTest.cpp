@@ -1,4 +1,5 @@
 // Any kernel that verifies, any passes in any order: each pass runs or says what it needs, and never crashes.
+#include "Pace.h"
 #include "gemmc/Passes/Passes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <gtest/gtest.h>
@@ -118,13 +119,13 @@ TEST(Passes, EveryConfigurationOfThePlanner) {
 
 TEST(Passes, AnyKernelInOrder) {
   std::mt19937 random(2);
-  for (int i = 0; i < 1500; ++i)
+  for (unsigned i = 0; i < gemmc::test::cases(1500); ++i)
     survives(mutated(random, true), inOrder());
 }
 
 TEST(Passes, AnyOrder) {
   std::mt19937 random(3);
-  for (int i = 0; i < 3000; ++i) {
+  for (unsigned i = 0; i < gemmc::test::cases(3000); ++i) {
     std::vector<const Pass *> list;
     for (size_t count = random() % 12; count > 0; --count)
       list.push_back(&passes()[random() % passes().size()]);

@@ -1,5 +1,6 @@
 // The reference and the ways to compare with it, against a naive loop in float, and against corruption.
 #include "Naive.h"
+#include "Pace.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -220,7 +221,7 @@ TEST(Verify, OverflowToInfinityIsRoundingToo) {
 // Freivalds' check sees one unit in one element of 2^20.
 TEST(VerifyLarge, OneWrongElementIsFoundAndNamed) {
   ptx::LaunchInfo info = naive::info(Elem::bf16, Elem::bf16);
-  ProblemOptions options = naive::sizes(260, 270, 1000);
+  ProblemOptions options = naive::sizes(260, 270, gemmc::test::instrumented ? 250 : 1000);
   options.alpha = -0.5;
   options.beta = 2;
   GemmProblem problem = naive::problem(info, options);
@@ -244,7 +245,7 @@ TEST(VerifyLarge, OneWrongElementIsFoundAndNamed) {
 
 TEST(VerifyLarge, ANanOrAnUnwrittenElementIsFound) {
   ptx::LaunchInfo info = naive::info(Elem::bf16, Elem::f32);
-  GemmProblem problem = naive::problem(info, naive::sizes(300, 300, 800));
+  GemmProblem problem = naive::problem(info, naive::sizes(300, 300, gemmc::test::instrumented ? 200 : 800));
   Reference reference(problem);
   HostMatrix d = naive::result(info, problem);
   EXPECT_TRUE(verifyLarge(reference, d).ok);
@@ -273,7 +274,7 @@ TEST(VerifyLarge, AWrongTileOfRandomNumbersIsFound) {
 // The sums of blocks are kept: what one result is compared with, the next is, too.
 TEST(VerifyLarge, TheSumsOfAReferenceJudgeEachResult) {
   ptx::LaunchInfo info = naive::info(Elem::bf16, Elem::f32);
-  ProblemOptions options = naive::sizes(1201, 1190, 40, InputKind::normal);
+  ProblemOptions options = naive::sizes(1201, 1190, gemmc::test::instrumented ? 10 : 40, InputKind::normal);
   options.alpha = -0.5;
   options.beta = 3;
   GemmProblem problem = naive::problem(info, options);

@@ -1,6 +1,7 @@
 // The tuning database: what is stored comes back, from any number of processes, whatever happens to them; and files
 // that are not ours, or broken, are failures that say what to do.
 #include "gemmc/Tune/Database.h"
+#include "Pace.h"
 #include "Temporary.h"
 #include <csignal>
 #include <sqlite3.h>
@@ -239,7 +240,7 @@ TEST(Database, ManyProcessesWriteAtOnce) {
 // One of them makes the tables while the others look whether there are any.
 TEST(Database, ManyProcessesMakeItAtOnce) {
   Temporary folder;
-  constexpr int files = 60, writers = 6;
+  constexpr int files = gemmc::test::cases(60), writers = 6;
   for (int i = 0; i < files; ++i) {
     std::string path = folder.file("tuning" + std::to_string(i) + ".db");
     std::vector<pid_t> children;
