@@ -48,7 +48,7 @@ for_sanitizers = [
 config.substitutions += [
     # The stand-in for the driver and cuBLASLt, which takes PTX: each launch takes 100 us. In front of a command. There is
     # no ptxas: an empty name would say so to scripts, but have the tool look for one and assemble each kernel that it times.
-    ("%fake-gpu", f"env LD_LIBRARY_PATH={build}/test/fakes/driver${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} GEMMC_PTXAS=/nowhere/ptxas"),
+    ("%fake-gpu", f"env LD_LIBRARY_PATH={build}/test/fakes/driver${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} GEMMC_PTXAS=/dev/null/ptxas"),
     *(for_sanitizers if sanitized else []),
     ("%gemmc", gemmc),
     ("%ptxas", os.path.join(root, "utils", "ptxas-check")),

@@ -18,7 +18,7 @@ class SessionTest : public FakeTest {
 protected:
   void SetUp() override {
     FakeTest::SetUp();
-    setenv("GEMMC_PTXAS", "", 1); // the fake driver takes PTX
+    setenv("GEMMC_PTXAS", "/dev/null/ptxas", 1); // none: the fake driver takes PTX (an empty name has one looked for)
     fake->name = "NVIDIA H200";
     request.tune.top = 3;
     request.tune.rounds = 3;
