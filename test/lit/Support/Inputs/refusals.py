@@ -56,6 +56,7 @@ refused("mutate", *JOBS, ("--sample -1", "`-1` is less than 1"), ("--json folder
         ("--measured text", "text:1: no result of"), ("--measured list", "list:1: no result of"),
         ("--measured gone", "`gone` does not exist"), ("--only M0", "invalid choice: 'M0'"), after=GEMMC)
 refused("mutate-emulator", *JOBS, ("--only -1", "`-1` is less than 0"), ("--build folder", "is no build"))
+refused("foreign", ("--into made --only gone", "no source makes `gone`"))
 for script in "check-includes", "check-titles", "rules-page":
     refused(script, ("bogus", "unrecognized arguments: bogus"))
 refused("clean-root-test", ("folder", "folder exists already"), ("--keep folder", "folder exists already"),
