@@ -9,7 +9,7 @@
 // st.async counts its bytes on the owner's mbarrier `sums` (PTX ISA 9.7.9.12), which has expected them from the start:
 // no CTA waits for another one but for the bytes it is to get, and none writes to one that has not started. Each
 // CTA runs the code of its slice, in which registers have their place.
-#include "Lowering.h"
+#include "Shares.h"
 
 namespace gemmc {
 /// The k steps of slice `number` of `count`. One that has none takes the step behind the last one, which TMA fills with
@@ -32,7 +32,8 @@ void Lowering::placeSlice(const Val &number, int64_t count) {
 ColumnShares Lowering::storedColumns() const {
   int64_t owners = 1, columns = 0;
   tile::walk(kernel.body(), [&](const Op &op) {
-    owners = op.kind == OpKind::Exchange ? op.number("owners") : owners;
+    owners =
+        op.kind == OpKind::Exchange || op.kind == OpKind::Gather ? std::max(owners, op.number("owners", 1)) : owners;
     columns = op.kind == OpKind::Accumulator ? op.item("warp", 1) : columns;
   });
   return shareColumns(columns, owners);
@@ -59,38 +60,35 @@ void Lowering::leaveCluster() {
   b("barrier.cluster.wait.acquire");
 }
 
-/// The registers of a tile's sums, cut into shares.
+/// Code for the sums of one tile.
 struct Lowering::Exchange {
   Exchange(Lowering &l, const Op &op, const AccumulatorView &acc)
-      : columns(shareColumns(acc.warpN, op.number("owners"))), l(l), b(l.b), acc(acc), slices(op.number("slices")),
-        width(registersOf(0) % 4 || registersOf(last()) % 4 ? 2 : 4),
+      : shares(acc, op.number("owners")), l(l), b(l.b), slices(op.number("slices")), width(shares.width(4)),
         line(width * wordBytes * groupThreads * l.kernel.number("consumers")), words(sumWords(acc.type)) {
     Val thread = l.add(l.tid, -32 * l.roleWarp, "consumer_thread");
-    shares = l.add(l.add(l.sharedBase, l.buffers.find(op.ref("through").name)->second.offset, "shares"),
-                   l.mul(thread, width * wordBytes, "thread_place"), "shares");
+    slots = l.add(l.add(l.sharedBase, l.buffers.find(op.ref("through").name)->second.offset, "shares"),
+                  l.mul(thread, width * wordBytes, "thread_place"), "shares");
     sums = l.inRegister(l.barrierAddress(op.ref("signal"), "sums"), "sums");
     own = b.regs(words.reg, "own", registersOf(0));
   }
 
-  const ColumnShares columns;
-  int64_t last() const { return columns.owners - 1; }
-  int64_t columnsOf(int64_t owner) const { return owner == last() ? columns.last : columns.each; }
+  const SumShares shares;
 
   /// What the CTA of slice `me` does. Its own share never leaves its registers.
   void play(int64_t me) {
-    for (int64_t owner = 0; owner < columns.owners; ++owner)
+    for (int64_t owner = 0; owner < shares.owners(); ++owner)
       if (owner != me)
         send(me, owner);
-    if (me > last())
+    if (me > shares.last())
       return;
     b.expand("sm90/mbar_wait", {{"bar", sums}, {"parity", l.inRegister(Val(0), "first_phase")}});
-    const std::vector<Val> kept = shareOf(me);
+    const std::vector<Val> kept = shares.of(me);
     for (int64_t i = 0; i < int64_t(kept.size()); i += width)
       for (int64_t slice = 0; slice < slices; ++slice) {
         std::vector<Val> part(kept.begin() + i, kept.begin() + i + width);
         if (slice != me) {
           part = b.regs(words.reg, "part", width);
-          b(vectors("ld.shared"), Val(part), at(shares, place(slice, me, i)));
+          b(vectors("ld.shared"), Val(part), at(slots, place(slice, me, i)));
         }
         for (int64_t j = 0; j < width; ++j)
           if (slice == 0)
@@ -101,30 +99,11 @@ struct Lowering::Exchange {
   }
 
   /// The accumulator that `owner` goes on with.
-  AccumulatorView ownedBy(int64_t owner) const {
-    AccumulatorView out = acc;
-    const int64_t each = ofBlock(columnsOf(owner));
-    out.warpN = columnsOf(owner);
-    for (int64_t i = 0; i < int64_t(acc.regs.size()); ++i)
-      out.regs[i].assign(own.begin() + i * each, own.begin() + (i + 1) * each);
-    return out;
-  }
+  AccumulatorView ownedBy(int64_t owner) const { return shares.with(own, shares.columnsOf(owner)); }
 
 private:
   std::string vectors(llvm::StringRef stem) const { return (stem + (width == 4 ? ".v4." : ".v2.") + words.type).str(); }
-
-  /// A thread's registers of so many columns of a block of rows, and of all that `owner` has.
-  int64_t ofBlock(int64_t columns) const { return int64_t(acc.regs[0].size()) * columns / acc.warpN; }
-  int64_t registersOf(int64_t owner) const { return int64_t(acc.regs.size()) * ofBlock(columnsOf(owner)); }
-
-  std::vector<Val> shareOf(int64_t owner) const {
-    std::vector<Val> out;
-    for (const auto &block : acc.regs) {
-      auto first = block.begin() + ofBlock(owner * columns.each);
-      out.insert(out.end(), first, first + ofBlock(columnsOf(owner)));
-    }
-    return out;
-  }
+  int64_t registersOf(int64_t owner) const { return shares.registersOf(shares.columnsOf(owner)); }
 
   /// Of the registers from `i` on that `slice` sends to `owner`: bytes behind this thread's first place there.
   int64_t place(int64_t slice, int64_t owner, int64_t i) const {
@@ -137,9 +116,9 @@ private:
     Val peer = l.add(others > 1 ? l.binary("sub.u32", l.rank, l.mul(l.rankK, others, "peers"), "peer") : Val(0),
                      owner * others, "peer");
     Val to = b.reg(Type::b32, "to_shares"), signal = b.reg(Type::b32, "to_sums");
-    b("mapa.shared::cluster.u32", to, shares, peer);
+    b("mapa.shared::cluster.u32", to, slots, peer);
     b("mapa.shared::cluster.u32", signal, sums, peer);
-    const std::vector<Val> regs = shareOf(owner);
+    const std::vector<Val> regs = shares.of(owner);
     for (int64_t i = 0; i < int64_t(regs.size()); i += width)
       b(vectors("st.async.shared::cluster.mbarrier::complete_tx::bytes"), at(to, place(me, owner, i)),
         Val(std::vector<Val>(regs.begin() + i, regs.begin() + i + width)), at(signal));
@@ -147,10 +126,9 @@ private:
 
   Lowering &l;
   ptx::Builder &b;
-  const AccumulatorView &acc;
   const int64_t slices, width, line;
   const SumWords words;
-  Val shares, sums;
+  Val slots, sums;
   std::vector<Val> own;
 };
 
@@ -166,12 +144,12 @@ void Lowering::exchange(const Op &op) {
   Val owned = b.label("shares_added"), end = b.label("not_owner");
   auto goOnAs = [&](int64_t owner) {
     accumulators.insert_or_assign(name, exchange.ownedBy(owner));
-    ownColumn = mul(rankK, exchange.columns.each, "own_column");
+    ownColumn = mul(rankK, exchange.shares.columns.each, "own_column");
     ops(op.body);
     ownColumn = 0;
     accumulators.insert_or_assign(name, acc);
   };
-  const bool alike = exchange.columns.last == exchange.columns.each;
+  const bool alike = exchange.shares.columns.last == exchange.shares.columns.each;
   for (int64_t me = 0; me < slicesOfK; ++me) {
     const bool lastSlice = me + 1 == slicesOfK;
     Val next = b.label("next_slice");
@@ -181,10 +159,10 @@ void Lowering::exchange(const Op &op) {
       b.when(other)("bra", next);
     }
     exchange.play(me);
-    const bool narrow = me == exchange.last() && !alike;
+    const bool narrow = me == exchange.shares.last() && !alike;
     if (narrow)
       goOnAs(me);
-    if (narrow || me > exchange.last())
+    if (narrow || me > exchange.shares.last())
       b("bra", end);
     else if (!lastSlice)
       b("bra", owned);

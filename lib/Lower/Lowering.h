@@ -100,6 +100,8 @@ struct CursorView {
   int64_t stages;
 };
 
+constexpr int64_t counterBytes = 4; ///< Of a tile's counter in the workspace.
+
 /// Before the first access to global memory of a kernel that overlaps the one in front of it: nothing of that one, nor
 /// of those before it, is left to happen.
 inline void waitForKernelInFront(ptx::Builder &b) { b("griddepcontrol.wait"); }
@@ -335,7 +337,9 @@ private:
   void streamTiles(const Op &op, const TileGrid &grid, const Expr &atATime);
   Val slotOf(const Val &part, bool stream);
   int64_t countersOfTile() const;
+  int64_t registersForParts() const;
   int64_t partsAtOnce(int64_t sums) const;
+  struct Gather; ///< Gather.cpp: code where the parts of one tile meet.
   void gather(const Op &op);
   Expr counterCount() const; ///< In the workspace's beginning: they are zero when the kernel starts.
   void clearCounters();

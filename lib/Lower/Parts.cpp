@@ -1,6 +1,7 @@
 // CTAs that share the k steps of a tile (split-k, stream-k). Each leaves its part of the sums in the workspace and
-// counts itself; whoever comes last adds the parts in their order and stores the tile. Nobody waits for another CTA, so
-// any order of CTAs is good, and the order of the sum is always the same.
+// counts itself; whoever comes last adds the parts in their order and stores the tile, or each owner a share of it
+// (Gather.cpp). Nobody needs another CTA to have started, so any order of CTAs is good, and the order of the sum is
+// always the same.
 //
 //     workspace   counters of all tiles, one for each consumer warpgroup (where there are no roles one), zero when the
 //                 kernel starts and when it ends
@@ -13,7 +14,7 @@
 
 namespace gemmc {
 namespace {
-constexpr int64_t counterBytes = 4, slotAlign = 256;
+constexpr int64_t slotAlign = 256;
 Expr atLeastOne(const Expr &e) { return maxOf(1, e); }
 } // namespace
 
@@ -139,138 +140,6 @@ void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &atATi
   b("add.u32", at, at, count);
   b("setp.lt.u32", more, at, stop);
   b.when(more)("bra", next);
-  b.place(end);
-}
-
-/// The slot of part number `part` of this tile.
-Val Lowering::slotOf(const Val &part, bool stream) {
-  if (!stream)
-    return add(parts.first, part, "slot");
-  Val first = b.reg(Type::pred, "is_first"), odd = b.reg(Type::b32, "is_first");
-  b("setp.eq.u32", first, part, 0);
-  b("selp.b32", odd, 1, 0, first);
-  return add(mul(add(parts.first, part, "part_cta"), 2, "slot"), odd, "slot");
-}
-
-/// A warpgroup of a role meets alone; without roles all threads of the CTA do.
-int64_t Lowering::countersOfTile() const { return std::max<int64_t>(1, kernel.number("consumers")); }
-
-/// Parts whose loads, and the addresses they come from, fit into a thread's registers beside its sums and what else it
-/// holds; 0: not even one, which ptxas must load piece by piece.
-int64_t Lowering::partsAtOnce(int64_t sums) const {
-  // One warpgroup has what 256 threads leave, several have what they were given; each holds other things besides.
-  // Of few sums, or shares of them, more come at a time, as each round waits for the L2.
-  constexpr int64_t alone = 255 - 47, besideSums = 72, address = 8, few = 8;
-  const int64_t most = clusterK > 1 || sums <= few ? 16 : 3;
-  int64_t room = kernel.root.has("consumer_regs") ? kernel.number("consumer_regs") - besideSums : alone;
-  if (function.maxnreg) // of 252 as many as alone
-    room = std::min(room, int64_t(function.maxnreg) - 40);
-  return std::clamp<int64_t>((room - sums) / (sums + address), 0, most);
-}
-
-void Lowering::gather(const Op &op) {
-  const AccumulatorView &acc = accumulators.find(op.subject.name)->second;
-  const SumWords words = sumWords(acc.type);
-  const bool stream = !kernel.root.has("split_slices");
-  std::vector<Val> regs;
-  for (const auto &block : acc.regs)
-    regs.insert(regs.end(), block.begin(), block.end());
-  // Those whose sums are parts, and those who meet. Of warps in slices of k the first slice has the sums.
-  const bool ofRole = kernel.number("consumers") > 0;
-  const int64_t meeting = ofRole ? groupThreads : kernel.number("threads"), holding = meeting / slices;
-  const int64_t width = regs.size() % 4 || words.bytes == 8 ? 2 : 4, pieceBytes = width * words.bytes,
-                stride = holding * pieceBytes;
-  const std::string word = std::string(width == 4 ? ".v4." : ".v2.") + words.type;
-  auto some = [&](const std::vector<Val> &from, size_t at) {
-    return Val(std::vector<Val>(from.begin() + at, from.begin() + at + width));
-  };
-
-  b.blank();
-  b.comment("the parts of a tile meet in the workspace, in their order");
-  Val ready = b.label("sums_ready"), end = b.label("not_last");
-  Val single = b.reg(Type::pred, "single");
-  b("setp.eq.u32", single, inRegister(parts.count, "parts"), 1);
-  b.when(single)("bra", ready);
-
-  Val thread = ofRole ? binary("and.b32", tid, groupThreads - 1, "group_thread") : tid;
-  Val wg = ofRole ? variables["wg"] : Val(0), noSums = b.label("no_sums");
-  Val place = add(mul(thread, pieceBytes, "thread_place"),
-                  mul(wg, int64_t(regs.size()) * groupThreads * words.bytes, "group_place"), "place");
-  Val base = add64(wide(add(place, value(countersEnd()), "place"), 1, "place"), variables["workspace_ptr"], "slots");
-  Val own = add64(wide(parts.slot, slotBytes(), "slot_offset"), base, "own_slot");
-  Val without = b.reg(Type::pred, "without_sums");
-  if (slices > 1) {
-    b("setp.ge.u32", without, thread, holding);
-    b.when(without)("bra", noSums);
-  }
-  for (size_t i = 0; i < regs.size(); i += width)
-    b("st.global" + word, at(own, int64_t(i / width) * stride), some(regs, i));
-  if (slices > 1)
-    b.place(noSums);
-
-  // All have written before the first thread counts, which releases what the barrier has ordered before it; what it
-  // then learns and acquires, the second barrier hands on to all.
-  Val barrier = ofRole ? add(wg, barriers::parts, "barrier") : Val(0), first = b.reg(Type::pred, "first_thread");
-  b("bar.sync", barrier, meeting);
-  b("setp.eq.u32", first, thread, 0);
-  Val counter = add(mul(parts.tile, countersOfTile(), "counter"), wg, "counter");
-  Val counterAt = add64(wide(counter, counterBytes, "counter"), variables["workspace_ptr"], "counter");
-  Val before = b.reg(Type::b32, "before"), last = b.reg(Type::pred, "last"), lastOfAll = b.reg(Type::pred, "last");
-  b("mov.u32", before, 0);
-  Val partsBefore = inRegister(add(parts.count, -1, "parts_before"), "parts_before");
-  b.when(first)("atom.acq_rel.gpu.global.inc.u32", before, at(counterAt), partsBefore); // the last one zeroes it
-  b("setp.eq.and.u32", last, before, partsBefore, first);
-  b("bar.red.or.pred", lastOfAll, barrier, meeting, last);
-  b.unless(lastOfAll)("bra", end);
-  if (slices > 1)
-    b.when(without)("bra", ready);
-
-  // Adds `count` parts from number `first` on. ptxas has all of their loads under way before it adds the first one;
-  // where a CTA without roles goes on to other tiles, or sizes come at launch, as many as it has no registers for,
-  // unless the warp meets between them.
-  constexpr int64_t others = 88, least = 4;
-  const bool known = parts.count.isImm();
-  const bool meets = !ofRole && (!known || !tileCount().isConst() || kernel.word("persistent") == "on");
-  const int64_t registers = int64_t(regs.size()) * words.bytes / 4;
-  const int64_t free = meets ? int64_t(function.maxnreg) - registers - others : 0;
-  auto addParts = [&](const Val &first, int64_t count, bool begins) {
-    const int64_t together = std::max(least, free / (count * pieceBytes / 4)) * width;
-    std::vector<Val> slots;
-    for (int64_t part = 0; part < count; ++part)
-      slots.push_back(add64(wide(slotOf(add(first, part, "part"), stream), slotBytes(), "slot_offset"), base, "slot"));
-    for (size_t i = 0; i < regs.size(); i += width) {
-      if (meets && i > 0 && int64_t(i) % together == 0)
-        b("bar.warp.sync", -1);
-      for (int64_t part = 0; part < count; ++part) {
-        const bool moves = begins && part == 0;
-        std::vector<Val> added =
-            moves ? std::vector<Val>(regs.begin() + i, regs.begin() + i + width) : b.regs(words.reg, "added", width);
-        b("ld.global" + word, Val(added), at(slots[part], int64_t(i / width) * stride));
-        for (int64_t j = 0; !moves && j < width; ++j)
-          b(words.add, regs[i + j], regs[i + j], added[j]);
-      }
-    }
-  };
-  // In rounds of a loop: else ptxas has the loads of later ones under way, too, and spills.
-  const int64_t most = known ? std::min(partsAtOnce(registers), parts.count.op.imm - 1) : 0;
-  const int64_t each = std::max<int64_t>(1, most), begun = most ? 1 + (parts.count.op.imm - 1) % each : 0;
-  if (begun)
-    addParts(0, begun, true);
-  else
-    for (const Val &reg : regs)
-      b(words.move, reg, words.zero());
-  if (!known || begun < parts.count.op.imm) {
-    Val part = b.reg(Type::b32, "part"), again = b.label("next_parts"), more = b.reg(Type::pred, "more");
-    b("mov.u32", part, begun);
-    b.place(again);
-    b.pragma("nounroll");
-    addParts(part, each, false);
-    b("add.u32", part, part, each);
-    b("setp.lt.u32", more, part, parts.count);
-    b.when(more)("bra", again);
-  }
-  b.place(ready);
-  ops(op.body);
   b.place(end);
 }
 

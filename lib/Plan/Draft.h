@@ -352,14 +352,12 @@ bool isShort(int64_t length, int64_t other);
 /// A product with a short side, 16-bit operands, k of 512 and more (320 where the other side is 256 and more, 96 where
 /// the short one is at most 64 beside 768), all sizes known: it is planned as a stream.
 bool isSkinny(const Draft &draft);
-/// Slices of k of a tile that the planner tries, and the k from which they may meet in memory, which takes
-/// microseconds. Nine to sixteen of them in memory are slower than eight, in memory or a cluster (28 skinny products by
-/// 5%; H100, 2026-11-25), but where tiles are so few that eight leave most SMs idle 16, 32 and 64 are tried, too.
-constexpr int64_t mostSlices = 8, deepInMemory = 8192;
-/// Whether so many CTAs are one wave that keeps half of the SMs busy.
-inline bool fillsOneWave(const Draft &draft, int64_t ctas) {
-  return ctas <= draft.limits.sms && 2 * ctas >= draft.limits.sms;
-}
+/// Slices of k of a tile that the planner tries for any, and the k from which they may meet in memory, which takes
+/// microseconds: of five products with less than 8192 two of 4512 and 4928 took 10 and 4% longer there, three of 6720
+/// to 7112 11 to 16% less (H200, 2026-12-01, docs/hopper-l2.md, *Slices that share out the sum*).
+constexpr int64_t mostSlices = 8, deepInMemory = 6144;
+/// Of what more slices than that have of k, at least.
+constexpr int64_t leastOfManySlices = 512;
 /// Slices in clusters run apart where k is deep: how many times as long they take, a tenth more for each doubling of k
 /// beyond `from` (H200, 2026-11-25; docs/hopper-l2.md, *Slices that meet in memory*).
 inline double runApart(int64_t k, double from) { return double(k) <= from ? 1 : 1 + 0.1 * std::log2(double(k) / from); }
@@ -459,6 +457,10 @@ struct Grid {
 std::optional<Grid> gridOf(const Draft &draft);
 /// How the CTAs of a cluster along k share out the columns of a warpgroup's tile of sums.
 ColumnShares columnShares(const Shape &shape);
+/// The same of slices that meet in the workspace, while all of them run at a time.
+ColumnShares sharesInMemory(int64_t columns, int64_t slices);
+constexpr int64_t mostOwners = 16; ///< As many as the counter of a tile has bits for (lib/Lower/Gather.cpp).
+void decideOwners(Draft &draft, const Shape &shape);
 /// `epilogue.overlap`: what the planner takes for a shape where the spec leaves it open, and why a shape cannot have
 /// `steps` of it (empty: it can). Before the shape is chosen, what is decided later counts only where it is given.
 int64_t storeOverlap(const Draft &draft, const Shape &shape);

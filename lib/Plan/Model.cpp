@@ -48,15 +48,22 @@ constexpr double meetingClocks = 1150, sumsRate = 6.9;
 /// 16384 and more, nothing where it is 8192 (H200, 2026-11-25).
 constexpr double apartFrom = 8192;
 
-/// Clocks until the last of them has added the sums of all: what they write, the counter, and what it reads of each
-/// (bytes a clock). A fit to 250 kernels of 38 products (H200, 2026-11-25): beside 226 with slices in clusters
-/// and whole tiles its choice is 1.4% slower than the best of them (4.9% before).
+/// Clocks until the slices of a tile have met in memory: what each writes, the counter, and what each owner of a share
+/// reads of all (bytes a clock).
+/// Where the last adds alone a fit to 250 kernels of 38 products (H200, 2026-11-25): beside 226 with slices in clusters
+/// and whole tiles its choice is 1.4% slower than the best of them (4.9% before). With owners 50 kernels of two steps,
+/// tiles of 64x64 to 256x128 in 2 to 32 slices (H200, 2026-12-01, docs/hopper-l2.md, *Slices that share out the sum*).
 double memoryClocks(const Shape &shape, int64_t parts, double waves) {
-  constexpr double counted = 2000, readRate = 30;
+  constexpr double counted = 2000, readAlone = 30, writeRate = 19, readRate = 38;
   if (parts == 1)
     return 0;
+  const double sums = 4.0 * double(shape.m * shape.n);
+  if (waves == 1 && shape.clusterK == 1) {
+    const double owners = double(sharesInMemory(shape.warpN ? shape.warpN : shape.n, parts).owners);
+    return counted + sums / writeRate + sums * double(parts) / owners / readRate;
+  }
   // For each wave: a CTA comes last of one tile in `parts`, and of its last one.
-  const double last = counted + 4.0 * double(shape.m * shape.n * parts) / readRate;
+  const double last = counted + sums * double(parts) / readAlone;
   return last * (1 + (waves - 1) / double(parts)) / waves;
 }
 
@@ -68,6 +75,11 @@ double clocksOfMeeting(const Shape &shape, int64_t slices, double owners, int64_
   const double inCluster = meetingClocks + 4.0 * shape.m * shape.n * double(slices - 1) / owners / sumsRate;
   return inCluster + memoryClocks(shape, inMemory, waves) / owners;
 }
+
+/// What slices in memory take of their estimate where all run at a time, by the CTAs that share tiles: 54 kernels that
+/// it chose, and 108 that it did not, of products of 200 to 2048 rows and columns, k of 4544 to 44632 (H200,
+/// 2026-12-01).
+double partOfShared(int64_t together) { return together == 1 ? 1.07 : together == 2 ? 1.03 : 0.97; }
 
 /// What the energy of a product, relative to what its multiply-adds alone take, adds to its clocks. At the power limit
 /// voltage follows the clock, and the time of a kernel that runs alone goes with the root of clocks x energy: over 513
@@ -192,7 +204,8 @@ double leastCost(const Premises &on, const Outline &outline) {
   const double meeting = clocksOfMeeting(shape, slices, owners, on.slicesInMemory, waves);
   const double company = together > 1 && slices == 1 ? (together > 4 ? eightTogetherClocks : togetherClocks) : 0;
   const double exposed = on.mayOverlapStores ? overlapLeaves : 1;
-  return costOf(waves * (main / parts + meeting + exposed * (start + store / owners)) + company);
+  const double part = slices == 1 && on.slicesInMemory > 1 && waves == 1 ? partOfShared(together) : 1;
+  return costOf(part * waves * (main / parts + meeting + exposed * (start + store / owners)) + company);
 }
 
 Estimate estimate(const Premises &on, const Shape &shape) {
@@ -226,7 +239,7 @@ Estimate estimate(const Premises &on, const Shape &shape) {
     double meeting = clocksOfMeeting(shape, slices, owners, inMemory, waves);
     result.clocks = waves * (result.main / parts * neighbours * few + meeting + result.loose / owners +
                              exposed * (start + store / owners * neighbours));
-    result.clocks *= slices > 1 ? runApart(on.k, apartFrom) : 1;
+    result.clocks *= slices > 1 ? runApart(on.k, apartFrom) : inMemory > 1 && waves == 1 ? partOfShared(together) : 1;
   }
   if (on.multipliesDoubles || on.measuredTiles) {
     const auto [main, around] =

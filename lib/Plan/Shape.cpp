@@ -152,7 +152,7 @@ void record(Draft &draft, const Choice &choice) {
   plan.warpM = shape.warpM, plan.warpN = shape.warpN, plan.warpK = shape.warpK;
   plan.clusterM = shape.clusterM, plan.clusterN = shape.clusterN;
   plan.clusterK = shape.clusterK;
-  plan.exchangeOwners = shape.clusterK > 1 ? columnShares(shape).owners : 1;
+  decideOwners(draft, shape);
   plan.exchangeOver = shape.clusterK > 1 && exchangeOver(draft, shape);
   plan.threads = threadsOf(draft, shape);
   plan.consumerWarpgroups = draft.wgmma() ? consumerWarpgroups(shape) : 0;

@@ -173,7 +173,7 @@ std::optional<Stream> givenStream(const Draft &draft) {
   const bool splits = s.split.given && *s.split == SplitMode::split_k && s.splitSlices.given && *s.splitSlices > 1;
   const bool known =
       (splits || draft.asksForSlices()) && !(s.splitThrough.given && *s.splitThrough == SplitThrough::cluster);
-  if (!known || cluster[0] * cluster[1] != 1 || !streamMayMeetInMemory(draft, sidesOf(draft)))
+  if (!known || !streamMayMeetInMemory(draft, sidesOf(draft)))
     return std::nullopt;
   way.alongK = cluster[2], way.slices = *s.splitSlices, way.through = SplitThrough::workspace;
   return way;
@@ -220,6 +220,20 @@ bool gainsFromFours(const Draft &draft, int64_t longTile, int64_t shortTile, int
   constexpr int64_t leastRows = 24;
   return sharing.ctas() == 1 || !rowsStraddleLines(draft) ||
          (slices == 1 && longTile == cacheLine && shortTile / sharing.ofShort >= leastRows);
+}
+
+/// More slices than a cluster has CTAs: as many as find room, and half of them.
+llvm::SmallVector<int64_t, 2> manySlices(const Draft &draft, const Sides &sides, int64_t parts, int64_t tile,
+                                         Sharing sharing) {
+  constexpr int64_t most = 64;
+  const int64_t clusters = llvm::divideCeil(llvm::divideCeil(sides.longSide, tile), sharing.ofShort) *
+                           llvm::divideCeil(parts, sharing.ofLong),
+                room = std::min(most, clustersAtATime(draft, sharing.ctas()) / clusters);
+  llvm::SmallVector<int64_t, 2> found;
+  for (int64_t slices : {room, room / 2})
+    if (slices > mostSlices)
+      found.push_back(slices);
+  return found;
 }
 } // namespace
 
@@ -324,11 +338,12 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
         for (Sharing sharing : sharings(draft))
           for (int64_t depth : depths)
             consider(parts, tile, slices, sharing, SplitThrough::cluster, depth);
-      for (int64_t slices = 2; slices <= inMemory; ++slices)
-        consider(parts, tile, slices, {1, 1}, SplitThrough::workspace);
-      for (int64_t slices : {16, 32, 64})
-        if (inMemory > 1)
-          consider(parts, tile, slices, {1, 1}, SplitThrough::workspace);
+      for (Sharing sharing : inMemory > 1 ? sharings(draft) : std::vector<Sharing>{}) {
+        for (int64_t slices = 2; slices <= inMemory; ++slices)
+          consider(parts, tile, slices, sharing, SplitThrough::workspace);
+        for (int64_t slices : manySlices(draft, sides, parts, tile, sharing))
+          consider(parts, tile, slices, sharing, SplitThrough::workspace);
+      }
       for (int64_t alongK : {4, 8})
         for (int64_t each : {2, 3, 4, 5, 7, 10, 15, 30})
           if (inMemory > 1)

@@ -74,6 +74,41 @@ void decideSplit(Draft &draft) {
                                                         : "the number of CTAs says where tiles are cut");
 }
 
+ColumnShares sharesInMemory(int64_t columns, int64_t slices) {
+  return shareColumns(columns, std::min(mostOwners, slices));
+}
+
+/// Owners that the columns of a shape's tile can be shared out among where its slices meet, fewest first.
+static llvm::SmallVector<int64_t, 16> possibleOwners(const Draft &draft, const Shape &shape) {
+  const Spec &s = draft.spec();
+  if (*s.split == SplitMode::split_k && shape.clusterK > 1) // all CTAs of the cluster that get columns
+    return {columnShares(shape).owners};
+  llvm::SmallVector<int64_t, 16> found = {1};
+  if (draft.wgmma() && *s.split == SplitMode::split_k)
+    for (int64_t owners = 2; owners <= std::min(mostOwners, *s.splitSlices); ++owners)
+      if (shareColumns(shape.warpN, owners).owners == owners)
+        found.push_back(owners);
+  return found;
+}
+
+void decideOwners(Draft &draft, const Shape &shape) {
+  Spec &s = draft.spec();
+  const llvm::SmallVector<int64_t, 16> owners = possibleOwners(draft, shape);
+  const bool known = draft.plan.m.isConst() && draft.plan.n.isConst();
+  const std::optional<Grid> grid = known ? gridOf(draft) : std::nullopt;
+  if (shape.clusterK > 1)
+    s.splitOwners.decide(owners.back(), "the CTAs of the cluster");
+  else if (*s.split == SplitMode::none)
+    s.splitOwners.decide(1, "k is not split");
+  else if (owners.size() == 1)
+    s.splitOwners.decide(1, *s.split == SplitMode::stream_k ? "the parts of a tile end at different times"
+                                                            : "whoever comes last adds all slices");
+  else if (!grid || !grid->oneWave())
+    s.splitOwners.decide(1, "slices that wait for others would keep the SMs from them");
+  else
+    s.splitOwners.decide(owners.back(), "all slices run at a time: they wait for each other, each adds its share");
+}
+
 namespace {
 constexpr double mostParts = double(1u << 31);
 
@@ -85,6 +120,25 @@ double partsOf(const Draft &draft, const Grid &grid) {
   return double(grid.tilesM) * double(grid.tilesN) * double(steps ? llvm::divideCeil(k, depth) : *s.splitSlices);
 }
 } // namespace
+
+static void checkOwners(Draft &draft) {
+  const Field<int64_t> &owners = draft.spec().splitOwners;
+  if (!owners.given || draft.plan.blockM == 0)
+    return;
+  const llvm::SmallVector<int64_t, 16> possible = possibleOwners(draft, shapeOf(draft.plan));
+  if (llvm::is_contained(possible, *owners))
+    return;
+  const int64_t nearest =
+      *llvm::min_element(possible, [&](int64_t a, int64_t b) { return std::abs(a - *owners) < std::abs(b - *owners); });
+  draft.diags
+      .report(Diag::plan_split_owners, owners.range, *owners,
+              *draft.spec().split == SplitMode::none ? "a tile that is not split"
+                                                     : formatv("a tile of {0} columns a warpgroup in {1} slices",
+                                                               draft.plan.warpN, *draft.spec().splitSlices)
+                                                           .str(),
+              llvm::join(llvm::map_range(possible, [](int64_t each) { return std::to_string(each); }), ", "))
+      .fix(owners.range, llvm::Twine(nearest));
+}
 
 void checkSplit(Draft &draft) {
   Spec &s = draft.spec();
@@ -131,7 +185,7 @@ void checkSplit(Draft &draft) {
   const int64_t together = inCluster ? 1 : draft.slicesInCluster(), most = inCluster ? 8 : 64 * together;
   const bool fits = *s.splitSlices <= most && *s.splitSlices % together == 0 && *s.splitSlices > together;
   if (!s.splitSlices.given || (split ? fits : *s.splitSlices == 1))
-    return;
+    return checkOwners(draft);
   std::string allowed = !split ? "1"
                         : together > 1
                             ? formatv("{0} to {1} in steps of {2}, as many as `tile.cluster` has CTAs along k",

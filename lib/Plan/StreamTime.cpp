@@ -46,7 +46,10 @@ constexpr double apartFrom = 4096;
 // Slices that meet in memory, whose neighbours are tiles of one slice: a fit to 404 cuts of 36 products (H200,
 // 2026-11-25, docs/hopper-l2.md, *Slices that meet in memory*): what is fastest by it takes 0.9% more than the least.
 constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
-constexpr double countedTime = 400, partsRate = 50; ///< Until all are counted; bytes of parts that the last one adds.
+/// Until all are counted; bytes of sums that each writes, and that each owner of a share reads (H200, 2026-12-01,
+/// docs/hopper-l2.md, *Slices that share out the sum*).
+constexpr double countedTime = 1150, sumsWritten = 34, sumsRead = 66;
+constexpr double partsRate = 50; ///< Bytes of parts that the last one adds alone.
 // Where they have met in clusters before: until all are counted, more for each CTA of a cluster. What is fastest by it
 // of 39 products in 5 to 24 cuts takes 3.4% more than the least (H200, 2026-11-30, docs/hopper-shapes.md, *Slices that
 // meet twice*).
@@ -227,7 +230,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     meeting += countedBehindClusters + double(way.alongK) * countedOfCluster +
                share * double(way.inMemory()) / (share <= smallShare ? smallSharesRate : partsRate);
   } else if (inMemory) {
-    meeting += countedTime + sums * double(way.slices) / partsRate;
+    const double owners = double(sharesInMemory(way.n, way.slices).owners);
+    meeting += countedTime + sums / sumsWritten + sums * double(way.slices) / owners / sumsRead;
   }
   meeting *= double(waves);
   all += meeting;
@@ -249,7 +253,7 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     all += togetherTime;
   if (share > 1 && way.slices > 1 && !inMemory)
     all += slicesTogetherTime;
-  if (byLine && share > 1)
+  if (byLine && share > 1 && !inMemory)
     all += sharersMeet * double(way.slices - 1);
   if (byLine && share == 1)
     all *= nobodyShares;
@@ -287,14 +291,13 @@ bool streamMayMeetInMemory(const Draft &draft, const Sides &sides) {
 
 bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way) {
   const auto [alongLong, alongShort] = clustersOf(sides, way);
-  const int64_t tiles = alongLong * alongShort, ctas = tiles * way.slices;
+  const int64_t clusters = alongLong * alongShort, share = way.clusterM * way.clusterN;
   if (way.alongK > 1)
-    return 2 * tiles <= draft.limits.sms / mostSlices && tiles * way.inMemory() <= clustersAtATime(draft, way.alongK);
-  if (way.slices <= mostSlices)
-    return fillsOneWave(draft, ctas);
-  // Only where fewer cannot keep half of the SMs busy.
-  constexpr int64_t deepSlice = 2048;
-  return !fillsOneWave(draft, tiles * mostSlices) && ctas <= draft.limits.sms && sides.depth >= way.slices * deepSlice;
+    return 2 * clusters <= draft.limits.sms / mostSlices &&
+           clusters * way.inMemory() <= clustersAtATime(draft, way.alongK);
+  return clusters * way.slices <= clustersAtATime(draft, share) &&
+         2 * clusters * way.slices * share >= draft.limits.sms &&
+         (way.slices <= mostSlices || sides.depth >= way.slices * leastOfManySlices);
 }
 
 std::optional<StreamTime> streamTime(const Draft &draft) {
@@ -308,8 +311,6 @@ std::optional<StreamTime> streamTime(const Draft &draft) {
   way.stages = *s.stages;
   const Sides sides = sidesOf(draft);
   if (draft.slicesInMemory() > 1) {
-    if (way.clusterM * way.clusterN > 1) // no stream is cut like that
-      return std::nullopt;
     way.alongK = way.slices, way.slices *= draft.slicesInMemory(), way.through = SplitThrough::workspace;
     if (!streamMayMeetInMemory(draft, sides) || !isOneWaveInMemory(draft, sides, way))
       return std::nullopt;

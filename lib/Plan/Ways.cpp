@@ -97,6 +97,18 @@ llvm::SmallVector<int64_t, 3> partsBehindClusters(const Draft &draft) {
       found.push_back(each);
   return found;
 }
+
+/// More slices than a cluster has CTAs: as many as find room where few tiles are one wave, alone or in clusters of
+/// four.
+llvm::SmallVector<int64_t, 16> manySlices(const Draft &draft) {
+  llvm::SmallVector<int64_t, 16> found;
+  for (int64_t ctas : {int64_t(draft.limits.sms), 4 * clustersAtATime(draft, 4)})
+    for (int64_t tiles = 2; tiles <= ctas / mostSlices; ++tiles)
+      if (const int64_t each = ctas / tiles;
+          each > mostSlices && each * leastOfManySlices <= *draft.extentK() && !llvm::is_contained(found, each))
+        found.push_back(each);
+  return found;
+}
 } // namespace
 
 std::vector<Way> otherWays(const Draft &draft) {
@@ -127,6 +139,11 @@ std::vector<Way> otherWays(const Draft &draft) {
       if (turns || !turned)
         add(turned, each, SplitThrough::workspace);
   if (parts > 1)
+    for (int64_t each : manySlices(draft))
+      for (bool turned : {false, true})
+        if (turns || !turned)
+          add(turned, each, SplitThrough::workspace);
+  if (parts > 1)
     for (int64_t each : partsBehindClusters(draft))
       for (bool turned : {false, true})
         if (turns || !turned)
@@ -135,17 +152,19 @@ std::vector<Way> otherWays(const Draft &draft) {
 }
 
 double doubtOf(const Draft &draft) {
-  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98;        // of tiles that are alike, of slices
-  constexpr double wordsTurned = 0.95;                          // of D in f32 whose lines start anywhere
-  constexpr double inMemory = 1 / 0.97, sharedThere = 1 / 0.92; // and where CTAs share tiles besides
-  constexpr double ofLarge = 1 / 0.95; // 75 products took 0.91 of the time, the estimate expected 0.86
+  constexpr double turned = 1 / 0.99, sliced = 1 / 0.98; // of tiles that are alike, of slices
+  constexpr double wordsTurned = 0.95;                   // of D in f32 whose lines start anywhere
+  constexpr double inMemory = 1 / 0.98, sharedThere = 1 / 0.92, ofMma = 1 / 0.97; // and where CTAs share tiles besides
+  constexpr double ofLarge = 1 / 0.95; // 75 products took 0.91 of the time, the estimate expected 0.86; since then the
+                                       // estimate of what meets in memory knows
   if (draft.way.slices == 1)
     return !draft.way.turned ? 1 : leavesFasterTurned(draft) ? wordsTurned : turned;
   const bool inCluster = draft.way.through == SplitThrough::cluster;
   return (inCluster                       ? sliced
           : rowsStartInsideSectors(draft) ? sharedThere
-                                          : inMemory) *
-         (draft.wgmma() && !leavesSMsIdle(draft) ? ofLarge : 1);
+          : draft.wgmma()                 ? inMemory
+                                          : ofMma) *
+         (draft.wgmma() && inCluster && !leavesSMsIdle(draft) ? ofLarge : 1);
 }
 
 /// Whether mma cannot keep half of the SMs busy by slices, because its tile is one (of more than 128 SMs two), or does

@@ -235,9 +235,11 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
     end = {std::move(how)};
   };
   if (inMemory)
-    meet(Op(OpKind::Gather, "acc"));
+    meet(plan.clusterK == 1 && *plan.spec.splitOwners > 1
+             ? Op(OpKind::Gather, "acc").set("owners", *plan.spec.splitOwners)
+             : Op(OpKind::Gather, "acc"));
   if (plan.clusterK > 1)
-    meet(Op(OpKind::Exchange, "acc").set("slices", plan.clusterK).set("owners", plan.exchangeOwners));
+    meet(Op(OpKind::Exchange, "acc").set("slices", plan.clusterK).set("owners", *plan.spec.splitOwners));
   tiles.body.push_back(std::move(end.front()));
   return tiles;
 }

@@ -112,7 +112,7 @@ private:
         blockOf(op);
       if (op.kind == OpKind::Store && op.has("sectors") && !storesSectors(op))
         diags.report(Diag::tile_store_sectors, placeOf(op));
-      if (op.kind == OpKind::Exchange)
+      if (op.kind == OpKind::Exchange || (op.kind == OpKind::Gather && op.has("owners")))
         owners(op);
       if (op.kind == OpKind::Late)
         late(op);
@@ -259,14 +259,18 @@ private:
       unrolled(op);
   }
 
-  /// Owners of sums are among the slices, and none is without columns.
+  /// Owners of sums are among those who have parts of them, and none is without columns. Parts in the workspace are
+  /// shared out among the warpgroups of roles, and not a second time.
   void owners(const Op &op) {
-    if (!op.expr("owners").isConst() || !op.expr("slices").isConst())
+    const bool gathers = op.kind == OpKind::Gather;
+    if (!op.expr("owners").isConst() || (!gathers && !op.expr("slices").isConst()))
       return; // `numbers` says so
+    const bool whole = gathers && (kernel.root.has("cluster_k") || kernel.number("consumers") == 0);
+    const int64_t parts = whole ? 1 : gathers ? kernel.root.number("split_slices", 1) : op.number("slices");
     const int64_t owners = op.number("owners"), columns = kernel.root.item("warp", 1),
-                  most = shareColumns(columns, std::max<int64_t>(1, std::min(owners, op.number("slices")))).owners;
+                  most = shareColumns(columns, std::max<int64_t>(1, std::min(owners, parts))).owners;
     if (owners != most)
-      diags.report(Diag::tile_bad_number, placeOf(op), "owners", "exchange", owners,
+      diags.report(Diag::tile_bad_number, placeOf(op), "owners", formOf(op.kind).spelling, owners,
                    llvm::formatv("{0}, who have {1} of a warpgroup's {2} columns each, the last one what is left", most,
                                  shareColumns(columns, most).each, columns)
                        .str());

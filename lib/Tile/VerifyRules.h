@@ -221,6 +221,7 @@ inline constexpr NumberRule numberRules[] = {
     {"exchange", "slices", 2, 8},
     {"meet", "slices", 2, 8},
     {"exchange", "owners", 1, 8},
+    {"gather", "owners", 1, 16},
     {"keep", "block", 0, maxExtent / 64 - 1},
     {"store", "block", 0, maxExtent / 64 - 1},
     {"wait_store", "pending", 0, 7},

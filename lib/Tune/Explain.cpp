@@ -97,6 +97,8 @@ private:
       bool repack = field.path == "a.repack" || field.path == "b.repack";
       if (field.path == "fold_batch")
         return isBatch(spec);
+      if (field.path == "split.owners") // nothing to tell of one
+        return field.value != "1";
       return repack ? field.value != "off" : llvm::is_contained(shown, field.path);
     };
     for (const FieldText &field : fieldTexts(spec))

@@ -42,9 +42,8 @@ struct Plan {
   int64_t warpK = 0;            ///< Less than blockK: warps multiply slices of k.
   int64_t warpM = 0, warpN = 0; ///< mma: tile of one warp; wgmma: tile of one consumer warpgroup (M a multiple of 64).
   int64_t clusterM = 1, clusterN = 1;
-  int64_t clusterK = 1;       ///< CTAs that share the k steps of a tile through the cluster's shared memory.
-  int64_t exchangeOwners = 1; ///< Of these, the ones that add and store a share of the tile's columns.
-  bool exchangeOver = false;  ///< Their sums take the place of the operand tiles.
+  int64_t clusterK = 1;      ///< CTAs that share the k steps of a tile through the cluster's shared memory.
+  bool exchangeOver = false; ///< Their sums take the place of the operand tiles.
   RasterOrder rasterOrder = RasterOrder::along_m; ///< Swapped: the other one than the spec's; hilbert stays.
   unsigned threads = 0;                           ///< Of a CTA, producer warps included.
   unsigned consumerWarpgroups = 0;                ///< wgmma: warpgroups that multiply.

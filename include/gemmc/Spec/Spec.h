@@ -130,6 +130,7 @@ struct Spec {
   Field<SplitMode> split;
   Field<SplitThrough> splitThrough;
   Field<int64_t> splitSlices;
+  Field<int64_t> splitOwners;      ///< Of a tile, those who add and store a share of it where its slices meet.
   Field<Persistence> dependent;    ///< Kernels start before the one in front of them has ended.
   Field<Trigger> trigger;          ///< When the kernel behind may be launched.
   Field<int64_t> prefetch;         ///< Of k, of each CTA's first tile, before the kernel in front has ended.

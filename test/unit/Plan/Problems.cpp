@@ -179,6 +179,7 @@ const Case cases[] = {
     {"instruction: mma\nepilogue: {store: tma}", "plan_store_staged 3:19"},
     {"tile: {cluster: [2, 1, 1]}\nsplit: {mode: stream_k}", "plan_split 3:15"},
     {"split: {mode: stream_k, slices: 3}", "plan_split_slices 2:33"},
+    {"split: {mode: split_k, slices: 4, owners: 5}", "plan_split_owners 2:43"},
     {"instruction: fma", "plan_vector_problem 2:14"},
     {"fragments: {b: direct}", "plan_vector_problem 2:16"},
     {"instruction: mma\nfragments: {b: direct}", "plan_fragment_family 3:16"},

@@ -92,7 +92,7 @@ TEST(PlanCuts, LongOperandsInSplitRowsAreShared) {
       {176, 3176, 10600, {176, 64, 64}, {1, 4, 2}, Order::col, Order::row},
       {160, 15896, 4968, {160, 128, 64}, {1, 2, 1}, Order::col, Order::row},
       {144, 3240, 7800, {144, 64, 64}, {1, 4, 2}, Order::col, Order::row},
-      {4856, 216, 7704, {192, 128, 64}, {2, 2, 2}, Order::col, Order::row},
+      {4856, 216, 7704, {128, 216, 64}, {4, 1, 1}, Order::col, Order::row},
   };
   expectCuts(cuts);
 }
