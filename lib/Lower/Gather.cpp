@@ -11,8 +11,8 @@
 //                bits 8..15   owners that have seen all of them come (the first one takes back what all have counted)
 //                bits 16..31  owners that have left before
 //
-// As long as parts are missing bits 0 to 15 are their number; afterwards, until the last owner has seen it, more than
-// there are parts. Then the word is zero, as the next kernel must find it.
+// As long as parts are missing bits 0 to 15 are the number of those that have come; afterwards, until the last owner
+// has seen it, no less than there are parts. Then the word is zero, as the next kernel must find it.
 #include "Shares.h"
 
 namespace gemmc {
@@ -110,8 +110,7 @@ private:
     counter = l.add64(l.wide(number, counterBytes, "counter"), l.variables["workspace_ptr"], "counter");
   }
 
-  // One owner: whoever comes last
-  // --------------------------------------------------------------------------------------
+  // One owner: whoever comes last -------------------------------------------------------------------------------------
 
   void alone() {
     Val ready = b.label("sums_ready"), end = b.label("not_last");
@@ -136,8 +135,7 @@ private:
     b.place(end);
   }
 
-  // Several: each its share
-  // ---------------------------------------------------------------------------------------------
+  // Several: each its share -------------------------------------------------------------------------------------------
 
   void shared() {
     locate();

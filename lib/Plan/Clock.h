@@ -52,6 +52,7 @@ struct Premises {
   Rates rates;
   bool atPowerLimit;     ///< The power limit sets the SMs' clock.
   bool energyIsKnown;    ///< It was measured what the energy of such a product does to that.
+  bool sharesSums;       ///< Slices in memory that all run at a time: each adds a share (`mayShareSums`).
   bool storesAreKnown;   ///< As above.
   bool fewStepsAreKnown; ///< ... and k is one of the fit, where three warpgroups were 2% better than they are charged
                          ///< elsewhere.

@@ -457,7 +457,9 @@ struct Grid {
 std::optional<Grid> gridOf(const Draft &draft);
 /// How the CTAs of a cluster along k share out the columns of a warpgroup's tile of sums.
 ColumnShares columnShares(const Shape &shape);
-/// The same of slices that meet in the workspace, while all of them run at a time.
+/// Whether slices that meet in the workspace may each add a share: of wgmma, of so many tiles that all run at a time.
+bool mayShareSums(const Draft &draft);
+/// The same of such slices.
 ColumnShares sharesInMemory(int64_t columns, int64_t slices);
 constexpr int64_t mostOwners = 16; ///< As many as the counter of a tile has bits for (lib/Lower/Gather.cpp).
 void decideOwners(Draft &draft, const Shape &shape);

@@ -56,6 +56,7 @@ static std::optional<Plan> planOfSlicesInClusters(const Spec &spec) {
   std::optional<Plan> best;
   for (int64_t slices : {1, 2, 4, 8}) {
     Spec cut = spec;
+    leaveOpen(cut.splitOwners);
     force(cut.split, slices > 1 ? SplitMode::split_k : SplitMode::none);
     if (slices > 1)
       force(cut.splitSlices, slices), force(cut.splitThrough, SplitThrough::cluster);
@@ -117,6 +118,7 @@ std::optional<Plan> makeFallbackPlan(const Spec &spec, Diags &diags) {
   leaveOpen(plain.split);
   leaveOpen(plain.splitSlices);
   leaveOpen(plain.splitThrough);
+  leaveOpen(plain.splitOwners);
   leaveOpen(plain.a.cache);
   leaveOpen(plain.b.cache);
   leaveOpen(plain.loadC);

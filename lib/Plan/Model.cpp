@@ -53,12 +53,12 @@ constexpr double apartFrom = 8192;
 /// Where the last adds alone a fit to 250 kernels of 38 products (H200, 2026-11-25): beside 226 with slices in clusters
 /// and whole tiles its choice is 1.4% slower than the best of them (4.9% before). With owners 50 kernels of two steps,
 /// tiles of 64x64 to 256x128 in 2 to 32 slices (H200, 2026-12-01, docs/hopper-l2.md, *Slices that share out the sum*).
-double memoryClocks(const Shape &shape, int64_t parts, double waves) {
+double memoryClocks(const Premises &on, const Shape &shape, int64_t parts, double waves) {
   constexpr double counted = 2000, readAlone = 30, writeRate = 19, readRate = 38;
   if (parts == 1)
     return 0;
   const double sums = 4.0 * double(shape.m * shape.n);
-  if (waves == 1 && shape.clusterK == 1) {
+  if (on.sharesSums && waves == 1 && shape.clusterK == 1) {
     const double owners = double(sharesInMemory(shape.warpN ? shape.warpN : shape.n, parts).owners);
     return counted + sums / writeRate + sums * double(parts) / owners / readRate;
   }
@@ -69,11 +69,12 @@ double memoryClocks(const Shape &shape, int64_t parts, double waves) {
 
 /// Clocks until all slices have met: in clusters of `slices`, of which `owners` have shares of the sums, then in memory
 /// what `inMemory` of these have come to.
-double clocksOfMeeting(const Shape &shape, int64_t slices, double owners, int64_t inMemory, double waves) {
+double clocksOfMeeting(const Premises &on, const Shape &shape, int64_t slices, double owners, int64_t inMemory,
+                       double waves) {
   if (slices == 1)
-    return memoryClocks(shape, inMemory, waves);
+    return memoryClocks(on, shape, inMemory, waves);
   const double inCluster = meetingClocks + 4.0 * shape.m * shape.n * double(slices - 1) / owners / sumsRate;
-  return inCluster + memoryClocks(shape, inMemory, waves) / owners;
+  return inCluster + memoryClocks(on, shape, inMemory, waves) / owners;
 }
 
 /// What slices in memory take of their estimate where all run at a time, by the CTAs that share tiles: 54 kernels that
@@ -201,10 +202,11 @@ double leastCost(const Premises &on, const Outline &outline) {
   if (schedule == Schedule::pingpong)
     return costOf(waves * (main + turnClocks) + start + store);
   const double parts = double(slices * on.slicesInMemory), owners = double(slices);
-  const double meeting = clocksOfMeeting(shape, slices, owners, on.slicesInMemory, waves);
+  const double meeting = clocksOfMeeting(on, shape, slices, owners, on.slicesInMemory, waves);
   const double company = together > 1 && slices == 1 ? (together > 4 ? eightTogetherClocks : togetherClocks) : 0;
   const double exposed = on.mayOverlapStores ? overlapLeaves : 1;
-  const double part = slices == 1 && on.slicesInMemory > 1 && waves == 1 ? partOfShared(together) : 1;
+  const bool shares = on.sharesSums && on.slicesInMemory > 1 && waves == 1;
+  const double part = slices == 1 && shares ? partOfShared(together) : 1;
   return costOf(part * waves * (main / parts + meeting + exposed * (start + store / owners)) + company);
 }
 
@@ -236,10 +238,11 @@ Estimate estimate(const Premises &on, const Shape &shape) {
     // Columns are shared out in eights: all wait for who has the most.
     double parts = double(slices * inMemory),
            owners = slices == 1 ? 1 : double(shape.warpN) / double(columnShares(shape).each);
-    double meeting = clocksOfMeeting(shape, slices, owners, inMemory, waves);
+    double meeting = clocksOfMeeting(on, shape, slices, owners, inMemory, waves);
     result.clocks = waves * (result.main / parts * neighbours * few + meeting + result.loose / owners +
                              exposed * (start + store / owners * neighbours));
-    result.clocks *= slices > 1 ? runApart(on.k, apartFrom) : inMemory > 1 && waves == 1 ? partOfShared(together) : 1;
+    const bool shares = on.sharesSums && inMemory > 1 && waves == 1;
+    result.clocks *= slices > 1 ? runApart(on.k, apartFrom) : shares ? partOfShared(together) : 1;
   }
   if (on.multipliesDoubles || on.measuredTiles) {
     const auto [main, around] =

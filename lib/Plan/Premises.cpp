@@ -81,11 +81,12 @@ Premises::Premises(const Draft &draft)
       holdsA(draft.holdsA()), shifts(draft.shifts()), promotes(draft.promotes()),
       multipliesDoubles(draft.multipliesDoubles()), measuredTiles(hasMeasuredTiles(draft)),
       slicesInMemory(draft.slicesInMemory()), rates(ratesOf(draft)), atPowerLimit(plan::atPowerLimit(draft)),
-      energyIsKnown(plan::energyIsKnown(draft)), storesAreKnown(plan::storesAreKnown(draft)),
-      fewStepsAreKnown(hasFewSteps(draft)), waitsForSectors(plan::waitsForSectors(draft)),
-      keepsTilesTogether(plan::keepsTilesTogether(draft)), collectsSectors(plan::collectsSectors(draft)),
-      mayOverlapStores(plan::mayOverlapStores(draft)), storesAlongN(plan::storesAlongN(draft)),
-      writesOddLines(plan::writesOddLines(draft)), sectorsOfD(startsAt(draft.spec().d, sectorBytes)),
-      linesOfD(startsAt(draft.spec().d, lineBytes)), doubt(doubtOf(draft)), fit(fitOf(draft)) {}
+      energyIsKnown(plan::energyIsKnown(draft)), sharesSums(mayShareSums(draft)),
+      storesAreKnown(plan::storesAreKnown(draft)), fewStepsAreKnown(hasFewSteps(draft)),
+      waitsForSectors(plan::waitsForSectors(draft)), keepsTilesTogether(plan::keepsTilesTogether(draft)),
+      collectsSectors(plan::collectsSectors(draft)), mayOverlapStores(plan::mayOverlapStores(draft)),
+      storesAlongN(plan::storesAlongN(draft)), writesOddLines(plan::writesOddLines(draft)),
+      sectorsOfD(startsAt(draft.spec().d, sectorBytes)), linesOfD(startsAt(draft.spec().d, lineBytes)),
+      doubt(doubtOf(draft)), fit(fitOf(draft)) {}
 
 } // namespace gemmc::plan

@@ -74,6 +74,8 @@ void decideSplit(Draft &draft) {
                                                         : "the number of CTAs says where tiles are cut");
 }
 
+bool mayShareSums(const Draft &draft) { return draft.wgmma() && draft.plan.m.isConst() && draft.plan.n.isConst(); }
+
 ColumnShares sharesInMemory(int64_t columns, int64_t slices) {
   return shareColumns(columns, std::min(mostOwners, slices));
 }
@@ -94,8 +96,7 @@ static llvm::SmallVector<int64_t, 16> possibleOwners(const Draft &draft, const S
 void decideOwners(Draft &draft, const Shape &shape) {
   Spec &s = draft.spec();
   const llvm::SmallVector<int64_t, 16> owners = possibleOwners(draft, shape);
-  const bool known = draft.plan.m.isConst() && draft.plan.n.isConst();
-  const std::optional<Grid> grid = known ? gridOf(draft) : std::nullopt;
+  const std::optional<Grid> grid = mayShareSums(draft) ? gridOf(draft) : std::nullopt;
   if (shape.clusterK > 1)
     s.splitOwners.decide(owners.back(), "the CTAs of the cluster");
   else if (*s.split == SplitMode::none)
@@ -131,12 +132,15 @@ static void checkOwners(Draft &draft) {
   const int64_t nearest =
       *llvm::min_element(possible, [&](int64_t a, int64_t b) { return std::abs(a - *owners) < std::abs(b - *owners); });
   draft.diags
-      .report(Diag::plan_split_owners, owners.range, *owners,
-              *draft.spec().split == SplitMode::none ? "a tile that is not split"
-                                                     : formatv("a tile of {0} columns a warpgroup in {1} slices",
-                                                               draft.plan.warpN, *draft.spec().splitSlices)
-                                                           .str(),
-              llvm::join(llvm::map_range(possible, [](int64_t each) { return std::to_string(each); }), ", "))
+      .report(
+          Diag::plan_split_owners, owners.range, *owners,
+          *draft.spec().split == SplitMode::none       ? "a tile that is not split"
+          : *draft.spec().split == SplitMode::stream_k ? "stream-K, whose parts of a tile end at different times,"
+          : !draft.wgmma()
+              ? formatv("{0}, of whose slices the last adds all,", nameOf(*draft.spec().instruction)).str()
+              : formatv("a tile of {0} columns a warpgroup in {1} slices", draft.plan.warpN, *draft.spec().splitSlices)
+                    .str(),
+          llvm::join(llvm::map_range(possible, [](int64_t each) { return std::to_string(each); }), ", "))
       .fix(owners.range, llvm::Twine(nearest));
 }
 

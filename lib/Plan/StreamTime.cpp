@@ -294,7 +294,7 @@ bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way
   const int64_t clusters = alongLong * alongShort, share = way.clusterM * way.clusterN;
   if (way.alongK > 1)
     return 2 * clusters <= draft.limits.sms / mostSlices &&
-           clusters * way.inMemory() <= clustersAtATime(draft, way.alongK);
+           clusters * way.inMemory() <= clustersAtATime(draft, way.alongK * share);
   return clusters * way.slices <= clustersAtATime(draft, share) &&
          2 * clusters * way.slices * share >= draft.limits.sms &&
          (way.slices <= mostSlices || sides.depth >= way.slices * leastOfManySlices);

@@ -331,6 +331,7 @@ void decideSlices(Draft &draft, const VectorCut &cut) {
   s.splitSlices.decide(cut.slices, sliced ? "the CTAs of a cluster along k" : "k is not split");
   s.splitThrough.decide(sliced ? SplitThrough::cluster : SplitThrough::workspace,
                         sliced ? "the sums of a row meet in shared memory" : "k is not split");
+  s.splitOwners.decide(1, sliced ? "one of them adds a row's few sums" : "k is not split");
   s.cluster.decide({1, 1, cut.slices}, sliced ? "the slices of a tile's k" : "k is not split");
 }
 
@@ -353,6 +354,8 @@ bool checkSlices(Draft &draft) {
            std::string("[1, 1, K], K of ") + allowed, inClusters);
   if (s.splitSlices.given && !known(*s.splitSlices))
     refuse(s.splitSlices.range, "split.slices", std::to_string(*s.splitSlices), allowed, inClusters);
+  if (s.splitOwners.given && *s.splitOwners != 1)
+    refuse(s.splitOwners.range, "split.owners", std::to_string(*s.splitOwners), "1", inClusters);
   return draft.diags.numErrors() == before;
 }
 

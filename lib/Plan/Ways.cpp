@@ -102,6 +102,8 @@ llvm::SmallVector<int64_t, 3> partsBehindClusters(const Draft &draft) {
 /// four.
 llvm::SmallVector<int64_t, 16> manySlices(const Draft &draft) {
   llvm::SmallVector<int64_t, 16> found;
+  if (!mayShareSums(draft))
+    return found;
   for (int64_t ctas : {int64_t(draft.limits.sms), 4 * clustersAtATime(draft, 4)})
     for (int64_t tiles = 2; tiles <= ctas / mostSlices; ++tiles)
       if (const int64_t each = ctas / tiles;
