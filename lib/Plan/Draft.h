@@ -457,7 +457,8 @@ struct Grid {
 std::optional<Grid> gridOf(const Draft &draft);
 /// How the CTAs of a cluster along k share out the columns of a warpgroup's tile of sums.
 ColumnShares columnShares(const Shape &shape);
-/// Whether slices that meet in the workspace may each add a share: of wgmma, of so many tiles that all run at a time.
+/// Whether slices that meet in the workspace may each add a share, if all of them run at a time: of wgmma, of as many
+/// tiles as are known.
 bool mayShareSums(const Draft &draft);
 /// The same of such slices.
 ColumnShares sharesInMemory(int64_t columns, int64_t slices);

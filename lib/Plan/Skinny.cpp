@@ -231,7 +231,7 @@ llvm::SmallVector<int64_t, 2> manySlices(const Draft &draft, const Sides &sides,
                 room = std::min(most, clustersAtATime(draft, sharing.ctas()) / clusters);
   llvm::SmallVector<int64_t, 2> found;
   for (int64_t slices : {room, room / 2})
-    if (slices > mostSlices)
+    if (slices > mostSlices && mayShareSums(draft))
       found.push_back(slices);
   return found;
 }

@@ -74,7 +74,10 @@ void decideSplit(Draft &draft) {
                                                         : "the number of CTAs says where tiles are cut");
 }
 
-bool mayShareSums(const Draft &draft) { return draft.wgmma() && draft.plan.m.isConst() && draft.plan.n.isConst(); }
+bool mayShareSums(const Draft &draft) {
+  auto isKnown = [](const Field<Size> &size) { return !size.value.dynamic() && !size.value.typical; };
+  return draft.wgmma() && isKnown(draft.spec().m) && isKnown(draft.spec().n);
+}
 
 ColumnShares sharesInMemory(int64_t columns, int64_t slices) {
   return shareColumns(columns, std::min(mostOwners, slices));

@@ -49,7 +49,7 @@ constexpr double inMemoryPortRate = 130, scatteredInMemory = 1.1;
 /// Until all are counted; bytes of sums that each writes, and that each owner of a share reads (H200, 2026-12-01,
 /// docs/hopper-l2.md, *Slices that share out the sum*).
 constexpr double countedTime = 1150, sumsWritten = 34, sumsRead = 66;
-constexpr double partsRate = 50; ///< Bytes of parts that the last one adds alone.
+constexpr double countedAlone = 400, partsRate = 50; ///< Where the last one adds all parts.
 // Where they have met in clusters before: until all are counted, more for each CTA of a cluster. What is fastest by it
 // of 39 products in 5 to 24 cuts takes 3.4% more than the least (H200, 2026-11-30, docs/hopper-shapes.md, *Slices that
 // meet twice*).
@@ -229,6 +229,8 @@ StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way) {
     const double share = sums / double(way.alongK);
     meeting += countedBehindClusters + double(way.alongK) * countedOfCluster +
                share * double(way.inMemory()) / (share <= smallShare ? smallSharesRate : partsRate);
+  } else if (inMemory && !mayShareSums(draft)) {
+    meeting += countedAlone + sums * double(way.slices) / partsRate;
   } else if (inMemory) {
     const double owners = double(sharesInMemory(way.n, way.slices).owners);
     meeting += countedTime + sums / sumsWritten + sums * double(way.slices) / owners / sumsRead;
