@@ -319,6 +319,61 @@ void ranges(const std::shared_ptr<const Device> &device) {
     }
   std::printf("%s: done\n", name);
 }
+
+/// Kernels of 128 CTAs that wait for each other, on several streams at a time: each may keep from others the SMs that
+/// these wait for (docs/hopper-l2.md, *Slices that share out the sum*).
+void sharedSums(const std::shared_ptr<const Device> &device) {
+  constexpr int streams = 4, launches = 500;
+  constexpr int64_t m = 200, n = 208, k = 16384;
+  constexpr unsigned short sum = 0x4680; // of k ones
+  constexpr const char *name = "slices that share out the sum, on four streams";
+  const cuda::DriverTable &api = device->api();
+  auto gemm = orGiveUp(Gemm::create("problem: {m: 200, n: 208, k: 16384}\nb: {layout: col}\n"
+                                    "tile: {block: [64, 104, 64]}\nsplit: {mode: split_k, slices: 16, owners: 13}\n"));
+  auto memory = [&](uint64_t bytes) { return orGiveUp(DeviceMemory::allocate(device, bytes, "a test")); };
+  auto a = memory(m * k * 2), b = memory(n * k * 2);
+  GemmArgs args;
+  args.m = m, args.n = n, args.k = k;
+  args.lda = args.ldb = k, args.ldc = args.ldd = n;
+  args.a = a.address(), args.b = b.address();
+  struct Side {
+    DeviceStream stream;
+    DeviceMemory d, workspace;
+  };
+  std::vector<Side> sides;
+  Device::Scope scope(*device);
+  for (int i = 0; i < streams; ++i) {
+    DeviceMemory d = memory(m * n * 2);
+    args.d = d.address();
+    const uint64_t bytes = orGiveUp(gemm->workspaceBytes(args));
+    sides.push_back({orGiveUp(DeviceStream::create(device)), std::move(d), memory(std::max<uint64_t>(1, bytes))});
+    expect(bytes > 0, name, "no slices meet in the workspace");
+  }
+  api.memset16(a.address(), values[0], m * k, sides[0].stream.get());
+  api.memset16(b.address(), values[0], n * k, sides[0].stream.get());
+  expect(api.streamSynchronize(sides[0].stream.get()) == cuda::success, name, "the stream failed");
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < launches; ++i)
+    for (Side &side : sides) {
+      args.d = side.d.address(), args.workspace = side.workspace.address();
+      args.workspaceBytes = side.workspace.bytes();
+      if (i % 100 == 0)
+        api.memset16(side.d.address(), poison, m * n, side.stream.get());
+      if (auto failed = gemm->launch(side.stream.get(), args))
+        giveUp(*failed, 1);
+    }
+  for (Side &side : sides)
+    expect(api.streamSynchronize(side.stream.get()) == cuda::success, name, "the stream failed");
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (Side &side : sides) {
+    std::vector<unsigned short> result(m * n);
+    api.copyToHost(result.data(), side.d.address(), result.size() * 2, side.stream.get());
+    expect(api.streamSynchronize(side.stream.get()) == cuda::success, name, "the stream failed");
+    expect(std::all_of(result.begin(), result.end(), [](unsigned short value) { return value == sum; }), name,
+           "a wrong sum");
+  }
+  std::printf("%s: %.1f us a launch\n", name, seconds * 1e6 / (streams * launches));
+}
 } // namespace
 
 int main() {
@@ -329,6 +384,7 @@ int main() {
   for (const Case &one : cases)
     Trial(device, one).run();
   ranges(device);
+  sharedSums(device);
   std::printf("%d complaints\n", complaints);
   return complaints ? 1 : 0;
 }
