@@ -287,7 +287,8 @@ private:
                   each =
                       count ? std::clamp<int64_t>((int64_t(others.size()) + free) / sums, 1, std::min(most, count)) : 1;
     const int64_t begun = count ? 1 + (count - 1) % each : 0;
-    auto addSome = [&](const Val &slot, int64_t parts, bool begins) {
+    auto addSome = [&](const Val &first, int64_t parts, bool begins) {
+      Val slot = l.add64(l.wide(l.slotOf(first, false), l.slotBytes(), "slot_offset"), from, "slot");
       size_t used = 0;
       for (int64_t i = 0; i < sums; i += width)
         for (int64_t part = 0; part < parts; ++part) {
@@ -304,29 +305,33 @@ private:
             b(words.add, own[i + j], own[i + j], added[j]);
         }
     };
-    if (begun)
-      addSome(slotAddress(from, 0), begun, true);
-    else
-      for (const Val &reg : own)
-        b(words.move, reg, words.zero());
-    if (count && begun == count)
-      return;
-    Val number = b.reg(Type::b32, "part"), again = b.label("next_parts"), more = b.reg(Type::pred, "more");
-    b("mov.u32", number, begun);
-    b.place(again);
-    b.pragma("nounroll");
-    addSome(slotAddress(from, number), each, false);
-    b("add.u32", number, number, each);
-    b("setp.lt.u32", more, number, l.parts.count);
-    b.when(more)("bra", again);
-  }
-  Val slotAddress(const Val &from, const Val &number) {
-    return l.add64(l.wide(l.slotOf(number, false), l.slotBytes(), "slot_offset"), from, "slot");
+    inRounds(own, begun, each, addSome);
   }
   /// Where register `i` of a share of so many lies, from the share's place on.
   int64_t placeOfShare(int64_t i, int64_t registers) const {
     const int64_t ofBlock = registers / shares.blocks(), blockOfTile = shares.registers() / shares.blocks();
     return placeOf(i / ofBlock * blockOfTile + i % ofBlock);
+  }
+
+  /// `begun` parts to begin with, or zero, then `each` at a time in a loop: else ptxas has the loads of later rounds
+  /// under way, too, and spills.
+  void inRounds(const std::vector<Val> &regs, int64_t begun, int64_t each,
+                llvm::function_ref<void(const Val &first, int64_t count, bool begins)> addSome) {
+    if (begun)
+      addSome(0, begun, true);
+    else
+      for (const Val &reg : regs)
+        b(words.move, reg, words.zero());
+    if (l.parts.count.isImm() && begun >= l.parts.count.op.imm)
+      return;
+    Val part = b.reg(Type::b32, "part"), again = b.label("next_parts"), more = b.reg(Type::pred, "more");
+    b("mov.u32", part, begun);
+    b.place(again);
+    b.pragma("nounroll");
+    addSome(part, each, false);
+    b("add.u32", part, part, each);
+    b("setp.lt.u32", more, part, l.parts.count);
+    b.when(more)("bra", again);
   }
 
   // The sum of the parts ----------------------------------------------------------------------------------------------
@@ -359,24 +364,9 @@ private:
         }
       }
     };
-    // In rounds of a loop: else ptxas has the loads of later ones under way, too, and spills.
     const int64_t most = known ? std::min(l.partsAtOnce(registers), l.parts.count.op.imm - 1) : 0;
     const int64_t each = std::max<int64_t>(1, most), begun = most ? 1 + (l.parts.count.op.imm - 1) % each : 0;
-    if (begun)
-      addSome(0, begun, true);
-    else
-      for (const Val &reg : regs)
-        b(words.move, reg, words.zero());
-    if (!known || begun < l.parts.count.op.imm) {
-      Val part = b.reg(Type::b32, "part"), again = b.label("next_parts"), more = b.reg(Type::pred, "more");
-      b("mov.u32", part, begun);
-      b.place(again);
-      b.pragma("nounroll");
-      addSome(part, each, false);
-      b("add.u32", part, part, each);
-      b("setp.lt.u32", more, part, l.parts.count);
-      b.when(more)("bra", again);
-    }
+    inRounds(regs, begun, each, addSome);
   }
 
   Lowering &l;

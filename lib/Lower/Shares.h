@@ -6,12 +6,9 @@
 namespace gemmc {
 
 struct SumShares {
-  SumShares(const AccumulatorView &acc, int64_t owners) : columns(shareColumns(acc.warpN, owners)), acc(acc) {
-    if (owners == 1)
-      columns = {1, acc.warpN, acc.warpN};
-  }
+  SumShares(const AccumulatorView &acc, int64_t owners) : columns(shareColumns(acc.warpN, owners)), acc(acc) {}
 
-  ColumnShares columns;
+  const ColumnShares columns;
   int64_t owners() const { return columns.owners; }
   int64_t last() const { return columns.owners - 1; }
   int64_t columnsOf(int64_t owner) const { return owner == last() ? columns.last : columns.each; }

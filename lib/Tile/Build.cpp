@@ -234,10 +234,12 @@ Op tileLoop(const Plan &plan, const Expr &k, bool readsC) {
     how.body = std::move(end);
     end = {std::move(how)};
   };
-  if (inMemory)
-    meet(plan.clusterK == 1 && *plan.spec.splitOwners > 1
-             ? Op(OpKind::Gather, "acc").set("owners", *plan.spec.splitOwners)
-             : Op(OpKind::Gather, "acc"));
+  if (inMemory) {
+    Op gather(OpKind::Gather, "acc");
+    if (plan.clusterK == 1 && *plan.spec.splitOwners > 1)
+      gather.set("owners", *plan.spec.splitOwners);
+    meet(std::move(gather));
+  }
   if (plan.clusterK > 1)
     meet(Op(OpKind::Exchange, "acc").set("slices", plan.clusterK).set("owners", *plan.spec.splitOwners));
   tiles.body.push_back(std::move(end.front()));
