@@ -80,8 +80,7 @@ class Draw:
         self.scales()
         self.shifted = self.shift() if self.wgmma and self.shifts else None
         spec = self.assemble()
-        in_memory = "split" in spec and not self.wgmma  # where the sums of slices meet
-        if self.of_batches.random() < 0.25 and not self.shifted and not in_memory:
+        if self.of_batches.random() < 0.25 and not self.shifted:
             self.batch(spec)
         return spec, self.arguments
 
@@ -242,7 +241,7 @@ class Draw:
             sums = warp[0] * warp[1] * BITS[self.accumulator] // 1024
             limit = min(256, 65536 // (32 * warps[0] * warps[1])) * 5 // 8
             if self.input in ("e4m3", "e5m2") and (self.promotes or self.target == "sm_90a"):
-                limit = min(limit, 64)
+                limit = min(limit, 48 if self.promotes and not self.k_major_b else 64)
             # What the end of a tile takes: lines of sums with eight more elements, or the sums of a slice.
             store = max(m * (n + 8), n * (m + 8)) * BITS[self.accumulator] // 8
             whole = warp[0] % step_m == 0 and warp[1] % step_n == 0 and k % self.shape[2] == 0

@@ -328,7 +328,9 @@ private:
   static bool isStream(const Op &tiles);
   bool gathers() const; ///< Parts of a tile meet in the workspace.
   std::array<Expr, 2> clusterCounts() const;
-  Expr tileCount() const;
+  Expr tileCount() const; ///< Of all products.
+  Val counted(const Expr &count);
+  Val tilesOf(const TileGrid &grid);
   Expr stepCount() const;
   int64_t slotBytes() const;
   Expr countersEnd() const;

@@ -8,6 +8,8 @@
 //                 slots of one block tile each, as the registers lie of those who multiply: 16 bytes a thread, threads
 //                 side by side
 //
+// Those of a batch have the tiles of all its products, which stand in one row of numbers.
+//
 // Slices may meet in clusters first (Exchange.cpp): then each CTA of one has a share of the tile's columns, which is
 // counted, and has its slots, like a tile of its own.
 #include "Lowering.h"
@@ -28,7 +30,14 @@ std::array<Expr, 2> Lowering::clusterCounts() const {
 }
 Expr Lowering::tileCount() const {
   auto [m, n] = clusterCounts();
-  return m * n * clusterSize();
+  return m * n * products() * clusterSize();
+}
+/// A number of tiles or products to divide by; where it is zero nobody is launched.
+Val Lowering::counted(const Expr &count) { return count.isConst(0) ? Val(1) : value(count); }
+/// Tiles of all products; of clusters those of all its CTAs are one.
+Val Lowering::tilesOf(const TileGrid &grid) {
+  Val ofOne = mul(grid.m, grid.n, "tiles");
+  return isBatch() ? mul(ofOne, counted(products()), "tiles_of_all") : ofOne;
 }
 Expr Lowering::stepCount() const { return ceilDiv(kernel.root.expr("k"), kernel.root.item("block", 2)); }
 
@@ -49,7 +58,6 @@ void Lowering::tilesInParts(const Op &op) {
   result.workspace = countersEnd() + slots * slotBytes();
   b.blank();
   auto [countM, countN] = clusterCounts();
-  auto counted = [&](const Expr &count) { return count.isConst(0) ? Val(1) : value(count); }; // then nobody is launched
   Val tilesM = counted(countM), tilesN = counted(countN);
   Val own = b.reg(Type::b32, clustered ? "cluster" : "cta"), all = b.reg(Type::b32, clustered ? "clusters" : "ctas");
   b("mov.u32", own, b.special(clustered ? "%clusterid.x" : "%ctaid.x"));
@@ -68,12 +76,11 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
   Expr count = atLeastOne(ceilDiv(stepCount(), stepsOfPart * clusterK)); // without steps one that stores
   const int64_t together = clusterSize();
   auto [clustersM, clustersN] = clusterCounts();
-  Expr total = clustersM * clustersN * count;
+  Expr total = clustersM * clustersN * products() * count;
   bool persistent = kernel.word("persistent") == "on";
   result.kernel.grid[0] = (persistent ? minOf(total, atATime) : total) * together;
 
-  Val steps = value(stepCount()), each = value(stepsOfPart),
-      all = mul(mul(grid.m, grid.n, "tiles"), value(count), "parts");
+  Val steps = value(stepCount()), each = value(stepsOfPart), all = mul(tilesOf(grid), value(count), "parts");
   parts.count = value(count);
   Val id = b.reg(Type::b32, "part_id"), next = b.label("part_loop"), end = b.label("parts_done");
   b("mov.u32", id, grid.own);
@@ -81,7 +88,7 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
   b("setp.ge.u32", done, id, all);
   b.when(done)("bra", end);
   b.place(next);
-  Val tiles = mul(grid.m, grid.n, "tiles");
+  Val tiles = tilesOf(grid);
   Val tile = remainder(id, tiles, "tile"), part = divide(id, tiles, "part");
   parts.tile = together > 1 ? add(mul(tile, together, "first_tile"), rank, "own_tile") : tile;
   parts.first = inRegister(mul(parts.tile, parts.count, "first_slot"), "first_slot");
@@ -107,7 +114,7 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
 void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &atATime) {
   const Expr placesOfTile = atLeastOne(stepCount()); // without steps one CTA stores
   result.kernel.grid[0] = minOf(tileCount() * placesOfTile, atATime);
-  Val steps = value(placesOfTile), all = mul(mul(grid.m, grid.n, "tiles"), steps, "steps_of_all");
+  Val steps = value(placesOfTile), all = mul(tilesOf(grid), steps, "steps_of_all");
   Val rounded = add(add(grid.all, -1, "rounded"), all, "rounded");
   Val each = divide(rounded, grid.all, "steps_of_cta");
   Val at = b.reg(Type::b32, "step_at"), stop = b.reg(Type::b32, "step_stop");

@@ -358,6 +358,8 @@ bool isSkinny(const Draft &draft);
 constexpr int64_t mostSlices = 8, deepInMemory = 6144;
 /// Of what more slices than that have of k, at least.
 constexpr int64_t leastOfManySlices = 512;
+/// Slices, or clusters whose slices have met, that may meet in memory.
+constexpr int64_t mostInMemory = 64;
 /// Slices in clusters run apart where k is deep: how many times as long they take, a tenth more for each doubling of k
 /// beyond `from` (H200, 2026-11-25; docs/hopper-l2.md, *Slices that meet in memory*).
 inline double runApart(int64_t k, double from) { return double(k) <= from ? 1 : 1 + 0.1 * std::log2(double(k) / from); }

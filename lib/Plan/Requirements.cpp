@@ -31,7 +31,7 @@ void requireCountableSteps(Plan &plan) {
   if (*plan.spec.split != SplitMode::stream_k)
     return;
   constexpr int64_t most = 2147483647;
-  Expr steps = ceilDiv(plan.m, plan.blockM) * ceilDiv(plan.n, plan.blockN) * ceilDiv(plan.k, plan.blockK);
+  Expr steps = ceilDiv(plan.m, plan.blockM) * ceilDiv(plan.n, plan.blockN) * plan.batch * ceilDiv(plan.k, plan.blockK);
   if (!steps.isConst() || steps.constant() > most)
     plan.requirements.push_back(lessEqual(steps, most));
 }

@@ -225,10 +225,9 @@ bool gainsFromFours(const Draft &draft, int64_t longTile, int64_t shortTile, int
 /// More slices than a cluster has CTAs: as many as find room, and half of them.
 llvm::SmallVector<int64_t, 2> manySlices(const Draft &draft, const Sides &sides, int64_t parts, int64_t tile,
                                          Sharing sharing) {
-  constexpr int64_t most = 64;
   const int64_t clusters = llvm::divideCeil(llvm::divideCeil(sides.longSide, tile), sharing.ofShort) *
                            llvm::divideCeil(parts, sharing.ofLong),
-                room = std::min(most, clustersAtATime(draft, sharing.ctas()) / clusters);
+                room = std::min(mostInMemory, clustersAtATime(draft, sharing.ctas()) / clusters);
   llvm::SmallVector<int64_t, 2> found;
   for (int64_t slices : {room, room / 2})
     if (slices > mostSlices && mayShareSums(draft))

@@ -50,14 +50,10 @@ void decideSplit(Draft &draft) {
     s.split.decide(SplitMode::split_k, asked && alongK == 1 ? "the CTAs of a cluster share k" : ctas);
   else
     s.split.decide(SplitMode::none, "one CTA computes a tile");
-  // Sums of one product meet in the workspace.
-  const bool ofBatch = isBatch(s) && draft.wgmma() && *s.split == SplitMode::split_k && !s.cluster.given;
   if (twice)
     s.splitThrough.decide(SplitThrough::workspace, "what the slices of each cluster have come to meets there");
   else if (alongK > 1)
     s.splitThrough.decide(SplitThrough::cluster, ctas);
-  else if (ofBatch && (!s.splitSlices.given || *s.splitSlices <= mostSlices))
-    s.splitThrough.decide(SplitThrough::cluster, "the slices of a batch's products cannot meet in the workspace");
   else
     s.splitThrough.decide(SplitThrough::workspace,
                           *s.split == SplitMode::none ? "k is not split"
@@ -76,7 +72,7 @@ void decideSplit(Draft &draft) {
 
 bool mayShareSums(const Draft &draft) {
   auto isKnown = [](const Field<Size> &size) { return !size.value.dynamic() && !size.value.typical; };
-  return draft.wgmma() && isKnown(draft.spec().m) && isKnown(draft.spec().n);
+  return draft.wgmma() && isKnown(draft.spec().m) && isKnown(draft.spec().n) && isKnown(draft.spec().batch);
 }
 
 ColumnShares sharesInMemory(int64_t columns, int64_t slices) {
@@ -171,8 +167,6 @@ void checkSplit(Draft &draft) {
                   formatv("through a cluster belongs to cooperative wgmma kernels: {0}{1}", kind,
                           draft.wgmma() ? "" : ", whose slices meet in the workspace"))
           .fix(s.splitThrough.given && !draft.wgmma() ? s.splitThrough.range : llvm::SMRange(), "workspace");
-    else if (isBatch(s) && !inCluster)
-      refuse("has the sums of one product meet in the workspace, and `problem.batch` is not 1");
     else if (draft.wgmma() && !cooperative)
       refuse("belongs to cooperative wgmma kernels and to those of mma and wmma: " + kind);
     else if (auto grid = gridOf(draft); grid && partsOf(draft, *grid) > mostParts)
@@ -189,7 +183,7 @@ void checkSplit(Draft &draft) {
   else if (inCluster && s.cluster.given && (*s.cluster)[2] != *s.splitSlices)
     refuse(formatv("through a cluster has as many slices as `tile.cluster` has CTAs along k: {0}, not {1}",
                    (*s.cluster)[2], *s.splitSlices));
-  const int64_t together = inCluster ? 1 : draft.slicesInCluster(), most = inCluster ? 8 : 64 * together;
+  const int64_t together = inCluster ? 1 : draft.slicesInCluster(), most = inCluster ? 8 : mostInMemory * together;
   const bool fits = *s.splitSlices <= most && *s.splitSlices % together == 0 && *s.splitSlices > together;
   if (!s.splitSlices.given || (split ? fits : *s.splitSlices == 1))
     return checkOwners(draft);

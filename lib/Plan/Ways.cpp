@@ -77,8 +77,7 @@ bool maySlice(const Draft &draft) {
 /// four slices that meet in memory; 512x512x8192 12.3 either way (H200, 2026-11-24, docs/hopper-l2.md, *Slices that
 /// meet in memory*).
 bool mayMeetInMemory(const Draft &draft) {
-  return maySlice(draft) && !isBatch(draft.spec()) && *draft.extentK() >= deepInMemory &&
-         *draft.spec().store == StoreKind::tma;
+  return maySlice(draft) && *draft.extentK() >= deepInMemory && *draft.spec().store == StoreKind::tma;
 }
 
 /// Clusters whose slices have met and meet in memory: as many as find room where so few large tiles that eight slices
@@ -106,7 +105,7 @@ llvm::SmallVector<int64_t, 16> manySlices(const Draft &draft) {
     return found;
   for (int64_t ctas : {int64_t(draft.limits.sms), 4 * clustersAtATime(draft, 4)})
     for (int64_t tiles = 2; tiles <= ctas / mostSlices; ++tiles)
-      if (const int64_t each = ctas / tiles;
+      if (const int64_t each = std::min(mostInMemory, ctas / tiles);
           each > mostSlices && each * leastOfManySlices <= *draft.extentK() && !llvm::is_contained(found, each))
         found.push_back(each);
   return found;
@@ -125,7 +124,7 @@ std::vector<Way> otherWays(const Draft &draft) {
   const bool turns = mayTurn(draft);
   const int64_t slices = maySlice(draft) ? mostSlices : 1;
   if (!draft.wgmma()) {
-    if (slices > 1 && !isBatch(draft.spec()))
+    if (slices > 1)
       for (int64_t each : {2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64})
         if (each <= 32 || !draft.multipliesDoubles())
           add(false, each, SplitThrough::workspace);

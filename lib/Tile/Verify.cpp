@@ -54,7 +54,7 @@ private:
     batch();
   }
 
-  /// Tiles have numbers by product; parts of tiles, and lines eight apart, have none.
+  /// Lines eight apart are those of one matrix.
   void batch() {
     auto refuse = [&](const Op &op, const char *what) { diags.report(Diag::tile_batch, placeOf(op), what); };
     const bool several = kernel.root.has("batch");
@@ -63,8 +63,6 @@ private:
         refuse(op, "a tensor's `batch` is for a kernel with `batch`");
       else if (op.kind == OpKind::Tensor && op.has("shift") && several)
         refuse(op, "`shift` is of the lines of one matrix");
-      else if (op.kind == OpKind::Tiles && several && op.has("parts") && op.word("parts") != "cluster")
-        refuse(op, "parts of tiles meet in a workspace that one product has");
     });
   }
 
