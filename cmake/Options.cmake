@@ -18,7 +18,9 @@ message(STATUS "LLVM ${LLVM_VERSION} in ${LLVM_DIR}")
 llvm_map_components_to_libnames(GEMMC_LLVM Support)
 include(${PROJECT_SOURCE_DIR}/cmake/FindGemmcSqlite.cmake)
 
-add_compile_options(-Wall -Wextra -Wno-unused-parameter -fno-rtti)
+# Nobody throws or catches here, as in LLVM: without exceptions a build takes a seventh less (gcc 12; clang 19 with the
+# sanitizers a sixth; lib/Tune, 2026-12-01).
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -fno-rtti -fno-exceptions)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # What gcc 12 sees in libstdc++'s own std::string + std::string (its bug 105651).
   add_compile_options(-Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict)

@@ -195,6 +195,7 @@ MaybeFailure Tuner::final(TuneReport &report) {
   bench.versusCublas = request.versusCublas;
   bench.rounds = request.rounds;
   bench.turn.seconds = request.turnSeconds;
+  bench.warmUpSeconds = request.finalSeconds;
   bench.cublasLibrary = request.cublasLibrary;
   bench.stopped = request.stopped;
   arena.reset(); // its buffers make room

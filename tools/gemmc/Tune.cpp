@@ -42,6 +42,10 @@ Seconds<10> turn("turn",
                  cl::desc("Seconds of each kernel's turn in a round, as `bench` has it (default: 0; 0.1: what is "
                           "fastest by itself at the power limit)"),
                  cl::init(0), cl::sub(tuneCommand));
+Seconds<60> warmUp("warm-up",
+                   cl::desc("Seconds of load before each heat, and that each kernel of the final runs before it is "
+                            "measured (default: 0.7 and 0.3)"),
+                   cl::init(0), cl::sub(tuneCommand));
 cl::opt<bool> noCublas("no-cublaslt", cl::desc("No final against cuBLASLt"), cl::sub(tuneCommand));
 cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::sub(tuneCommand));
 
@@ -147,6 +151,8 @@ tune::SessionRequest requestOf(Ticker &ticker) {
   request.tune.top = top;
   request.tune.rounds = rounds;
   request.tune.turnSeconds = turn;
+  if (warmUp.getNumOccurrences())
+    request.tune.settleSeconds = request.tune.finalSeconds = warmUp;
   request.tune.versusCublas = !noCublas;
   request.tune.stopped = stopWanted;
   request.tune.progress = [&ticker](const std::string &what, double best) { ticker.step(what, best); };

@@ -23,6 +23,7 @@ struct TuneRequest {
   /// works) the SMs' clock falls by a fifth for 0.1 s, and a round that meets that sends fast kernels home (H200,
   /// 2026-11-26).
   double settleSeconds = 0.7;
+  double finalSeconds = 0.3;     ///< That each kernel of the final runs before it is measured.
   std::string cublasLibrary;     ///< Empty = the usual names.
   std::function<bool()> stopped; ///< Asked between turns; true ends the tuning with measuring_stopped.
   /// Told what is going on and the best median so far (seconds, 0 = none yet); empty = nobody listens.

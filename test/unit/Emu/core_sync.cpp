@@ -1,4 +1,5 @@
 // Barriers of threads, clusters, mbarriers; what is said when nobody can go on.
+#include "Pace.h"
 #include "core_harness.h"
 #include <algorithm>
 
@@ -336,7 +337,7 @@ end:
 // releases whose values it has seen. Many rounds on two host threads, which meet after each: the mistake needs the
 // right moment.
 static void handOver(const std::string &code) {
-  constexpr unsigned rounds = 200, ctas = 4;
+  constexpr unsigned rounds = gemmc::test::cases(200), ctas = 4;
   Trial r;
   r.params.grid = {ctas, 1, 1};
   r.options.threads = 2;

@@ -254,8 +254,9 @@ TEST(VerifyLarge, ANanOrAnUnwrittenElementIsFound) {
 }
 
 TEST(VerifyLarge, AWrongTileOfRandomNumbersIsFound) {
+  constexpr int64_t side = gemmc::test::instrumented ? 260 : 400;
   ptx::LaunchInfo info = naive::info(Elem::bf16, Elem::bf16);
-  GemmProblem problem = naive::problem(info, naive::sizes(400, 400, 300, InputKind::normal));
+  GemmProblem problem = naive::problem(info, naive::sizes(side, side, 300, InputKind::normal));
   Reference reference(problem);
   HostMatrix d = naive::result(info, problem);
   Verification right = verifyLarge(reference, d);

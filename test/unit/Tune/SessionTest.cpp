@@ -22,7 +22,7 @@ protected:
     fake->name = "NVIDIA H200";
     request.tune.top = 3;
     request.tune.rounds = 3;
-    request.tune.warmUpSeconds = request.tune.settleSeconds = 0;
+    request.tune.warmUpSeconds = request.tune.settleSeconds = request.tune.finalSeconds = 0;
     request.tune.cublasLibrary = fakeLibrary;
     auto opened = Database::open(folder.file("tuning.db"), Database::Mode::write);
     ASSERT_TRUE(bool(opened));
