@@ -370,7 +370,8 @@ add.u64 %data, %data, 64;
 add.u64 %other, %other, 64;
 add.u64 %flag, %flag, 64;
 add.u32 %round, %round, 1;
-setp.lt.u32 %p, %round, 200;
+setp.lt.u32 %p, %round, )" +
+             std::to_string(rounds) + R"(;
 @%p bra LOOP;
 END:
 )");
