@@ -8,7 +8,7 @@
 //                 slots of one block tile each, as the registers lie of those who multiply: 16 bytes a thread, threads
 //                 side by side
 //
-// Those of a batch have the tiles of all its products, which stand in one row of numbers.
+// Of a batch they are those of all products, whose tiles stand in one row of numbers.
 //
 // Slices may meet in clusters first (Exchange.cpp): then each CTA of one has a share of the tile's columns, which is
 // counted, and has its slots, like a tile of its own.
