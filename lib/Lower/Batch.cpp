@@ -7,6 +7,26 @@
 
 namespace gemmc {
 
+/// Along m and n; tiles of one cluster lie side by side, so edges are filled up with tiles beyond the matrix.
+std::array<Expr, 2> Lowering::clusterCounts() const {
+  const Op &root = kernel.root;
+  return {ceilDiv(ceilDiv(root.expr("m"), root.item("block", 0)), clusterM),
+          ceilDiv(ceilDiv(root.expr("n"), root.item("block", 1)), clusterN)};
+}
+
+Expr Lowering::clusterCount() const {
+  auto [m, n] = clusterCounts();
+  return m * n * products();
+}
+
+Expr Lowering::tileCount() const { return clusterCount() * clusterSize(); }
+
+Val Lowering::counted(const Expr &count) { return count.isConst(0) ? Val(1) : value(count); }
+
+Val Lowering::tilesOfAll(const Val &tilesM, const Val &tilesN) {
+  return mul(mul(tilesM, tilesN, "tiles"), counted(products()), "tiles_of_all");
+}
+
 void Lowering::placeTile(const Val &id, const Val &tilesM, const Val &tilesN) {
   if (!isBatch())
     return placeTileOfProduct(id, tilesM, tilesN);

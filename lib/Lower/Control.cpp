@@ -46,12 +46,10 @@ void Lowering::tiles(const Op &op) {
     return tilesInParts(op);
   else if (op.has("gives") || op.has("takes"))
     return tilesByCounter(op);
-  const Expr &m = kernel.root.expr("m"), &n = kernel.root.expr("n");
   int64_t cluster = clusterSize();
-  Expr countM = ceilDiv(ceilDiv(m, kernel.root.item("block", 0)), clusterM);
-  Expr countN = ceilDiv(ceilDiv(n, kernel.root.item("block", 1)), clusterN);
   bool persistent = kernel.word("persistent") == "on";
-  Expr count = countM * countN * products(), sms = Expr::var("sms");
+  auto [countM, countN] = clusterCounts();
+  Expr count = clusterCount(), sms = Expr::var("sms");
   result.kernel.grid[0] = persistent ? minOf(count, maxOf(1, sms / cluster)) * cluster : count * cluster;
 
   b.blank();
@@ -64,9 +62,7 @@ void Lowering::tiles(const Op &op) {
     return lateOfLast(op);
   }
 
-  Val total = mul(tilesM, tilesN, "tiles");
-  if (isBatch())
-    total = mul(total, value(products()), "tiles_of_all");
+  Val total = tilesOfAll(tilesM, tilesN);
   Val step = b.reg(Type::b32, "tile_step");
   b("mov.u32", step, b.special(cluster > 1 ? "%nclusterid.x" : "%nctaid.x"));
   Val stride = step;

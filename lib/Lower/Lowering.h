@@ -163,6 +163,12 @@ private:
 
   // Batch.cpp: products, whose tiles have their numbers one product behind the other.
   bool isBatch() const { return kernel.root.has("batch"); }
+  // Of clusters those of all its CTAs count as one, but in `tileCount`.
+  std::array<Expr, 2> clusterCounts() const; ///< Of a product, along m and n.
+  Expr clusterCount() const;                 ///< Of all products.
+  Expr tileCount() const;
+  Val counted(const Expr &count); ///< To divide by: not zero, as then nobody is launched.
+  Val tilesOfAll(const Val &tilesM, const Val &tilesN);
   Expr products() const { return isBatch() ? kernel.root.expr("batch") : Expr(1); }
   void enterProduct(const Val &product); ///< Tensors are its matrices from here on.
   /// Where a box of a tensor begins: x along what is contiguous, y, and of a batch the present product.
@@ -327,10 +333,6 @@ private:
   };
   static bool isStream(const Op &tiles);
   bool gathers() const; ///< Parts of a tile meet in the workspace.
-  std::array<Expr, 2> clusterCounts() const;
-  Expr tileCount() const; ///< Of all products.
-  Val counted(const Expr &count);
-  Val tilesOf(const TileGrid &grid);
   Expr stepCount() const;
   int64_t slotBytes() const;
   Expr countersEnd() const;

@@ -22,23 +22,6 @@ Expr atLeastOne(const Expr &e) { return maxOf(1, e); }
 
 bool Lowering::isStream(const Op &tiles) { return tiles.word("parts") == "stream_k"; }
 
-/// Along m and n; those of one cluster lie side by side, so edges are filled up with tiles beyond the matrix.
-std::array<Expr, 2> Lowering::clusterCounts() const {
-  const Op &root = kernel.root;
-  return {ceilDiv(ceilDiv(root.expr("m"), root.item("block", 0)), clusterM),
-          ceilDiv(ceilDiv(root.expr("n"), root.item("block", 1)), clusterN)};
-}
-Expr Lowering::tileCount() const {
-  auto [m, n] = clusterCounts();
-  return m * n * products() * clusterSize();
-}
-/// A number of tiles or products to divide by; where it is zero nobody is launched.
-Val Lowering::counted(const Expr &count) { return count.isConst(0) ? Val(1) : value(count); }
-/// Tiles of all products; of clusters those of all its CTAs are one.
-Val Lowering::tilesOf(const TileGrid &grid) {
-  Val ofOne = mul(grid.m, grid.n, "tiles");
-  return isBatch() ? mul(ofOne, counted(products()), "tiles_of_all") : ofOne;
-}
 Expr Lowering::stepCount() const { return ceilDiv(kernel.root.expr("k"), kernel.root.item("block", 2)); }
 
 int64_t Lowering::slotBytes() const {
@@ -75,12 +58,12 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
   Expr stepsOfPart = atLeastOne(ceilDiv(stepCount(), slices));
   Expr count = atLeastOne(ceilDiv(stepCount(), stepsOfPart * clusterK)); // without steps one that stores
   const int64_t together = clusterSize();
-  auto [clustersM, clustersN] = clusterCounts();
-  Expr total = clustersM * clustersN * products() * count;
+  Expr total = clusterCount() * count;
   bool persistent = kernel.word("persistent") == "on";
   result.kernel.grid[0] = (persistent ? minOf(total, atATime) : total) * together;
 
-  Val steps = value(stepCount()), each = value(stepsOfPart), all = mul(tilesOf(grid), value(count), "parts");
+  Val steps = value(stepCount()), each = value(stepsOfPart),
+      all = mul(tilesOfAll(grid.m, grid.n), value(count), "parts");
   parts.count = value(count);
   Val id = b.reg(Type::b32, "part_id"), next = b.label("part_loop"), end = b.label("parts_done");
   b("mov.u32", id, grid.own);
@@ -88,7 +71,7 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
   b("setp.ge.u32", done, id, all);
   b.when(done)("bra", end);
   b.place(next);
-  Val tiles = tilesOf(grid);
+  Val tiles = tilesOfAll(grid.m, grid.n);
   Val tile = remainder(id, tiles, "tile"), part = divide(id, tiles, "part");
   parts.tile = together > 1 ? add(mul(tile, together, "first_tile"), rank, "own_tile") : tile;
   parts.first = inRegister(mul(parts.tile, parts.count, "first_slot"), "first_slot");
@@ -114,7 +97,7 @@ void Lowering::splitTiles(const Op &op, const TileGrid &grid, const Expr &atATim
 void Lowering::streamTiles(const Op &op, const TileGrid &grid, const Expr &atATime) {
   const Expr placesOfTile = atLeastOne(stepCount()); // without steps one CTA stores
   result.kernel.grid[0] = minOf(tileCount() * placesOfTile, atATime);
-  Val steps = value(placesOfTile), all = mul(tilesOf(grid), steps, "steps_of_all");
+  Val steps = value(placesOfTile), all = mul(tilesOfAll(grid.m, grid.n), steps, "steps_of_all");
   Val rounded = add(add(grid.all, -1, "rounded"), all, "rounded");
   Val each = divide(rounded, grid.all, "steps_of_cta");
   Val at = b.reg(Type::b32, "step_at"), stop = b.reg(Type::b32, "step_stop");

@@ -16,16 +16,15 @@ struct Lowering::TileRing {
 };
 
 void Lowering::tilesByCounter(const Op &op) {
-  const Expr &m = kernel.root.expr("m"), &n = kernel.root.expr("n");
-  Expr countM = ceilDiv(m, kernel.root.item("block", 0)), countN = ceilDiv(n, kernel.root.item("block", 1));
-  result.kernel.grid[0] = minOf(countM * countN * products(), maxOf(1, Expr::var("sms")));
+  auto [countM, countN] = clusterCounts();
+  result.kernel.grid[0] = minOf(clusterCount(), maxOf(1, Expr::var("sms")));
   constexpr int64_t counterPlace = 256; // bytes of the workspace, where alignment begins anew
   result.workspace = counterPlace;
   b.blank();
   Val tilesM = value(countM), tilesN = value(countN), id = b.reg(Type::b32, "tile");
   bool gives = op.has("gives");
   TileRing ring{id,
-                mul(mul(tilesM, tilesN, "tiles"), value(products()), "tiles"),
+                tilesOfAll(tilesM, tilesN),
                 tilesM,
                 tilesN,
                 op.ref(gives ? "gives" : "takes"),
