@@ -80,7 +80,7 @@ class Draw:
         self.scales()
         self.shifted = self.shift() if self.wgmma and self.shifts else None
         spec = self.assemble()
-        if self.of_batches.random() < 0.25 and not self.shifted:
+        if self.of_batches.random() < (0.6 if self.shifted else 0.25):
             self.batch(spec)
         return spec, self.arguments
 
@@ -105,7 +105,7 @@ class Draw:
             length, lines = max(1, self.size[along]), self.size[across]
             ld = self.ld.get(name, length)
             unit = math.gcd(ld, 128 // bits) if name in "cd" else (
-                128 // bits if self.wgmma and (not self.repack or name == self.inside)
+                1 if name == self.shifted else 128 // bits if self.wgmma and (not self.repack or name == self.inside)
                 else max(1, 32 // bits) if self.family == "cp_async" else self.per_byte)
             stride = None
             kind = pick(("end to end", "end to end", "apart", "shared", "rows"))
@@ -119,7 +119,7 @@ class Draw:
             if stride is None:
                 continue
             spec[name]["batch_stride"] = stride
-            if pick((0, 0, 0, 1)):
+            if pick((0, 0, 0, 1)) and name != self.shifted:
                 spec[name]["batch_stride"] = "dynamic"
                 self.arguments += [f"--stride-{name}", str(stride)]
 

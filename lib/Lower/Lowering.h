@@ -240,6 +240,7 @@ private:
 
   // Shift.cpp: operands whose lines start anywhere.
   std::vector<ptx::TensorMapInfo> lineMaps(const Op &tensor) const; ///< Empty for the others.
+  std::pair<Val, Val> startOfMatrix(int64_t stride, int64_t chunk); ///< Of the product whose tile it is.
   void copyLines(const Op &op, const TensorView &tensor, const SharedView &raw);
   void shift(llvm::ArrayRef<Op> operands); ///< All at once: their loads are on their way together.
 

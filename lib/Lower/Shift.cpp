@@ -12,11 +12,42 @@
 // for those that are missing, whose rows of D nobody stores. All of this is for 16-bit elements and a matrix that
 // starts at a multiple of 16 bytes; lines are those of the tile in shared memory: rows of m or n where k is contiguous,
 // else of k.
+//
+// Of a batch each map has the matrices as its last dimension where they lie alike to multiples of 16 bytes. Where they
+// do not, an eighth of the lines lies in another way in each: then there is a map for each way to lie, whose last
+// dimension is the 16 bytes in which a line begins, and each matrix finds its eight among them.
 #include "Lowering.h"
+#include <numeric>
 
 namespace gemmc {
 namespace {
 constexpr int64_t maps = SharedTile::groups, chunkBytes = 16;
+constexpr int64_t mapBytes = 128; ///< From one tensor map to the next one: those of a tensor are parameters in a row.
+
+/// The lines of a tensor that are shifted, and how its matrices lie.
+struct Lines {
+  explicit Lines(const Op &tensor)
+      : each(bytesOf(*parseElem(tensor.word("type")))), chunk(chunkBytes / each), pitch(tensor.number("ld")),
+        stride(tensor.has("batch") ? tensor.number("batch") : 0) {
+    const bool rows = tensor.word("order") == "row";
+    length = tensor.expr(rows ? "cols" : "rows"), count = tensor.expr(rows ? "rows" : "cols");
+  }
+
+  int64_t each, chunk;   ///< Bytes of an element, elements of 16 bytes.
+  int64_t pitch, stride; ///< Elements from line to line, and from matrix to matrix.
+  Expr length, count;
+
+  bool wander() const { return stride % chunk != 0; } ///< Matrices lie in different ways to multiples of 16 bytes.
+  /// The line whose place box `i` begins at.
+  int64_t first(int64_t box) const { return count.isConst() && box >= count.constant() ? 0 : box; }
+  Expr linesFrom(int64_t line) const { return ceilDiv(count - Expr(line), maps); }
+
+  // Where matrices wander. Lines begin 0, `step`, 2 x `step`... elements behind a multiple of 16 bytes; where some
+  // boxes have a line less than the first one, their maps come behind those of the others.
+  int64_t step() const { return std::gcd(std::gcd(stride, pitch), chunk); }
+  int64_t ways() const { return chunk / step(); }
+  bool isShorter(int64_t box) const { return linesFrom(first(box)) != linesFrom(0); }
+};
 } // namespace
 
 std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
@@ -24,23 +55,51 @@ std::vector<ptx::TensorMapInfo> Lowering::lineMaps(const Op &tensor) const {
   if (!tensor.has("shift"))
     return result;
   const Op &raw = *kernel.declaration("r" + tensor.subject.name);
-  const bool rows = tensor.word("order") == "row", kMajor = raw.word("major") == "k";
-  const int64_t each = bytesOf(*parseElem(tensor.word("type"))), pitch = tensor.number("ld") * each;
-  const Expr &length = tensor.expr(rows ? "cols" : "rows"), &lines = tensor.expr(rows ? "rows" : "cols");
-  for (int64_t box = 0; box < maps; ++box) {
-    const int64_t first = lines.isConst() && box >= lines.constant() ? 0 : box;
-    const int64_t skew = first * pitch % chunkBytes;
+  const bool kMajor = raw.word("major") == "k";
+  const Lines lines(tensor);
+  // Of lines that begin `skew` elements behind multiples of 16 bytes.
+  auto mapOf = [&](int64_t skew, const Expr &count) {
     ptx::TensorMapInfo map;
-    map.name = (tensor.word("buffer") + "_map" + llvm::Twine(box)).str();
+    map.name = (tensor.word("buffer") + "_map" + llvm::Twine(result.size())).str();
     map.buffer = tensor.word("buffer").str();
     map.type = *parseElem(tensor.word("type"));
-    map.dims = {length + Expr(skew / each), ceilDiv(lines - Expr(first), maps)};
-    map.strides = {Expr(maps * pitch)};
+    map.dims = {lines.length + Expr(skew), count};
+    map.strides = {Expr(maps * lines.pitch * lines.each)};
     map.box = {raw.item("extent", kMajor ? 1 : 0), raw.item("extent", kMajor ? 0 : 1) / maps};
-    map.offset = first * pitch - skew;
-    result.push_back(std::move(map));
+    return map;
+  };
+  if (!lines.wander()) {
+    for (int64_t box = 0; box < maps; ++box) {
+      const int64_t start = lines.first(box) * lines.pitch, skew = start % lines.chunk;
+      ptx::TensorMapInfo map = mapOf(skew, lines.linesFrom(lines.first(box)));
+      map.offset = (start - skew) * lines.each;
+      addProducts(tensor, map);
+      result.push_back(std::move(map));
+    }
+    return result;
+  }
+  const Expr pieces = ceilDiv(products() * lines.stride + Expr(maps * lines.pitch), lines.chunk);
+  for (int64_t box : {int64_t(0), maps - 1}) {
+    if (box > 0 && !lines.isShorter(box))
+      break;
+    for (int64_t skew = 0; skew < lines.chunk; skew += lines.step()) {
+      ptx::TensorMapInfo map = mapOf(skew, lines.linesFrom(lines.first(box)));
+      map.dims.push_back(pieces);
+      map.strides.push_back(Expr(chunkBytes));
+      map.box.push_back(1);
+      result.push_back(std::move(map));
+    }
   }
   return result;
+}
+
+/// In pieces of 16 bytes and the elements behind them; no product of both is larger than the first one.
+std::pair<Val, Val> Lowering::startOfMatrix(int64_t stride, int64_t chunk) {
+  const Val &product = variables["product"];
+  Val odd = mul(binary("and.b32", product, chunk - 1, "product_of_few"), stride % chunk, "start");
+  Val even = mul(divide(product, chunk, "products"), stride % chunk, "pieces");
+  Val pieces = add(add(mul(product, stride / chunk, "pieces"), even, "pieces"), divide(odd, chunk, "pieces"), "pieces");
+  return {pieces, binary("and.b32", odd, chunk - 1, "start")};
 }
 
 /// Box i has the lines i, i + 8, ... of the tile, one behind the other.
@@ -51,9 +110,25 @@ void Lowering::copyLines(const Op &op, const TensorView &tensor, const SharedVie
       outer = inRegister(divide(value(start[rows ? 0 : 1]), maps, "y"), "y");
   Val dst = stageAddress(raw, op.subject, "to_" + op.subject.name), bar = barrierAddress(op.ref("signal"), "full");
   Val policy = cachePolicy(op);
+  const Lines lines(*kernel.declaration(op.ref("from").name));
+  auto [pieces, elements] = lines.wander() ? startOfMatrix(lines.stride, lines.chunk) : std::pair<Val, Val>();
   for (int64_t i = 0; i < maps; ++i) {
     Val to = add(dst, i * raw.tile.groupStride(), "box");
-    loadBox(variables[tensor.buffer + "_map" + std::to_string(i)], {inner, outer}, to, bar, policy);
+    if (!lines.wander()) {
+      loadBox(variables[tensor.buffer + "_map" + std::to_string(i)], boxAt(tensor, inner, outer), to, bar, policy);
+      continue;
+    }
+    // The pieces in front of the line, the elements behind them, and of those the pieces that they are.
+    const int64_t line = lines.first(i) * lines.pitch, before = lines.isShorter(i) ? lines.ways() : 0;
+    Val piece = add(pieces, line / lines.chunk, "piece"), way = elements;
+    if (line % lines.chunk != 0) {
+      Val begin = add(elements, line % lines.chunk, "begin");
+      piece = add(piece, divide(begin, lines.chunk, "piece"), "piece");
+      way = binary("and.b32", begin, lines.chunk - 1, "way");
+    }
+    Val map = add64(wide(way, mapBytes / lines.step(), "map_of_way"),
+                    variables[tensor.buffer + "_map" + std::to_string(before)], "map");
+    loadBox(map, {inner, outer, inRegister(piece, "z")}, to, bar, policy);
   }
 }
 
@@ -76,18 +151,24 @@ void Lowering::shift(llvm::ArrayRef<Op> operands) {
   for (const Op &op : operands) {
     const SharedView &to = buffers.find(op.subject.name)->second, &from = buffers.find(op.ref("from").name)->second;
     const SharedTile &tile = to.tile, &raw = from.tile;
-    const int64_t lines = tile.rows / maps, pitch = op.number("pitch") % chunkBytes;
+    const int64_t lines = tile.rows / maps, pitch = op.number("pitch") % chunkBytes, stride = op.number("stride", 0);
+    Val begin; // of the product's matrix, bytes behind a multiple of 16
+    if (stride % chunkBytes != 0)
+      begin = binary("and.b32", mul(variables["product"], stride % chunkBytes, "begin"), chunkBytes - 1, "begin");
     Val source = add(stageAddress(from, op.ref("from"), "from_" + op.ref("from").name), laneBytes, "from");
     Val target = stageAddress(to, op.subject, "to_" + op.subject.name);
     for (int64_t half = 0; half < maps / warps; ++half) {
       Val box = add(roleWarp, half * warps, "box");
-      Val skew = binary("and.b32", mul(box, pitch, "skew"), chunkBytes - 1, "skew");
+      Val skew = mul(box, pitch, "skew");
+      if (begin.isReg())
+        skew = add(skew, begin, "skew");
+      skew = binary("and.b32", skew, chunkBytes - 1, "skew");
       Val first = add(add(source, mul(box, raw.groupStride(), "box_place"), "from"),
                       binary("and.b32", skew, chunkBytes - wordBytes, "skew_words"), "from");
       Val swizzled = mul(binary("xor.b32", piece, box, "swizzled"), chunkBytes, "swizzled");
       Val place = add(add(add(target, mul(box, lineBytes, "line"), "to"), swizzled, "to"), inPiece, "to");
       Val bits;
-      if (pitch % wordBytes != 0)
+      if (pitch % wordBytes != 0 || stride % wordBytes != 0)
         bits = mul(binary("and.b32", skew, wordBytes - 1, "skew_bytes"), 8, "skew_bits");
       for (int64_t i = 0; i < lines * tile.spans; ++i)
         words.push_back({first, bits, place, i / tile.spans * raw.pitch + i % tile.spans * lineBytes,

@@ -7,7 +7,7 @@ constexpr int64_t around = 16; ///< Bytes that come with a line, because it may 
 /// What the pass is about: an operand's tile in place (sA, sB) and its lines as they come (rA, rB).
 struct Shifted {
   std::string tile, raw;
-  int64_t pitch; ///< Bytes from line to line in memory.
+  int64_t pitch, stride; ///< Bytes in memory from line to line, and from matrix to matrix; 0: not asked for.
 };
 using Operands = llvm::ArrayRef<Shifted>; ///< One of them or both.
 
@@ -51,9 +51,12 @@ Op shifterOf(Op &producer, Operands operands, int64_t stages, int64_t tileStages
   Op tiles = *findIn(findIn(producer.body, OpKind::Elect)->body, OpKind::Tiles);
   std::vector<Op> &step = findIn(tiles.body, OpKind::For)->body;
   step = {Op(OpKind::Wait, Ref{"full", {x}}), Op(OpKind::Wait, Ref{"used", {y}})};
-  for (const Shifted &shifted : operands)
-    step.push_back(
-        Op(OpKind::Shift, Ref{shifted.tile, {y}}).set("from", Ref{shifted.raw, {x}}).set("pitch", shifted.pitch));
+  for (const Shifted &shifted : operands) {
+    Op shift = Op(OpKind::Shift, Ref{shifted.tile, {y}}).set("from", Ref{shifted.raw, {x}}).set("pitch", shifted.pitch);
+    if (shifted.stride % around != 0)
+      shift.set("stride", shifted.stride);
+    step.push_back(std::move(shift));
+  }
   step.push_back(Op(OpKind::Arrive, Ref{"shifted", {y}}).set("by", "warps"));
   if (linesAlone)
     step.push_back(Op(OpKind::Arrive, Ref{"empty", {x}}).set("by", "fenced"));
@@ -98,9 +101,11 @@ void follow(std::vector<Op> &body, Operands operands, int64_t tileStages) {
 
 void shiftLines(Kernel &kernel) {
   llvm::SmallVector<Shifted, 2> operands;
-  for (const Op *tensor : kernel.shiftedTensors())
-    operands.push_back({"s" + tensor->subject.name, "r" + tensor->subject.name,
-                        tensor->number("ld") * int64_t(bytesOf(*parseElem(tensor->word("type"))))});
+  for (const Op *tensor : kernel.shiftedTensors()) {
+    const int64_t each = bytesOf(*parseElem(tensor->word("type")));
+    operands.push_back({"s" + tensor->subject.name, "r" + tensor->subject.name, tensor->number("ld") * each,
+                        tensor->number("batch", 0) * each});
+  }
   if (operands.empty())
     return;
   const int64_t stages = kernel.number("stages"), tileStages = kernel.number("shifted_stages");

@@ -143,7 +143,7 @@ void streamsInto(Draft &draft, unsigned count, std::vector<Alternative> &found, 
 
 std::vector<Alternative> alternativesOf(const Spec &spec, Way way, unsigned count, Diags &diags,
                                         std::optional<RepackChoice> &other) {
-  way = orShallow(spec, way);
+  way = wayOfLines(spec, way);
   unsigned errors = diags.numErrors();
   Draft draft = draftOf(spec, diags, way);
   decideProblem(draft);

@@ -31,6 +31,7 @@ struct Stream {
 struct Way {
   bool turned = false;
   bool shallow = false; ///< A stream of few k, lines of both operands shifted.
+  bool batched = false; ///< The products of a batch are streams, whose lines are shifted.
   int64_t slices = 1;
   SplitThrough through = SplitThrough::cluster; ///< Where slices meet.
   int64_t alongK = 1;                           ///< In the workspace: CTAs of a cluster whose slices meet there before.
@@ -295,6 +296,7 @@ std::optional<Plan> planAsItIs(const Spec &spec, Diags &diags);
 std::optional<Plan> planByFamily(const Spec &spec, Diags &diags);
 /// ... and by the widths of elements that it has.
 std::optional<Plan> planDirectly(const Spec &spec, Diags &diags, Way way = {});
+std::optional<Plan> planOfWay(const Spec &spec, Diags &diags, Way way); ///< ...and lines come as `way` has them.
 /// The product of 16 bits that reads the same bytes as one of 8- or 32-bit inputs by wgmma (SixteenBits.cpp).
 struct Narrowed {
   Spec spec;
@@ -350,7 +352,8 @@ bool decideFamily(Draft &draft);
 /// be.
 bool isShort(int64_t length, int64_t other);
 /// A product with a short side, 16-bit operands, k of 512 and more (320 where the other side is 256 and more, 96 where
-/// the short one is at most 64 beside 768), all sizes known: it is planned as a stream.
+/// the short one is at most 64 beside 768), all sizes known: it is planned as a stream. So are those of a batch, of 64
+/// and more of k, where lines are shifted.
 bool isSkinny(const Draft &draft);
 /// Slices of k of a tile that the planner tries for any, and the k from which they may meet in memory, which takes
 /// microseconds: of five products with less than 8192 two of 4512 and 4928 took 10 and 4% longer there, three of 6720
@@ -477,7 +480,10 @@ inline bool asksForHalves(const Spec &spec) { return spec.storeOverlap.given && 
 inline bool asksForHalves(const Draft &draft) { return asksForHalves(draft.spec()); }
 /// Tiles of a shifted operand: one is multiplied, one waits for its release, one is filled.
 constexpr int64_t shiftedStages = 3;
-constexpr double shiftRate = 37.1;      ///< Bytes a nanosecond that a warpgroup shifts (ShiftTime.cpp).
+constexpr double shiftRate = 37.1; ///< Bytes a nanosecond that a warpgroup shifts (ShiftTime.cpp).
+/// Products whose matrices, of 16-bit elements, lie so far apart and in different ways to multiples of 16 bytes, which
+/// a tensor map counts in 31 bits.
+constexpr int64_t mostShiftedProducts(int64_t stride) { return (int64_t(1) << 33) / stride; }
 constexpr int64_t longestShifted = 192; ///< Elements of a line, in 64s: a box has 256 at most, eight of them around it.
 /// Registers of sums, a thread of the one warpgroup that multiplies what another one shifts: at most, and with an even
 /// share of the register file. Who shifts both operands spills where its share is less.
@@ -503,6 +509,9 @@ void checkEpilogue(Draft &draft);
 void decideRepack(Draft &draft, llvm::StringRef asked);
 /// `way`, and whether it is a shallow stream (Skinny.cpp): few rows or columns, few k, lines that start anywhere.
 Way orShallow(const Spec &spec, Way way);
+/// The way in which the lines of operands come that TMA cannot read as they lie: as `way` has it, or as streams of few
+/// k or of a batch.
+Way wayOfLines(const Spec &spec, Way way);
 /// Nanoseconds of the copy that one operand needs in front of a stream whose other one's lines are shifted.
 double copyBesideShifted(const Draft &draft);
 /// Another way to read an operand than the one that decideRepack has chosen, where there is one.

@@ -107,7 +107,11 @@ std::optional<Plan> plan::planByFamily(const Spec &spec, Diags &diags) {
 std::optional<Plan> plan::planDirectly(const Spec &spec, Diags &diags, Way way) {
   if (asksForVector(spec))
     return planVector(spec, diags);
-  Draft draft = draftOf(spec, diags, orShallow(spec, way));
+  return planOfWay(spec, diags, wayOfLines(spec, way));
+}
+
+std::optional<Plan> plan::planOfWay(const Spec &spec, Diags &diags, Way way) {
+  Draft draft = draftOf(spec, diags, way);
   if (!decideAll(draft))
     return std::nullopt;
   if (std::optional<Plan> other = otherWay(draft, spec))

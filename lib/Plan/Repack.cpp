@@ -142,8 +142,6 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
     return whyNotTurnedInside(draft, info);
   if (draft.inputBits() == 32 && startsAtMultiplesOf16(operand))
     return formatv("k is contiguous: wgmma reads `{0}` as it lies", info.name);
-  if (isBatch(s))
-    return "a warpgroup shifts lines of one matrix: `problem.batch` is not 1";
   if (draft.inputBits() != 16)
     return formatv("a warpgroup shifts elements of 16 bits: `{0}.type` is {1}", info.name, nameOf(*operand.type));
   if (operand.ld.value.dynamic())
@@ -155,6 +153,16 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
   for (auto [size, name] : {std::pair{&Spec::m, "m"}, {&Spec::n, "n"}, {&Spec::k, "k"}})
     if ((size == info.rows || size == info.cols) && ((s.*size).value.dynamic() || (s.*size).value.typical))
       return formatv("eight tensor maps share the lines of a known matrix: `{0}` is dynamic", name);
+  if (isBatch(s)) {
+    const Size &stride = operand.batchStride.value;
+    if (stride.dynamic() || stride.typical)
+      return formatv("how far lines are off must be known: `{0}.batch_stride` is dynamic", info.name);
+    // Of matrices that lie in other ways than the first one, each line is found by the 16 bytes that it begins in.
+    const int64_t products = s.batch.value.fixed.value_or(1);
+    if (*stride.fixed % 8 != 0 && products > mostShiftedProducts(*stride.fixed))
+      return formatv("tensor maps count pieces of 16 bytes in 31 bits: {0} matrices of `{1}` are {2} elements apart",
+                     products, info.name, *stride.fixed);
+  }
   constexpr int64_t longest = 2147483647 - 7; // a map begins up to 7 elements in front of a line
   if (int64_t length = *contiguousExtent(s, info).fixed; length > longest)
     return formatv("tensor maps count in 31 bits: a line of `{0}` has {1} elements", info.name, length);
@@ -236,7 +244,8 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
 bool decideShifted(Draft &draft, const OperandInfo *streamed, const OperandInfo *beside, double slow) {
   Spec &s = draft.spec();
   auto given = [&](const OperandInfo *info) { return info && (s.*info->operand).repack.given; };
-  const double copied = timeWith(draft, Repack::on, Repack::on),
+  // `wayOfLines` compares the streams of a batch with copies.
+  const double copied = draft.way.batched ? never : timeWith(draft, Repack::on, Repack::on),
                ofLong = streamed ? timeWith(draft, Repack::inside, Repack::on) : never,
                ofShort = given(beside) ? timeWith(draft, Repack::on, Repack::inside) : never,
                ofAll = beside ? timeWith(draft, Repack::inside, Repack::inside) : never,
@@ -351,7 +360,7 @@ std::optional<RepackChoice> otherRepack(const Draft &draft) {
   const OperandSpec &shortOne = streamed == &s.a ? s.b : s.a; // copied where the long operand is
   const double times = timeWith(draft, how, ofLong ? Repack::on : how) /
                        timeWith(draft, *streamed->repack, draft.isShifted(shortOne) ? Repack::inside : Repack::on);
-  const bool known = std::isfinite(times) && times > 0;
+  const bool known = std::isfinite(times) && times > 0 && !isBatch(s); // of whose copies streams know nothing
   return RepackChoice{info.operand, isA ? "a.repack" : "b.repack", how, known ? std::optional(times) : std::nullopt};
 }
 

@@ -14,11 +14,12 @@ constexpr double memoryRate = 4300, portRate = 98.7, readRate = 113.6;
 struct Shifting {
   double launchTime; ///< Without that of the copy in front, which the short operand needs.
   double rate, stepTime, turnTime;
+  double launchOfBatch; ///< What it takes more: 350 cuts of 40 batches, within 12% (H200, 2026-12-01).
 };
-constexpr Shifting longOne{2200, shiftRate, 195, 855};
+constexpr Shifting longOne{2200, shiftRate, 195, 855, 600};
 /// Of the short operand, too: 78 cuts of 17 products with 1 to 48 rows, within 9% (2026-11-27, 19:48). No kernel is in
 /// front. Of the short one alone, no part of that fit: 16 cuts of four products with up to 16 rows, 13% (20:37).
-constexpr Shifting shortOne{960, 32.3, 283, 300};
+constexpr Shifting shortOne{960, 32.3, 283, 300, 140};
 /// A stage from its request to its release, which all but some have under way.
 constexpr double stageTime = 804, stagesAtWork = 1.52;
 /// Of slices of k: until they have met; elements that a CTA sends; several tiles of the short side read the same lines
@@ -49,7 +50,8 @@ int64_t StagesOfShifted::of(const Stream &way) const {
 StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &way) {
   const double longTile = double(sides.longTile(way)), shortTile = double(sides.shortTile(way)), depth = double(way.k);
   const auto [alongLong, alongShort] = clustersOf(sides, way);
-  const int64_t clusters = alongLong * alongShort, atATime = clustersAtATime(draft, way.slices);
+  const int64_t products = draft.plannedBatch(), clusters = alongLong * alongShort * products,
+                atATime = clustersAtATime(draft, way.slices);
   const int64_t waves = llvm::divideCeil(clusters, atATime),
                 stages = way.stages ? way.stages : StagesOfShifted(draft).of(way);
   const int64_t steps = llvm::divideCeil(llvm::divideCeil(sides.depth, way.k), way.slices);
@@ -60,6 +62,16 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   const double shifted = 2 * depth * double(draft.shiftedExtent(way.m, way.n));
   const double lines = 2 * longTile * depth, ofShort = 2 * depth * double(sides.shortSide) / double(alongShort);
   const double again = way.slices > 1 && alongShort > 1 ? scattered : 1;
+  // Each product of a batch has matrices of its own, or all have the same one.
+  const bool several = isBatch(draft.spec());
+  auto matrices = [&](bool ofM) {
+    const OperandSpec &operand = ofM ? draft.kernelA() : draft.kernelB();
+    return several && operand.batchStride.value == Size{0} ? 1 / double(products) : 1;
+  };
+  const double ofMemory = lines * again / double(alongShort) * matrices(sides.longIsM) +
+                          (several ? ofShort / double(alongLong) * matrices(!sides.longIsM) : 0);
+  const double elements = double(sides.longSide) / double(alongLong) * double(sides.shortSide) / double(alongShort);
+  const double stored = several ? elements * bytesOf(*draft.spec().d.type) / memoryRate : 0;
   // wgmma reads its columns once for each 64 rows.
   const double read = 2 * depth * double(way.m) / 64 * double(64 + way.n);
   struct Time {
@@ -69,7 +81,7 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   auto timesOf = [&](int64_t of) { // of a stage, in a wave of so many clusters
     const double part = double(of) / double(atATime);
     return std::array<Time, 6>{
-        {{double(of * way.slices) * lines * again / double(alongShort) / memoryRate, "memory"},
+        {{double(of * way.slices) * ofMemory / memoryRate, "memory"},
          {(lines + 16 * longTile + ofShort) / portRate / (2 - part), "the L2"},
          {shifted / shifting.rate, "the warpgroup that shifts"},
          {read / readRate, "shared memory"},
@@ -78,10 +90,13 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   };
   auto wave = [&](int64_t of) {
     const auto times = timesOf(of);
-    return double(steps) * atOnce(llvm::map_to_vector(times, [](const Time &each) { return each.nanoseconds; }), order);
+    return double(steps) *
+               atOnce(llvm::map_to_vector(times, [](const Time &each) { return each.nanoseconds; }), order) +
+           double(of) * stored;
   };
   const int64_t rest = clusters % atATime;
-  double all = shifting.launchTime + double(clusters / atATime) * wave(atATime) + (rest > 0 ? wave(rest) : 0);
+  double all = shifting.launchTime + (several ? shifting.launchOfBatch : 0) +
+               double(clusters / atATime) * wave(atATime) + (rest > 0 ? wave(rest) : 0);
   all += double(waves - 1) * shifting.turnTime;
   const double sent = longTile * shortTile * double(way.slices - 1) / double(way.slices);
   const double meeting = way.slices > 1 ? double(waves) * (meetingTime + sent / sumsRate) : 0;

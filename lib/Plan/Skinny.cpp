@@ -61,14 +61,15 @@ bool isSkinny(const Draft &draft) {
   const Spec &s = draft.spec();
   if (*s.target != Target::sm_90a || bitsOf(*s.a.type) != 16)
     return false;
-  if (s.m.value.dynamic() || s.n.value.dynamic() || isBatch(s))
+  const bool batched = isBatch(s) && (draft.way.batched || draft.shifts());
+  if (s.m.value.dynamic() || s.n.value.dynamic() || (isBatch(s) && !batched))
     return false;
   const int64_t m = *s.m.value.fixed, n = *s.n.value.fixed;
-  const bool shifted = draft.way.shallow || (draft.shiftsA() && draft.shiftsB());
+  const bool shifted = draft.way.shallow || batched || (draft.shiftsA() && draft.shiftsB());
   const int64_t least = shifted ? leastDepthOfShifted : leastDepth(std::min(m, n), std::max(m, n));
   if (s.k.value.fixed.value_or(0) < least)
     return false;
-  return isShort(m, n) || isShort(n, m);
+  return isShort(m, n) || isShort(n, m) || (batched && std::min(m, n) <= mostShort);
 }
 
 /// The other way round (`Way::turned`) must promise more than estimates are wrong by where both are alike.
@@ -183,12 +184,14 @@ std::string reasonOf(const Draft &draft, const Stream &way) {
   const Sides sides = sidesOf(draft);
   auto tiles = llvm::divideCeil(sides.longSide, sides.longTile(way));
   auto times = llvm::divideCeil(sides.shortSide, sides.shortTile(way));
-  auto ctas =
-      llvm::alignTo(tiles, sides.sharersOfShort(way)) * llvm::alignTo(times, sides.sharersOfLong(way)) * way.slices;
+  auto ctas = llvm::alignTo(tiles, sides.sharersOfShort(way)) * llvm::alignTo(times, sides.sharersOfLong(way)) *
+              way.slices * draft.plannedBatch();
   const int64_t depth = sides.depth * 2 / draft.way.bytes; // in elements of the user's
-  return formatv("{0} x {1} are streamed{2}: {3} tile{4} of {5}{6} are {7} CTAs for {8} SMs", sides.longSide, depth,
+  const std::string products = isBatch(draft.spec()) ? formatv("{0} times ", draft.plannedBatch()).str() : "";
+  return formatv("{9}{0} x {1} are streamed{2}: {3} tile{4} of {5}{6} are {7} CTAs for {8} SMs", sides.longSide, depth,
                  times > 1 ? formatv(" {0} times", times).str() : "", tiles, tiles > 1 ? "s" : "", sides.longTile(way),
-                 way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas, draft.limits.sms);
+                 way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas, draft.limits.sms,
+                 products);
 }
 
 /// CTAs of a cluster that share a tile of the short operand, and of the long one.
@@ -315,7 +318,7 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
     }
     // The card holds 15 clusters of eight: of more the rest would be a wave of its own.
     if (auto [along, across] = clustersOf(sides, way);
-        slices * sharing.ctas() == mostCtas && along * across > clustersAtATime(draft, mostCtas))
+        slices * sharing.ctas() == mostCtas && along * across * draft.plannedBatch() > clustersAtATime(draft, mostCtas))
       return;
     way.nanoseconds = nanosecondsOf(way);
     found.push_back(std::move(way));

@@ -54,15 +54,15 @@ private:
     batch();
   }
 
-  /// Lines eight apart are those of one matrix.
+  /// How far the lines of each matrix are off must be known.
   void batch() {
     auto refuse = [&](const Op &op, const char *what) { diags.report(Diag::tile_batch, placeOf(op), what); };
     const bool several = kernel.root.has("batch");
     walk(kernel.body(), [&](const Op &op) {
       if (op.kind == OpKind::Tensor && op.has("batch") && !several)
         refuse(op, "a tensor's `batch` is for a kernel with `batch`");
-      else if (op.kind == OpKind::Tensor && op.has("shift") && several)
-        refuse(op, "`shift` is of the lines of one matrix");
+      else if (op.kind == OpKind::Tensor && op.has("shift") && op.has("batch") && !op.expr("batch").isConst())
+        refuse(op, "lines that are shifted (`shift`) are of matrices a known distance apart");
     });
   }
 

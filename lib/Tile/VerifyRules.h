@@ -209,6 +209,7 @@ inline constexpr NumberRule numberRules[] = {
     {"prefetch_lines", "rows", 1, maxExtent},
     {"prefetch_lines", "cols", 1, maxExtent},
     {"shift", "pitch", 2, int64_t(1) << 40},
+    {"shift", "stride", 2, int64_t(1) << 40},
     {"wait_group", "pending", 0, maxStages},
     {"cursor", "stages", 1, maxStages},
     {"arrive", "from", 1, 15},

@@ -267,6 +267,43 @@ TEST(PlanCuts, LongOperandsAreShifted) {
       }
 }
 
+/// ... and those of a batch, beside copies that were measured (docs/hopper-l2.md, *Lines of a batch*).
+TEST(PlanCuts, LinesOfABatchAreShifted) {
+  struct Row {
+    int64_t m, n, k, batch;
+    Repack a, b;
+    Order layoutA, layoutB;
+  };
+  constexpr Order row = Order::row, col = Order::col;
+  const Row rows[] = {
+      {1105, 64, 1105, 15, Repack::inside, Repack::off, row, row},
+      {1274, 128, 1274, 41, Repack::inside, Repack::off, row, row},
+      {333, 128, 333, 14, Repack::inside, Repack::off, row, row},
+      {128, 1219, 490, 53, Repack::off, Repack::inside, col, row},
+      {989, 238, 1730, 7, Repack::inside, Repack::on, col, col},
+      {59, 18, 1471, 30, Repack::inside, Repack::inside, row, col},
+      {334, 213, 146, 49, Repack::on, Repack::on, col, col},
+      {87, 19, 272, 15, Repack::on, Repack::on, col, row},
+      {667, 716, 219, 23, Repack::on, Repack::on, col, row},
+      {887, 1378, 566, 6, Repack::on, Repack::on, col, col},
+  };
+  for (const Row &one : rows) {
+    Spec spec = problem(fixed(one.m), fixed(one.n), fixed(one.k));
+    spec.batch = given(fixed(one.batch));
+    spec.a.layout = given(one.layoutA), spec.b.layout = given(one.layoutB);
+    Plan plan = planOf(spec);
+    EXPECT_EQ(*plan.spec.a.repack, one.a) << one.m << "x" << one.n << "x" << one.k;
+    EXPECT_EQ(*plan.spec.b.repack, one.b) << one.m << "x" << one.n << "x" << one.k;
+  }
+  // How far lines are off must be known, not of how many matrices.
+  Spec spec = problem(fixed(1105), fixed(64), fixed(1105));
+  spec.b.layout = given(Order::row), spec.batch = given(Size{});
+  EXPECT_EQ(*planOf(spec).spec.a.repack, Repack::inside);
+  EXPECT_TRUE(llvm::is_contained(requirementsOf(planOf(spec)), "batch <= 7035"));
+  spec.a.batchStride = given(Size{});
+  EXPECT_EQ(*planOf(spec).spec.a.repack, Repack::on);
+}
+
 /// C comes by TMA beside shifted lines, too: their tiles count where its buffers are fitted in.
 TEST(PlanCuts, ShiftedLinesBesideC) {
   Spec spec = problem(fixed(8192), fixed(16), fixed(4095));

@@ -463,7 +463,7 @@ TEST(Prepare, SourcesThatDoNotExistAreFailures) {
 TEST(Prepare, TooManyParametersAreAFailureNotAnOverflow) {
   KernelInfo kernel;
   kernel.name = "gemm";
-  kernel.params.assign(513, {ParamInfo::Pointer, "p", ptx::Type::u64, "a", 0});
+  kernel.params.assign(PreparedKernel::maxParamBytes / 8 + 1, {ParamInfo::Pointer, "p", ptx::Type::u64, "a", 0});
   PreparedKernel prepared;
   MaybeFailure failed = prepareKernel(kernel, plainArgs(), 132, noMaps, prepared);
   ASSERT_TRUE(failed);
