@@ -56,13 +56,14 @@ std::optional<ByMma> planByMma(const Spec &spec, const Plan &byFamily) {
   if (!small)
     return std::nullopt;
   const bool turns = readsInside(other) && bitsOf(*other.a.type) == 32;
+  const bool shiftsBatch = readsInside(other) && !turns && isBatch(spec); // estimates that are as good as those of mma
   const bool both = small->turnsBoth && !small->hasSmallD;
   const double ofBoth = !small->collects ? ofBothTurned : typicalK(spec) <= shortK ? ofCutLines : ofMore;
   const Analysis analysis = analyse(byFamily, 0);
   const double seconds = analyse(small->plan, 0).seconds;
   const double others = both ? (analysis.seconds + analysis.copies) * ofBoth
                              : analysis.seconds * (turns ? ofTurnedWords : 1) + analysis.copies;
-  if (seconds > (both ? 1 : small->hasSmallD ? surely : ofMore) * others)
+  if (seconds > (both || shiftsBatch ? 1 : small->hasSmallD ? surely : ofMore) * others)
     return std::nullopt;
   Spec &decided = small->plan.spec;
   decided.instruction.reason =

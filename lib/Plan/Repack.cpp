@@ -244,7 +244,8 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
 bool decideShifted(Draft &draft, const OperandInfo *streamed, const OperandInfo *beside, double slow) {
   Spec &s = draft.spec();
   auto given = [&](const OperandInfo *info) { return info && (s.*info->operand).repack.given; };
-  // `wayOfLines` compares the streams of a batch with copies.
+  if (draft.way.batched) // `wayOfLines` compares that with whole plans
+    slow = never;
   const double copied = draft.way.batched ? never : timeWith(draft, Repack::on, Repack::on),
                ofLong = streamed ? timeWith(draft, Repack::inside, Repack::on) : never,
                ofShort = given(beside) ? timeWith(draft, Repack::on, Repack::inside) : never,

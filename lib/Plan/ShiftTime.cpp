@@ -14,12 +14,15 @@ constexpr double memoryRate = 4300, portRate = 98.7, readRate = 113.6;
 struct Shifting {
   double launchTime; ///< Without that of the copy in front, which the short operand needs.
   double rate, stepTime, turnTime;
-  double launchOfBatch; ///< What it takes more: 350 cuts of 40 batches, within 12% (H200, 2026-12-01).
 };
-constexpr Shifting longOne{2200, shiftRate, 195, 855, 600};
+constexpr Shifting longOne{2200, shiftRate, 195, 855};
 /// Of the short operand, too: 78 cuts of 17 products with 1 to 48 rows, within 9% (2026-11-27, 19:48). No kernel is in
 /// front. Of the short one alone, no part of that fit: 16 cuts of four products with up to 16 rows, 13% (20:37).
-constexpr Shifting shortOne{960, 32.3, 283, 300, 140};
+constexpr Shifting shortOne{960, 32.3, 283, 300};
+/// Of a batch: 443 cuts of 133 batches, the long operand's lines within 12%, the short one's, too, or alone, within 10%
+/// (2026-12-01, docs/hopper-l2.md, *Lines of a batch*). What is stored counts twice.
+constexpr Shifting longOfBatch{2800, shiftRate, 195, 300}, shortOfBatch{1700, 42, 180, 900};
+constexpr double storedTwice = 2;
 /// A stage from its request to its release, which all but some have under way.
 constexpr double stageTime = 804, stagesAtWork = 1.52;
 /// Of slices of k: until they have met; elements that a CTA sends; several tiles of the short side read the same lines
@@ -58,12 +61,12 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   if (stages < 2)
     return {std::numeric_limits<double>::infinity(), 0, "shared memory"};
 
-  const Shifting &shifting = shiftsShort(draft, sides) ? shortOne : longOne;
+  const bool several = isBatch(draft.spec()), ofShortOne = shiftsShort(draft, sides);
+  const Shifting &shifting = several ? (ofShortOne ? shortOfBatch : longOfBatch) : ofShortOne ? shortOne : longOne;
   const double shifted = 2 * depth * double(draft.shiftedExtent(way.m, way.n));
   const double lines = 2 * longTile * depth, ofShort = 2 * depth * double(sides.shortSide) / double(alongShort);
   const double again = way.slices > 1 && alongShort > 1 ? scattered : 1;
   // Each product of a batch has matrices of its own, or all have the same one.
-  const bool several = isBatch(draft.spec());
   auto matrices = [&](bool ofM) {
     const OperandSpec &operand = ofM ? draft.kernelA() : draft.kernelB();
     return several && operand.batchStride.value == Size{0} ? 1 / double(products) : 1;
@@ -71,7 +74,7 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
   const double ofMemory = lines * again / double(alongShort) * matrices(sides.longIsM) +
                           (several ? ofShort / double(alongLong) * matrices(!sides.longIsM) : 0);
   const double elements = double(sides.longSide) / double(alongLong) * double(sides.shortSide) / double(alongShort);
-  const double stored = several ? elements * bytesOf(*draft.spec().d.type) / memoryRate : 0;
+  const double stored = several ? storedTwice * elements * bytesOf(*draft.spec().d.type) / memoryRate : 0;
   // wgmma reads its columns once for each 64 rows.
   const double read = 2 * depth * double(way.m) / 64 * double(64 + way.n);
   struct Time {
@@ -95,8 +98,7 @@ StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &w
            double(of) * stored;
   };
   const int64_t rest = clusters % atATime;
-  double all = shifting.launchTime + (several ? shifting.launchOfBatch : 0) +
-               double(clusters / atATime) * wave(atATime) + (rest > 0 ? wave(rest) : 0);
+  double all = shifting.launchTime + double(clusters / atATime) * wave(atATime) + (rest > 0 ? wave(rest) : 0);
   all += double(waves - 1) * shifting.turnTime;
   const double sent = longTile * shortTile * double(way.slices - 1) / double(way.slices);
   const double meeting = way.slices > 1 ? double(waves) * (meetingTime + sent / sumsRate) : 0;

@@ -283,7 +283,8 @@ TEST(PlanCuts, LinesOfABatchAreShifted) {
       {989, 238, 1730, 7, Repack::inside, Repack::on, col, col},
       {59, 18, 1471, 30, Repack::inside, Repack::inside, row, col},
       {334, 213, 146, 49, Repack::on, Repack::on, col, col},
-      {87, 19, 272, 15, Repack::on, Repack::on, col, row},
+      {120, 114, 223, 6, Repack::off, Repack::off, col, row}, // by mma
+      {7, 96, 1316, 8, Repack::inside, Repack::off, row, row},
       {667, 716, 219, 23, Repack::on, Repack::on, col, row},
       {887, 1378, 566, 6, Repack::on, Repack::on, col, col},
   };
