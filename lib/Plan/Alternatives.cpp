@@ -149,7 +149,7 @@ std::vector<Alternative> alternativesOf(const Spec &spec, Way way, unsigned coun
   decideProblem(draft);
   if (!decideFamily(draft) || diags.numErrors() != errors)
     return {};
-  other = otherRepack(draft);
+  other = isBatch(spec) ? otherRepackOfBatch(spec) : otherRepack(draft);
   if (other && count)
     count -= count / 3;
   std::vector<Alternative> found;

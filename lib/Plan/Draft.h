@@ -522,6 +522,7 @@ struct RepackChoice {
   std::optional<double> times; ///< Its time, of that of the other one; a given tile has no estimate.
 };
 std::optional<RepackChoice> otherRepack(const Draft &draft);
+std::optional<RepackChoice> otherRepackOfBatch(const Spec &spec); ///< ... that `wayOfLines` has.
 /// Both off, because of `why`; reports those that are given as on or inside, unless somebody does who reports all that
 /// need TMA.
 void refuseRepack(Draft &draft, const std::string &why, bool reported = true);

@@ -361,7 +361,7 @@ std::optional<RepackChoice> otherRepack(const Draft &draft) {
   const OperandSpec &shortOne = streamed == &s.a ? s.b : s.a; // copied where the long operand is
   const double times = timeWith(draft, how, ofLong ? Repack::on : how) /
                        timeWith(draft, *streamed->repack, draft.isShifted(shortOne) ? Repack::inside : Repack::on);
-  const bool known = std::isfinite(times) && times > 0 && !isBatch(s); // of whose copies streams know nothing
+  const bool known = std::isfinite(times) && times > 0;
   return RepackChoice{info.operand, isA ? "a.repack" : "b.repack", how, known ? std::optional(times) : std::nullopt};
 }
 

@@ -13,23 +13,13 @@ bool mayBeShifted(const Draft &draft) {
          (promisedAlign(s.a) % 16 != 0 || promisedAlign(s.b) % 16 != 0);
 }
 
-/// Nanoseconds that streams must take less than. Copies and wgmma take what is estimated and up to a third more; small
-/// tiles by mma 0.7 to 1.25 times that, others, which nobody has measured, 1.1 to 2.3 times (H200, 2026-12-01,
-/// docs/hopper-l2.md, *Lines of a batch*).
-double mostWorthwhile(const Plan &otherwise) {
-  constexpr double measured = 0.95, unmeasured = 1.4;
-  const Analysis analysis = analyse(otherwise, 0);
-  const double nanoseconds = (analysis.seconds + analysis.copies) * 1e9;
-  if (*otherwise.spec.instruction == Instruction::wgmma)
-    return nanoseconds;
-  Diags scratch = Diags::wordless();
-  const Draft draft{otherwise, scratch, limitsOf(*otherwise.spec.target)};
-  return (hasMeasuredTiles(draft) ? measured : unmeasured) * nanoseconds;
-}
-
-/// What the fastest of such streams takes, and the copy of the short operand in front; nullopt where lines are not
-/// shifted.
-std::optional<double> nanosecondsOf(const Spec &spec, Way way) {
+/// The fastest of such streams, with the copy of the short operand in front: what it takes, and the operand whose lines
+/// are shifted, the first one of both.
+struct Shifted {
+  double nanoseconds;
+  const OperandInfo *operand;
+};
+std::optional<Shifted> fastestShifted(const Spec &spec, Way way) {
   Diags scratch = Diags::wordless();
   Draft draft = draftOf(spec, scratch, way);
   decideProblem(draft);
@@ -38,26 +28,70 @@ std::optional<double> nanosecondsOf(const Spec &spec, Way way) {
   const std::optional<Stream> stream = fastestStream(draft);
   if (!stream)
     return std::nullopt;
-  const double asItLies = stream->nanoseconds + copyBesideShifted(draft);
+  const Shifted asItLies{stream->nanoseconds + copyBesideShifted(draft),
+                         &operandInfos[draft.isShifted(draft.spec().a) ? 0 : 1]};
   if (!mayTurnStream(draft))
     return asItLies;
   way.turned = true;
-  const std::optional<double> turned = nanosecondsOf(spec, way);
-  return turned ? std::min(asItLies, *turned) : asItLies;
+  const std::optional<Shifted> turned = fastestShifted(spec, way);
+  return turned && turned->nanoseconds < asItLies.nanoseconds ? *turned : asItLies;
 }
 
-Way orBatched(const Spec &spec, Way way) {
-  Way batched = way;
-  batched.batched = true;
-  const std::optional<double> streams = nanosecondsOf(spec, batched);
-  if (!streams)
-    return way;
+/// Streams, and what is planned in their place.
+struct Compared {
+  Shifted streams;
+  Instruction instruction; ///< Of the other plan.
+  double otherwise;        ///< What it takes by its estimate, nanoseconds.
+  bool pays;               ///< Whether streams are faster.
+};
+
+/// Copies and wgmma take what is estimated and up to a third more; small tiles by mma 0.7 to 1.25 times that, others,
+/// which nobody has measured, 1.1 to 2.3 times (H200, 2026-12-01, docs/hopper-l2.md, *Lines of a batch*).
+double weightOf(const Plan &otherwise) {
+  constexpr double measured = 0.95, unmeasured = 1.4;
+  if (*otherwise.spec.instruction == Instruction::wgmma)
+    return 1;
   Diags scratch = Diags::wordless();
-  const std::optional<Plan> otherwise = planOfWay(spec, scratch, way);
-  return otherwise && *streams < mostWorthwhile(*otherwise) ? batched : way;
+  return hasMeasuredTiles(Draft{otherwise, scratch, limitsOf(*otherwise.spec.target)}) ? measured : unmeasured;
+}
+
+Way batched(Way way) {
+  way.batched = true;
+  return way;
+}
+
+std::optional<Compared> compare(const Spec &spec, Way way) {
+  const std::optional<Shifted> streams = fastestShifted(spec, batched(way));
+  if (!streams)
+    return std::nullopt;
+  Diags scratch = Diags::wordless();
+  const std::optional<Plan> plan = planOfWay(spec, scratch, way);
+  if (!plan)
+    return std::nullopt;
+  const Analysis analysis = analyse(*plan, 0);
+  const double otherwise = (analysis.seconds + analysis.copies) * 1e9;
+  return Compared{*streams, *plan->spec.instruction, otherwise, streams->nanoseconds < weightOf(*plan) * otherwise};
 }
 } // namespace
 
-Way wayOfLines(const Spec &spec, Way way) { return isBatch(spec) ? orBatched(spec, way) : orShallow(spec, way); }
+Way wayOfLines(const Spec &spec, Way way) {
+  if (!isBatch(spec))
+    return orShallow(spec, way);
+  const std::optional<Compared> compared = compare(spec, way);
+  return compared && compared->pays ? batched(way) : way;
+}
+
+std::optional<RepackChoice> otherRepackOfBatch(const Spec &spec) {
+  const std::optional<Compared> compared = compare(spec, {});
+  if (!compared || (spec.*compared->streams.operand->operand).repack.given)
+    return std::nullopt;
+  const auto operand = compared->streams.operand->operand;
+  const char *path = operand == &Spec::a ? "a.repack" : "b.repack";
+  const double times = compared->streams.nanoseconds / compared->otherwise;
+  if (!compared->pays)
+    return RepackChoice{operand, path, Repack::inside, times};
+  const bool copied = compared->instruction == Instruction::wgmma;
+  return RepackChoice{operand, path, Repack::on, copied ? std::optional(1 / times) : std::nullopt};
+}
 
 } // namespace gemmc::plan
