@@ -228,17 +228,20 @@ int64_t ctasByRegisters(const Draft &draft, const Shape &shape) {
 
 // setmaxnreg moves registers from the producer to the consumers; the sum over the warpgroups stays what the launch
 // gives: 3 x 168 = 40 + 2 x 232, 4 x 128 = 32 + 3 x 160. Two warpgroups have 255 registers a thread anyway. One that
-// shifts lines keeps its 168.
+// shifts lines keeps its 168. Without a swizzle boxes are 16 bytes wide and so many that their places fill 32 registers
+// (192 x 32 of m contiguous, shared, of a batch); few sums leave some.
 std::pair<unsigned, unsigned> registerSplit(const Draft &draft, const Shape &shape) {
   if (!draft.wgmma() || shape.schedule == Schedule::pipelined)
     return {0, 0};
   if (draft.shifts() && accumulatorRegisters(draft, shape) <= sumsOfEvenShare)
     return {0, 0};
+  constexpr unsigned fewSums = 48;
+  const bool manyBoxes = *draft.spec().swizzle == Swizzle::none;
   switch (threadsOf(draft, shape)) {
   case 384:
     return {40, 232};
   case 512:
-    return {32, 160};
+    return manyBoxes && accumulatorRegisters(draft, shape) <= fewSums ? std::pair(56u, 152u) : std::pair(32u, 160u);
   default:
     return {0, 0};
   }
