@@ -467,7 +467,6 @@ ColumnShares columnShares(const Shape &shape);
 bool mayShareSums(const Draft &draft);
 /// The same of such slices.
 ColumnShares sharesInMemory(int64_t columns, int64_t slices);
-constexpr int64_t mostOwners = 16; ///< As many as the counter of a tile has bits for (lib/Lower/Gather.cpp).
 void decideOwners(Draft &draft, const Shape &shape);
 /// `epilogue.overlap`: what the planner takes for a shape where the spec leaves it open, and why a shape cannot have
 /// `steps` of it (empty: it can). Before the shape is chosen, what is decided later counts only where it is given.

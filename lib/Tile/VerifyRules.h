@@ -1,5 +1,6 @@
 /// What operations of the tile IR may refer to and hold: the tables of the verifier (Verify.cpp).
 #pragma once
+#include "gemmc/Layout/ColumnShares.h"
 #include "gemmc/Tile/IR.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -222,7 +223,7 @@ inline constexpr NumberRule numberRules[] = {
     {"exchange", "slices", 2, 8},
     {"meet", "slices", 2, 8},
     {"exchange", "owners", 1, 8},
-    {"gather", "owners", 1, 16},
+    {"gather", "owners", 1, mostOwners},
     {"keep", "block", 0, maxExtent / 64 - 1},
     {"store", "block", 0, maxExtent / 64 - 1},
     {"wait_store", "pending", 0, 7},

@@ -11,6 +11,10 @@ struct ColumnShares {
   int64_t owners, each, last;
 };
 
+/// Where parts meet in the workspace: as many owners as the counter of a tile has bits for (lib/Lower/Gather.cpp); the
+/// range of `split.owners` ends there, too.
+constexpr int64_t mostOwners = 16;
+
 /// Of `columns` columns, a multiple of 8, among at most `ctas` CTAs: in eights, as wgmma's accumulators hold them (PTX
 /// ISA 9.7.15.5.1.1), and so that the largest share is as small as can be. The same for `ctas` as for the owners there
 /// are.

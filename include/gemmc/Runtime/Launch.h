@@ -63,7 +63,7 @@ using MapEncoder = llvm::function_ref<MaybeFailure(llvm::StringRef name, const T
 /// One kernel's launch in numbers. Parameters lie as the entry declares them: in order, each naturally aligned, tensor
 /// maps 128 bytes at a multiple of 64.
 struct PreparedKernel {
-  static constexpr unsigned maxParamBytes = 8192; ///< PTX ISA 5.1.6.1: since 8.1 a kernel may have 32764.
+  static constexpr unsigned maxParamBytes = 8192; ///< PTX ISA 11.2.1: since 8.1 a kernel may have 32764.
   std::array<uint32_t, 3> grid{};
   bool empty = false; ///< A grid extent is 0: nothing to launch.
   unsigned paramBytes = 0;
