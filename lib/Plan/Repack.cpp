@@ -244,10 +244,13 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
 bool decideShifted(Draft &draft, const OperandInfo *streamed, const OperandInfo *beside, double slow) {
   Spec &s = draft.spec();
   auto given = [&](const OperandInfo *info) { return info && (s.*info->operand).repack.given; };
-  if (draft.way.batched) // `wayOfLines` compares that with whole plans
+  const bool alone = draft.way.batched && !beside; // with nothing to be compared with here
+  if (draft.way.batched)                           // `wayOfLines` compares that with whole plans
     slow = never;
   const double copied = draft.way.batched ? never : timeWith(draft, Repack::on, Repack::on),
-               ofLong = streamed ? timeWith(draft, Repack::inside, Repack::on) : never,
+               ofLong = !streamed ? never
+                        : alone   ? 0
+                                  : timeWith(draft, Repack::inside, Repack::on),
                ofShort = given(beside) ? timeWith(draft, Repack::on, Repack::inside) : never,
                ofAll = beside ? timeWith(draft, Repack::inside, Repack::inside) : never,
                least = std::min(ofLong, ofAll);

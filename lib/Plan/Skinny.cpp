@@ -4,6 +4,7 @@
 #include "Streams.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using llvm::formatv;
 
@@ -259,6 +260,8 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
   auto nanosecondsOf = [&](Stream way) {
     if (stages && way.stages == 0)
       way.stages = stages->of(way);
+    if (stages && way.stages == 0) // none fits
+      return std::numeric_limits<double>::infinity();
     return timeOf(draft, sides, way).nanoseconds;
   };
   const int64_t inCluster = cAllowsSlices(draft) ? mostSlices : 1;
