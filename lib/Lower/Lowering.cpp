@@ -137,7 +137,7 @@ void addParam(ptx::Function &function, ptx::KernelInfo &info, ptx::ParamInfo par
   variable.name = param.name;
   if (param.kind == ptx::ParamInfo::TensorMap) {
     variable.align = 64;
-    variable.extent = {128};
+    variable.extent = {tensorMapBytes};
   }
   function.params.push_back(variable);
   info.params.push_back(std::move(param));

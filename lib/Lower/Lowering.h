@@ -53,6 +53,7 @@ std::optional<double> fixedScale(llvm::StringRef word);
 constexpr int64_t barrierBytes = 8;
 constexpr int64_t maxOffset = int64_t(1) << 30; ///< An address holds 32 bits of offset.
 constexpr int64_t groupThreads = 128;           ///< Of a warpgroup.
+constexpr int64_t tensorMapBytes = 128;         ///< PTX ISA 9.7.9.28: 1024 bits.
 
 struct SharedView {
   SharedTile tile;

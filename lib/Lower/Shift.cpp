@@ -22,7 +22,6 @@
 namespace gemmc {
 namespace {
 constexpr int64_t maps = SharedTile::groups, chunkBytes = 16;
-constexpr int64_t mapBytes = 128; ///< From one tensor map to the next one: those of a tensor are parameters in a row.
 
 /// The lines of a tensor that are shifted, and how its matrices lie.
 struct Lines {
@@ -126,7 +125,8 @@ void Lowering::copyLines(const Op &op, const TensorView &tensor, const SharedVie
       piece = add(piece, divide(begin, lines.chunk, "piece"), "piece");
       way = binary("and.b32", begin, lines.chunk - 1, "way");
     }
-    Val map = add64(wide(way, mapBytes / lines.step(), "map_of_way"),
+    // The maps of a tensor are parameters in a row.
+    Val map = add64(wide(way, tensorMapBytes / lines.step(), "map_of_way"),
                     variables[tensor.buffer + "_map" + std::to_string(before)], "map");
     loadBox(map, {inner, outer, inRegister(piece, "z")}, to, bar, policy);
   }

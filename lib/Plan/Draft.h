@@ -480,9 +480,11 @@ inline bool asksForHalves(const Draft &draft) { return asksForHalves(draft.spec(
 /// Tiles of a shifted operand: one is multiplied, one waits for its release, one is filled.
 constexpr int64_t shiftedStages = 3;
 constexpr double shiftRate = 37.1; ///< Bytes a nanosecond that a warpgroup shifts (ShiftTime.cpp).
-/// Products whose matrices, of 16-bit elements, lie so far apart and in different ways to multiples of 16 bytes, which
-/// a tensor map counts in 31 bits.
-constexpr int64_t mostShiftedProducts(int64_t stride) { return (int64_t(1) << 33) / stride; }
+/// Products whose matrices, of 16-bit elements, lie so far apart. Tensor maps count in 31 bits: matrices, or where
+/// these lie in different ways to multiples of 16 bytes, all such pieces of them.
+constexpr int64_t mostShiftedProducts(int64_t stride) {
+  return stride % 8 == 0 ? 2147483647 : (int64_t(1) << 33) / stride;
+}
 constexpr int64_t longestShifted = 192; ///< Elements of a line, in 64s: a box has 256 at most, eight of them around it.
 /// Registers of sums, a thread of the one warpgroup that multiplies what another one shifts: at most, and with an even
 /// share of the register file. Who shifts both operands spills where its share is less.

@@ -159,7 +159,7 @@ std::string whyNotInside(const Draft &draft, const OperandInfo &info) {
       return formatv("how far lines are off must be known: `{0}.batch_stride` is dynamic", info.name);
     // Of matrices that lie in other ways than the first one, each line is found by the 16 bytes that it begins in.
     const int64_t products = s.batch.value.fixed.value_or(1);
-    if (*stride.fixed % 8 != 0 && products > mostShiftedProducts(*stride.fixed))
+    if (products > mostShiftedProducts(*stride.fixed))
       return formatv("tensor maps count pieces of 16 bytes in 31 bits: {0} matrices of `{1}` are {2} elements apart",
                      products, info.name, *stride.fixed);
   }
@@ -244,10 +244,8 @@ double timeWith(const Draft &draft, Repack ofLong, Repack ofShort) {
 bool decideShifted(Draft &draft, const OperandInfo *streamed, const OperandInfo *beside, double slow) {
   Spec &s = draft.spec();
   auto given = [&](const OperandInfo *info) { return info && (s.*info->operand).repack.given; };
-  const bool alone = draft.way.batched && !beside; // with nothing to be compared with here
-  if (draft.way.batched)                           // `wayOfLines` compares that with whole plans
-    slow = never;
-  const double copied = draft.way.batched ? never : timeWith(draft, Repack::on, Repack::on),
+  const bool batched = draft.way.batched, alone = batched && !beside; // `wayOfLines` compares batches with whole plans
+  const double copied = batched ? never : timeWith(draft, Repack::on, Repack::on),
                ofLong = !streamed ? never
                         : alone   ? 0
                                   : timeWith(draft, Repack::inside, Repack::on),
@@ -313,7 +311,8 @@ void decideRepack(Draft &draft, llvm::StringRef asked) {
   if (!streamed && !(longOne && !longOne->repack.given && readable(draft, *longOne)))
     beside = nullptr; // a kernel in front copies the long operand anyway
   if ((streamed || beside) && !refused && !turns)
-    pays |= decideShifted(draft, streamed, beside, asked.empty() ? slow + startTime : never) && streamed;
+    pays |= decideShifted(draft, streamed, beside, asked.empty() && !draft.way.batched ? slow + startTime : never) &&
+            streamed;
   auto times = [&] { // of small products by mma `planByMma` knows better
     const std::string byMma =
         pays && hasSmallD(draft) ? "" : formatv("; mma by {0}-byte copies {1:f1} us", narrow, slow * 1e6).str();

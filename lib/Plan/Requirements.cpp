@@ -82,9 +82,9 @@ void addRequirements(Draft &draft) {
         operand->align % 16 != 0) // else required above; how far a line is off is known where the first one is not
       plan.requirements.push_back(equal(Expr::var(operand->buffer + "_ptr") % Expr(16), 0));
   for (const PlanOperand *operand : {&plan.a, &plan.b})
-    if (const Expr &stride = operand->batchStride; operand->shifted && !plan.batch.isConst() && stride.isConst())
-      if (stride.constant() % 8 != 0)
-        plan.requirements.push_back(lessEqual(plan.batch, mostShiftedProducts(stride.constant())));
+    if (operand->shifted && !plan.batch.isConst())
+      if (const int64_t most = mostShiftedProducts(operand->batchStride.constant()); most < 2147483647) // else below
+        plan.requirements.push_back(lessEqual(plan.batch, most));
   // A tensor map is never empty, counts in 31 bits, and a TMA pipeline always reads a and b.
   if (!plan.k.isConst())
     plan.requirements.push_back(less(0, plan.k));

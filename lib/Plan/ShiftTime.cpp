@@ -51,15 +51,14 @@ int64_t StagesOfShifted::of(const Stream &way) const {
 }
 
 StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &way) {
+  if (way.stages < 2)
+    return {std::numeric_limits<double>::infinity(), 0, "shared memory"};
   const double longTile = double(sides.longTile(way)), shortTile = double(sides.shortTile(way)), depth = double(way.k);
   const auto [alongLong, alongShort] = clustersOf(sides, way);
   const int64_t products = draft.plannedBatch(), clusters = alongLong * alongShort * products,
                 atATime = clustersAtATime(draft, way.slices);
-  const int64_t waves = llvm::divideCeil(clusters, atATime),
-                stages = way.stages ? way.stages : StagesOfShifted(draft).of(way);
+  const int64_t waves = llvm::divideCeil(clusters, atATime), stages = way.stages;
   const int64_t steps = llvm::divideCeil(llvm::divideCeil(sides.depth, way.k), way.slices);
-  if (stages < 2)
-    return {std::numeric_limits<double>::infinity(), 0, "shared memory"};
 
   const bool several = isBatch(draft.spec()), ofShortOne = shiftsShort(draft, sides);
   const Shifting &shifting = several ? (ofShortOne ? shortOfBatch : longOfBatch) : ofShortOne ? shortOne : longOne;

@@ -4,7 +4,6 @@
 #include "Streams.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <limits>
 
 using llvm::formatv;
 
@@ -188,7 +187,7 @@ std::string reasonOf(const Draft &draft, const Stream &way) {
   auto ctas = llvm::alignTo(tiles, sides.sharersOfShort(way)) * llvm::alignTo(times, sides.sharersOfLong(way)) *
               way.slices * draft.plannedBatch();
   const int64_t depth = sides.depth * 2 / draft.way.bytes; // in elements of the user's
-  const std::string products = isBatch(draft.spec()) ? formatv("{0} times ", draft.plannedBatch()).str() : "";
+  const std::string products = isBatch(draft.spec()) ? formatv("{0} of ", draft.plannedBatch()).str() : "";
   return formatv("{9}{0} x {1} are streamed{2}: {3} tile{4} of {5}{6} are {7} CTAs for {8} SMs", sides.longSide, depth,
                  times > 1 ? formatv(" {0} times", times).str() : "", tiles, tiles > 1 ? "s" : "", sides.longTile(way),
                  way.slices > 1 ? formatv(" in {0} slices of k", way.slices).str() : "", ctas, draft.limits.sms,
@@ -260,8 +259,6 @@ static std::vector<Stream> cutsOf(const Draft &draft) {
   auto nanosecondsOf = [&](Stream way) {
     if (stages && way.stages == 0)
       way.stages = stages->of(way);
-    if (stages && way.stages == 0) // none fits
-      return std::numeric_limits<double>::infinity();
     return timeOf(draft, sides, way).nanoseconds;
   };
   const int64_t inCluster = cAllowsSlices(draft) ? mostSlices : 1;

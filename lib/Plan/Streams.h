@@ -48,7 +48,7 @@ bool isOneWaveInMemory(const Draft &draft, const Sides &sides, const Stream &way
 
 /// From the launch to the end of a cut, and what sets its pace.
 StreamTime timeOf(const Draft &draft, const Sides &sides, const Stream &way);
-/// The same where lines are shifted on their way (ShiftTime.cpp).
+/// The same where lines are shifted on their way, in stages that are known (ShiftTime.cpp).
 StreamTime shiftedTimeOf(const Draft &draft, const Sides &sides, const Stream &way);
 /// Stages of lines that are shifted that fit beside a store which nobody has decided yet: what a spec leaves open
 /// counts as open, whatever an earlier plan of it took.
